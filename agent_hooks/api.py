@@ -1,0 +1,329 @@
+"""What a hook file is handed: `register(api)` subscribes handlers, tools and tasks through it.
+
+Knows the runner only through `Binding`.  Above: loader, runner.  Below: context, dispatch_table.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, overload
+
+from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.content import Attachment
+from agent_hooks.context import HookContext
+from agent_hooks.dispatch_table import EVENT_NAMES, TOOL_EVENTS, OnError, rows_of
+from agent_hooks.errors import HookUsageError, did_you_mean, shown
+from agent_hooks.events import (
+    AfterToolCall,
+    AgentEnd,
+    AgentStart,
+    BeforeToolCall,
+    SessionEvent,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+)
+from agent_hooks.stats import Stats
+from agent_hooks.threads import ThreadCall
+from agent_hooks.tool import Tool
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+Unload = TypeVar("Unload", bound=Callable[[], object])
+Undo = Callable[[], None]
+ToolMatcher = str | re.Pattern[str] | Sequence[str | re.Pattern[str]]
+A = TypeVar("A", bound=Answer)
+Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
+Observes = Awaitable[None] | None
+
+SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
+AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
+AgentEndHandler = Callable[[AgentEnd, HookContext], Observes]
+TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
+TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
+BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]
+ToolCallHandler = Callable[[ToolCall, HookContext], Returns[Block | Ask]]
+ToolResultHandler = Callable[[ToolResult, HookContext], Returns[Replace]]
+AfterToolCallHandler = Callable[[AfterToolCall, HookContext], Observes]
+
+_Session = TypeVar("_Session", bound=SessionHandler)
+_AgentStart = TypeVar("_AgentStart", bound=AgentStartHandler)
+_AgentEnd = TypeVar("_AgentEnd", bound=AgentEndHandler)
+_TurnStart = TypeVar("_TurnStart", bound=TurnStartHandler)
+_TurnEnd = TypeVar("_TurnEnd", bound=TurnEndHandler)
+_BeforeToolCall = TypeVar("_BeforeToolCall", bound=BeforeToolCallHandler)
+_ToolCall = TypeVar("_ToolCall", bound=ToolCallHandler)
+_ToolResult = TypeVar("_ToolResult", bound=ToolResultHandler)
+_AfterToolCall = TypeVar("_AfterToolCall", bound=AfterToolCallHandler)
+
+
+class Options(TypedDict, total=False):
+    """Options of `api.on` for every event."""
+
+    priority: int
+    on_error: OnError
+    inline: bool
+
+
+class ToolOptions(Options, total=False):
+    """Options of `api.on` for tool events."""
+
+    tool: ToolMatcher
+
+
+class Handler:
+    """A function that a hook subscribed, and what the runner needs to know of it."""
+
+    __slots__ = (
+        "abandoned",
+        "event",
+        "function",
+        "hook",
+        "mistaken",
+        "name",
+        "on_error",
+        "priority",
+        "stats",
+        "threaded",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        hook: str,
+        event: str,
+        priority: int = 0,
+        tool: ToolMatcher | None = None,
+        on_error: OnError | None = None,
+        inline: bool = False,
+    ) -> None:
+        self.function = function
+        self.hook = hook
+        self.event = event
+        self.name: str = getattr(function, "__qualname__", type(function).__name__)
+        self.priority = priority
+        self.tool = tool
+        self.on_error = on_error
+        self.threaded = not inline and not is_async(function)
+        self.stats = Stats()
+        self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
+        self.mistaken = False  # whether its answer to an event that takes none has been reported
+
+    def handles(self, tool_name: str | None) -> bool:
+        """Whether the handler wants events of this tool."""
+        return self.tool is None or tool_name is None or matches_tool(self.tool, tool_name)
+
+
+def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
+    """Tell whether `matcher` (an exact name, a compiled pattern to search, or a sequence of those) takes `tool_name`."""
+    if isinstance(matcher, str):
+        return matcher == tool_name
+    if isinstance(matcher, re.Pattern):
+        return matcher.search(tool_name) is not None
+    return any(matches_tool(each, tool_name) for each in matcher)
+
+
+def is_async(function: Any) -> bool:
+    """Tell whether `function` is known to return an awaitable: seen through partials, bound methods and `__call__`."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004  # not whether it is callable: whether calling is async
+    )
+
+
+class Binding(Protocol):
+    """The runner, as an api sees it."""
+
+    def subscriptions_changed(self) -> None:
+        """Forget what was planned from the old handlers."""
+
+    def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run `function` as a task of that hook."""
+
+    def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
+        """Hand a message to the agent."""
+
+
+class HookAPI:
+    """What `register(api)` is handed.
+
+    Everything subscribed here belongs to the hook: it ends when the hook is unloaded.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.handlers: dict[str, list[Handler]] = {}
+        self.tools: list[Tool] = []
+        self.unload_callbacks: list[Callable[[], object]] = []
+        self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
+        self.binding: Binding | None = None
+
+    # ---- events
+
+    @overload
+    def on(self, event: Literal["session"], /, **options: Unpack[Options]) -> Callable[[_Session], _Session]: ...
+    @overload
+    def on(self, event: Literal["session"], handler: SessionHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["agent_start"], /, **options: Unpack[Options]
+    ) -> Callable[[_AgentStart], _AgentStart]: ...
+    @overload
+    def on(self, event: Literal["agent_start"], handler: AgentStartHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["agent_end"], /, **options: Unpack[Options]) -> Callable[[_AgentEnd], _AgentEnd]: ...
+    @overload
+    def on(self, event: Literal["agent_end"], handler: AgentEndHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["turn_start"], /, **options: Unpack[Options]) -> Callable[[_TurnStart], _TurnStart]: ...
+    @overload
+    def on(self, event: Literal["turn_start"], handler: TurnStartHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["turn_end"], /, **options: Unpack[Options]) -> Callable[[_TurnEnd], _TurnEnd]: ...
+    @overload
+    def on(self, event: Literal["turn_end"], handler: TurnEndHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["before_tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_BeforeToolCall], _BeforeToolCall]: ...
+    @overload
+    def on(
+        self, event: Literal["before_tool_call"], handler: BeforeToolCallHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_ToolCall], _ToolCall]: ...
+    @overload
+    def on(self, event: Literal["tool_call"], handler: ToolCallHandler, /, **options: Unpack[ToolOptions]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["tool_result"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_ToolResult], _ToolResult]: ...
+    @overload
+    def on(
+        self, event: Literal["tool_result"], handler: ToolResultHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["after_tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_AfterToolCall], _AfterToolCall]: ...
+    @overload
+    def on(
+        self, event: Literal["after_tool_call"], handler: AfterToolCallHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+
+    def on(self, event: str, handler: Any = None, /, **options: Any) -> Any:
+        """Subscribe a handler; call it with one, or use it as a decorator.
+
+        `priority`: higher runs first, default 0.  `tool`: only events of these tools: an exact name, a compiled regular
+        expression that is searched in the name, or a list of both.  `on_error`: `"block"` or `"continue"`, what a
+        failing handler does; each event has its default.  `inline`: run a quick plain `def` on the event loop, without a
+        thread and without a deadline.
+
+        A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
+        the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
+        something that is not callable, or an option that cannot work.
+        """
+        _check_on(event, options)
+        if handler is not None:
+            return self._subscribe(event, handler, options)
+
+        def decorate(function: Fn) -> Fn:
+            self._subscribe(event, function, options)
+            return function
+
+        return decorate
+
+    def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
+        if not callable(function):
+            raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
+        handler = Handler(function, hook=self.path, event=event, **options)
+        handlers = self.handlers.setdefault(event, [])
+        handlers.append(handler)
+        self._changed()
+
+        def undo() -> None:
+            if handler in handlers:
+                handlers.remove(handler)
+                self._changed()
+
+        return undo
+
+    def _changed(self) -> None:
+        if self.binding is not None:
+            self.binding.subscriptions_changed()
+
+    # ---- the rest
+
+    def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
+        """Send the agent a message, from any thread or task; raises `HookUsageError` while the hook is loading."""
+        if not isinstance(text, str):
+            raise HookUsageError(f"api.send(text) wants a str, not {type(text).__name__}")
+        if self.binding is None:
+            raise HookUsageError(
+                "api.send(...) cannot be used while hooks are loading: nobody is there to read it; "
+                'call it from a handler, for example of "session" with reason "start"'
+            )
+        self.binding.send(self.path, text, tuple(attachments))
+
+    def register_tool(self, tool: Tool) -> None:
+        """Offer the agent a tool: an object with `name`, `description`, `input_schema` and `async execute(...)`."""
+        for attribute in ("name", "description", "input_schema", "execute"):
+            if not hasattr(tool, attribute):
+                raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}")
+        if not is_async(tool.execute):
+            raise HookUsageError(f"api.register_tool: {tool.name}.execute must be an `async def`")
+        self.tools.append(tool)
+
+    def start_task(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run an async function in the background, as a task that ends with the hook.
+
+        Before the runner is entered the task is queued, and starts there.  Raises `HookUsageError` for anything but an
+        async function that has not been called yet.
+        """
+        if not is_async(function):
+            raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
+        if self.binding is None:
+            self.queued_tasks.append(function)
+        else:
+            self.binding.start_task(self.path, function)
+
+    def on_unload(self, function: Unload) -> Unload:
+        """Call `function` (sync or async) when the hook is unloaded or the runner ends; usable as a decorator."""
+        if not callable(function):
+            raise HookUsageError(f"api.on_unload({shown(function)}) wants a function")
+        self.unload_callbacks.append(function)
+        return function
+
+
+def _check_on(event: str, options: Mapping[str, Any]) -> None:
+    if event not in EVENT_NAMES:
+        raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
+    where = f"api.on({event!r})"
+    known = ToolOptions.__annotations__
+    for name, value in options.items():
+        if name not in known:
+            raise HookUsageError(f"{where}: unknown option {name!r}{did_you_mean(name, known)}")
+        if name == "priority" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise HookUsageError(f"{where}: priority wants an int, not {shown(value)}")
+    if (on_error := options.get("on_error")) not in (None, "block", "continue"):
+        raise HookUsageError(f'{where}: on_error is "block" or "continue", not {shown(on_error)}')
+    if on_error == "block" and not any(row.can_block for row in rows_of(event)):
+        raise HookUsageError(f'{where}: on_error="block" cannot work: nothing can be blocked on {event}')
+    if (tool := options.get("tool")) is not None:
+        if event not in TOOL_EVENTS:
+            raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
+        _check_matcher(where, tool)
+
+
+def _check_matcher(where: str, tool: object) -> None:
+    parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
+    if not parts or not all(isinstance(part, str | re.Pattern) and part for part in parts):
+        raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

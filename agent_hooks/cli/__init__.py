@@ -1,0 +1,1 @@
+"""The command `agent-hooks`: one file per command, imported when it is used."""

@@ -1,0 +1,97 @@
+"""Deadlines on asyncio: one timer per event loop cancels the task; the loop in `runner` takes that back."""
+
+from __future__ import annotations
+
+import asyncio
+from weakref import WeakKeyDictionary
+
+from agent_hooks.deadlines.base import GRACE, INF, KICK, Clock, Timer
+
+
+class LoopTimer:
+    """Watches every suspended handler of one event loop with at most one pending timer, re-armed lazily."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._clocks: set[Clock] = set()
+        self._when = INF
+        self._handle: asyncio.TimerHandle | None = None
+
+    def now(self) -> float:
+        """Return the loop's time."""
+        return self._loop.time()
+
+    def watch(self, clock: Clock) -> None:
+        """Have `clock` expire at its deadline."""
+        self._clocks.add(clock)
+        if clock.deadline < self._when:
+            if self._handle is not None:
+                self._handle.cancel()
+            self._when = clock.deadline
+            self._handle = self._loop.call_at(clock.deadline, self._tick)
+
+    def forget(self, clock: Clock) -> None:
+        """Leave `clock` alone; the timer itself stays until it ticks, which is cheaper than moving it."""
+        self._clocks.discard(clock)
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        self._when, self._handle = INF, None
+        for clock in tuple(self._clocks):
+            if clock.deadline <= now:
+                clock.expire(now)
+        if self._clocks:
+            self.watch(min(self._clocks, key=lambda clock: clock.deadline))
+
+
+_timers: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTimer] = WeakKeyDictionary()
+
+
+def loop_timer(loop: asyncio.AbstractEventLoop) -> Timer:
+    """Return the one timer of `loop`."""
+    timer = _timers.get(loop)
+    if timer is None:
+        timer = _timers[loop] = LoopTimer(loop)
+    return timer
+
+
+class AsyncioClock(Clock, eq=False):
+    """Cancels by `Task.cancel()`, again every 50 ms, and gives a handler up after a second."""
+
+    task: asyncio.Task[object] | None = None
+    baseline: int = 0  # cancellations of the task that were under way before ours
+    gives_up_at: float = INF
+
+    def attach(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.task, self.baseline = task, task.cancelling()
+        if self.timer is None:
+            self.timer = loop_timer(task.get_loop())
+
+    def expire(self, now: float) -> None:
+        if not self.fired:
+            self.gives_up_at = now + GRACE
+        self.gave_up = now >= self.gives_up_at
+        self._move(now + KICK)
+        super().expire(now)
+
+    def cancel(self) -> None:
+        assert self.task is not None
+        self.task.cancel("stopped by agent_hooks")
+
+    def settle(self, exc: BaseException | None) -> bool:
+        fired, self.fired, self.deadline, self.gave_up = self.fired, 0, INF, False
+        if not fired:
+            return False
+        assert self.task is not None
+        for _ in range(fired):
+            self.task.uncancel()
+        others = self.task.cancelling() > self.baseline
+        return not (others and isinstance(exc, asyncio.CancelledError))
+
+    def is_foreign(self, exc: BaseException) -> bool:
+        if not isinstance(exc, asyncio.CancelledError):
+            return False
+        task = self.task or asyncio.current_task()
+        return task is not None and task.cancelling() > self.baseline

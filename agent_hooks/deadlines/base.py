@@ -1,0 +1,185 @@
+"""A clock per dispatch, and the trampoline that drives a handler under it.
+
+Theory of operation.  A handler's first step runs with nothing armed: most handlers end in it, and then a deadline costs
+nothing.  When it suspends, `drive` arms the clock, which asks its timer (one per event loop) to call `expire` at the
+deadline.  `expire` cancels the task; the loop in `runner` sees the handler end, asks the clock to `settle` whether that
+was our cancellation, somebody else's, or neither, and takes our part back.  The clock is the handler's own time: it
+stands while a dialog of that handler is open.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+INF = float("inf")
+KICK = 0.05  # seconds between repeated cancellations of a handler that swallowed one
+GRACE = 1.0  # seconds after which a handler that swallows every cancellation is given up
+
+Stop = Literal["deadline", "shutdown"]
+
+
+class DidNotStopError(Exception):
+    """A handler swallowed its cancellation for longer than the grace."""
+
+
+class Timer(Protocol):
+    """What tells a clock that its deadline has come."""
+
+    def now(self) -> float:
+        """Return the current time in seconds."""
+
+    def watch(self, clock: Clock) -> None:
+        """Call `clock.expire(now)` at `clock.deadline`; called again whenever the deadline moved."""
+
+    def forget(self, clock: Clock) -> None:
+        """Never call `clock` again."""
+
+
+class Clock(Struct, eq=False):
+    """Limits the running handler of one dispatch to `limit` seconds of its own time.
+
+    `parent` is the clock of the dispatch this one is nested in: a dialog in here stops that one too.  `suspended` is the
+    runner's set of clocks whose handler has suspended.  `overdue` is called every second by a backend that cannot make a
+    handler stop (trio).
+    """
+
+    limit: float
+    suspended: set[Clock]
+    parent: Clock | None = None
+    timer: Timer | None = None
+    overdue: Callable[[float], None] | None = None
+    deadline: float = INF
+    left: float = 0.0  # seconds of own time left when the clock last began to run
+    since: float = 0.0  # when it last began to run
+    started: float = 0.0  # when the running handler first suspended
+    dialogs: int = 0
+    fired: int = 0  # how often the running handler has been cancelled by us
+    stop: Stop = "deadline"  # why it was
+    armed: bool = False  # whether the running handler has suspended
+    attached: bool = False  # whether the clock is bound to its task and has to be closed
+    closed: bool = False  # whether a scope has to be opened before the next handler
+    gave_up: bool = False
+
+    # ---- what a backend provides
+
+    def attach(self) -> None:
+        """Bind the clock to the current task, at the first suspension of the dispatch."""
+        raise NotImplementedError  # pragma: no cover
+
+    def open(self) -> None:
+        """Prepare for the next handler; called when `closed`."""
+
+    def cancel(self) -> None:
+        """Cancel what the handler waits for."""
+        raise NotImplementedError  # pragma: no cover
+
+    def settle(self, exc: BaseException | None) -> bool:
+        """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did."""
+        raise NotImplementedError  # pragma: no cover
+
+    def is_foreign(self, exc: BaseException) -> bool:
+        """Tell whether `exc` is somebody else's cancellation, which has to be passed on."""
+        raise NotImplementedError  # pragma: no cover
+
+    def detach(self) -> None:
+        """Undo `attach`; called at the end of the dispatch."""
+
+    # ---- what they share
+
+    def arm(self) -> None:
+        """Start the running handler's time: it has suspended for the first time."""
+        if not self.attached:
+            self.attach()
+            self.attached = True
+            self.suspended.add(self)
+        self.armed = True
+        assert self.timer is not None
+        self.started = self.since = self.timer.now()
+        if self.limit != INF:
+            self.left = self.limit
+            self._move(INF if self.dialogs else self.since + self.left)
+
+    def pause(self) -> None:
+        """A dialog opened: the time stands, here and in the dispatches this one is nested in."""
+        self.dialogs += 1
+        if self.dialogs == 1 and self.armed and not self.fired and self.limit != INF:
+            assert self.timer is not None
+            self.left -= self.timer.now() - self.since
+            self._move(INF)
+        if self.parent is not None:
+            self.parent.pause()
+
+    def resume(self) -> None:
+        """The dialog closed: the time goes on."""
+        self.dialogs -= 1
+        if self.dialogs == 0 and self.armed and not self.fired and self.limit != INF:
+            assert self.timer is not None
+            self.since = self.timer.now()
+            self._move(self.since + max(self.left, 0.0))
+        if self.parent is not None:
+            self.parent.resume()
+
+    def expire(self, now: float) -> None:
+        """Stop the running handler; called by the timer at the deadline."""
+        self.fired += 1
+        self.cancel()
+
+    def shut_down(self) -> None:
+        """Stop the running handler, because the session ends."""
+        if self.armed and not self.fired:
+            assert self.timer is not None
+            self.stop = "shutdown"
+            self.expire(self.timer.now())
+
+    def close(self) -> None:
+        """End the clock with its dispatch."""
+        self.overdue = None  # or clock and dispatch would keep each other alive
+        if self.attached:
+            self.suspended.discard(self)
+            assert self.timer is not None
+            self.timer.forget(self)
+            self.detach()
+
+    def _move(self, deadline: float) -> None:
+        self.deadline = deadline
+        assert self.timer is not None
+        self.timer.watch(self)
+
+
+@types.coroutine
+def drive(coro: Coroutine[Any, Any, Any], waiting: Any, clock: Clock) -> Generator[Any, Any, Any]:
+    """Await `coro`, which is already suspended on `waiting`; arm `clock` whenever a handler first suspends.
+
+    Raises `DidNotStopError` when the clock gave up on the running handler; the coroutine is then closed.
+    """
+    send, throw = coro.send, coro.throw
+    try:
+        while True:
+            if not clock.armed:
+                clock.arm()
+            try:
+                value = yield waiting
+            except GeneratorExit:  # the awaiting coroutine is closed, and not by the handler
+                clock.gave_up = True
+                coro.close()
+                raise
+            except BaseException as exc:  # whatever is thrown in belongs to the handler
+                if clock.gave_up:
+                    _abandon(coro)
+                    raise DidNotStopError from None
+                waiting = throw(exc)
+            else:
+                waiting = send(value)
+    except StopIteration as done:
+        return done.value
+
+
+def _abandon(coro: Coroutine[Any, Any, Any]) -> None:
+    try:
+        coro.close()
+    except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists
+        pass

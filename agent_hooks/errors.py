@@ -1,0 +1,119 @@
+"""What can go wrong, and how it is told.  Imports nothing of the package.
+
+    AgentHooksError            base of all errors this package raises; shown to a user as one line, without a traceback
+    ├── HookUsageError         a hook (or an embedding program) called the API in a way that cannot work
+    ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
+    ├── SessionError           a session file cannot be read or written
+    └── ModelError             the model could not answer
+
+`HookError` is not an exception: it is the record that error listeners get.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback as tracebacks
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Outcome = Literal["blocked", "continued"]
+
+
+class AgentHooksError(Exception):
+    """Base of all errors this package raises; its text names the culprit, the place and the remedy."""
+
+
+class HookUsageError(AgentHooksError, TypeError):
+    """The API was called in a way that cannot work; raised at once, at the place of the mistake."""
+
+
+class SettingsError(AgentHooksError, ValueError):
+    """A setting is wrong; the text names file, key, what was expected and what was found."""
+
+
+class SessionError(AgentHooksError):
+    """A session file cannot be read or written."""
+
+
+class ModelError(AgentHooksError):
+    """The model could not answer."""
+
+
+class HookError(Struct, frozen=True, kw_only=True):
+    """What an error listener is told about one failure.
+
+    `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, with `reason` beside it
+    for `session`; `error`: one line of text; `exception` and `traceback`: what was raised, if something was; `elapsed`:
+    seconds the handler ran; `outcome`: whether the failure blocked the action or the dispatch went on.
+    """
+
+    hook_path: str
+    handler: str
+    event: str
+    error: str
+    outcome: Outcome
+    reason: str | None = None
+    exception: BaseException | None = None
+    traceback: str = ""
+    elapsed: float = 0.0
+
+    def __str__(self) -> str:
+        """Return the line a person reads: hook, handler, event, what happened."""
+        event = f"{self.event} ({self.reason})" if self.reason else self.event
+        return f"{self.hook_path}: {self.handler} on {event}: {self.error}"
+
+
+def text_of(value: object) -> str:
+    """Return `str(value)`, also for objects whose `__str__` raises: an error report must not fail itself."""
+    try:
+        return str(value)
+    except BaseException:  # whatever a foreign __str__ does, the report goes on without its text
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """Return `repr(value)` cut to `limit` characters, for error texts; never fails."""
+    try:
+        text = repr(value)
+    except BaseException:  # as in text_of
+        text = f"<{type(value).__name__} that cannot be shown>"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def describe(exc: BaseException) -> str:
+    """Return `TypeName: message` for an exception, or the bare message for our own errors."""
+    message = text_of(exc)
+    if isinstance(exc, AgentHooksError):
+        return message
+    return f"{type(exc).__name__}: {message}" if message else type(exc).__name__
+
+
+def traceback_text(exc: BaseException) -> str:
+    """Return the formatted traceback of `exc`; never fails."""
+    try:
+        return "".join(tracebacks.format_exception(exc))
+    except BaseException:  # a broken __str__ or __cause__ must not lose the report
+        return describe(exc)
+
+
+def line_in(exc: BaseException, path: str) -> int | None:
+    """Return the line of `path` where `exc` came from: of a syntax error, or of the last frame in that file."""
+    if isinstance(exc, SyntaxError) and exc.filename == path:
+        return exc.lineno
+    lines = [line for frame, line in tracebacks.walk_tb(exc.__traceback__) if frame.f_code.co_filename == path]
+    return lines[-1] if lines else None
+
+
+def os_reason(exc: OSError) -> str:
+    """Return the system's own words for `exc` ("Permission denied"), without the numbers and the path."""
+    return exc.strerror or os.strerror(exc.errno or 0)
+
+
+def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the nearest of `known`, or a list of all of them when none is near."""
+    names = sorted(known)
+    near = get_close_matches(str(wrong), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"

@@ -1,0 +1,275 @@
+"""What happens, as frozen values: one class per event, which also names the answers it takes.
+
+`Event[A]` carries its answer type, so that `emit(event: Event[A]) -> A | None` needs no overloads.  How an event is
+dispatched (deadline, failure policy, how answers combine) is its row in `dispatch_table`.
+Above: tool, dispatch_table.  Below: answers, content, frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from agent_hooks.answers import Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.content import (
+    AssistantMessage,
+    CompactionEntry,
+    ContentBlock,
+    Entry,
+    Message,
+    ToolOutput,
+    ToolResultMessage,
+    Value,
+    content_blocks,
+)
+from agent_hooks.frozen import READ_ONLY, freeze
+
+A = TypeVar("A")
+
+
+class Event(Struct, Generic[A], frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
+    """Base of all events; `A` is the union of the answers a handler may return."""
+
+    type: ClassVar[str]
+
+    @property
+    def route(self) -> Any:
+        """What the runner looks handlers up by: the row of the dispatch table, and the tool if there is one."""
+        return self.type
+
+
+class CutPoint(Value, frozen=True, kw_only=True):
+    """Where a compaction cuts: entry index of the first kept message, and whether the cut falls inside a turn."""
+
+    first_kept_entry_index: int
+    is_split_turn: bool = field(default_factory=bool)
+
+
+class ModelRef(Value, frozen=True, kw_only=True):
+    """A model by name."""
+
+    provider: str
+    id: str
+
+
+SessionReason = Literal[
+    "start",
+    "before_switch",
+    "switch",
+    "before_clear",
+    "clear",
+    "before_branch",
+    "branch",
+    "before_compact",
+    "compact",
+    "shutdown",
+]
+
+
+class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=True, tag="session"):
+    """Something happens to the session; fields of other reasons are `None`.
+
+    `entries`: all entries of the session; `session_file`: absolute path, `None` when the session is not saved;
+    `previous_session_file`: the file just left (`switch`, `clear`, `branch`).
+    `before_branch`, `branch`: `target_turn_index` is the index in `entries` of the entry branched from, `target_turn`
+    the `turn_index` of the first turn after it.  `before_compact`: what would be dropped and kept, `tokens_before` in
+    context now.  `compact`: the saved entry, and whether a hook supplied it.
+    """
+
+    type: ClassVar[str] = "session"
+
+    reason: SessionReason
+    entries: tuple[Entry, ...] = field(default_factory=tuple)
+    session_file: str | None = field(default_factory=NoneType)  # always written, as null when not saved
+    previous_session_file: str | None = field(default_factory=NoneType)
+    target_turn_index: int | None = None
+    target_turn: int | None = None
+    cut_point: CutPoint | None = None
+    previous_summary: str | None = None
+    messages_to_summarize: tuple[Message, ...] | None = None
+    messages_to_keep: tuple[Message, ...] | None = None
+    tokens_before: int | None = None
+    model: ModelRef | None = None
+    custom_instructions: str | None = None
+    compaction_entry: CompactionEntry | None = None
+    from_hook: bool | None = None
+
+    @property
+    def route(self) -> Any:
+        """The reason picks the row: each has its own answers."""
+        return f"session:{self.reason}"
+
+
+class AgentStart(Event[Never], frozen=True, tag="agent_start"):
+    """The agent begins to work on a prompt."""
+
+    type: ClassVar[str] = "agent_start"
+
+
+class AgentEnd(Event[Never], frozen=True, tag="agent_end"):
+    """The agent is done with a prompt; `messages` are the new messages of this prompt."""
+
+    type: ClassVar[str] = "agent_end"
+
+    messages: tuple[Message, ...] = field(default_factory=tuple)
+
+
+class TurnStart(Event[Never], frozen=True, tag="turn_start"):
+    """A turn begins: one model response and its tool calls.
+
+    `turn_index` counts from 0 over the whole session; `timestamp` in Unix milliseconds; `entry_index`: number of session
+    entries when the turn begins.
+    """
+
+    type: ClassVar[str] = "turn_start"
+
+    turn_index: int
+    timestamp: int
+    entry_index: int = field(default_factory=int)
+
+
+class TurnEnd(Event[Never], frozen=True, tag="turn_end"):
+    """A turn is over: the model's message and the results of its tool calls."""
+
+    type: ClassVar[str] = "turn_end"
+
+    turn_index: int
+    message: AssistantMessage
+    tool_results: tuple[ToolResultMessage, ...] = field(default_factory=tuple)
+
+
+class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
+    """A tool is about to run with exactly this input; a gate answers `Block`, `Ask` or nothing.
+
+    `parent_tool_call_id`: set when another tool made the call; `native`: the payload of the agent a bridge speaks for.
+    """
+
+    type: ClassVar[str] = "tool_call"
+
+    tool_name: str
+    tool_call_id: str
+    input: Mapping[str, Any]
+    parent_tool_call_id: str | None = None
+    native: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "input", freeze(self.input))
+        if self.native is not None:
+            force_setattr(self, "native", freeze(self.native))
+
+    @property
+    def route(self) -> Any:
+        """Handlers are matched by tool."""
+        return "tool_call", self.tool_name
+
+
+class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
+    """A tool ran (or raised); each handler sees the result as the one before left it."""
+
+    type: ClassVar[str] = "tool_result"
+
+    tool_name: str
+    tool_call_id: str
+    input: Mapping[str, Any]
+    content: Sequence[ContentBlock]
+    details: Any = None
+    is_error: bool = field(default_factory=bool)
+    parent_tool_call_id: str | None = None
+    native: Mapping[str, Any] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            tool_name: str,
+            tool_call_id: str,
+            input: Mapping[str, Any],
+            content: str | Sequence[ContentBlock],
+            details: Any = None,
+            is_error: bool = False,
+            parent_tool_call_id: str | None = None,
+            native: Mapping[str, Any] | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "input", freeze(self.input))
+        force_setattr(self, "content", content_blocks(self.content))
+        force_setattr(self, "details", freeze(self.details))
+        if self.native is not None:
+            force_setattr(self, "native", freeze(self.native))
+
+    @property
+    def route(self) -> Any:
+        """Handlers are matched by tool."""
+        return "tool_result", self.tool_name
+
+
+class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call"):
+    """A tool is asked for; this is the place to rewrite `params`.  A gate belongs in `tool_call`."""
+
+    type: ClassVar[str] = "before_tool_call"
+
+    tool_name: str
+    params: Mapping[str, Any]
+    tool_call_id: str = field(default_factory=str)
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "params", freeze(self.params))
+
+    @property
+    def route(self) -> Any:
+        """Handlers are matched by tool."""
+        return "before_tool_call", self.tool_name
+
+
+class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
+    """A tool call is over, for good or ill.
+
+    `params`: what ran or would have run; `result`: if the tool ran; `error`: its text if it failed; `duration_ms`: the
+    tool's own time; `blocked` and `block_reason`: if it did not run.
+    """
+
+    type: ClassVar[str] = "after_tool_call"
+
+    tool_name: str
+    params: Mapping[str, Any]
+    tool_call_id: str = field(default_factory=str)
+    result: ToolOutput | None = None
+    error: str | None = None
+    duration_ms: float | None = None
+    blocked: bool = False
+    block_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "params", freeze(self.params))
+
+    @property
+    def route(self) -> Any:
+        """Handlers are matched by tool."""
+        return "after_tool_call", self.tool_name
+
+
+EVENTS: tuple[type[Event[Any]], ...] = (
+    SessionEvent,
+    AgentStart,
+    AgentEnd,
+    TurnStart,
+    TurnEnd,
+    BeforeToolCall,
+    ToolCall,
+    ToolResult,
+    AfterToolCall,
+)
+
+
+def _refuse(self: object, name: str, value: object) -> Never:
+    raise AttributeError(READ_ONLY)
+
+
+for _event in EVENTS:
+    _event.__setattr__ = _refuse  # type: ignore[method-assign]  # frozen already; this one says what to do

@@ -1,0 +1,83 @@
+"""Read-only JSON data: dicts and lists that everybody can read and nobody can change.
+
+Events carry payloads through many hands.  A dict subclass (rather than a mapping proxy) keeps `json.dumps`, `match`,
+`isinstance(x, dict)` and `{**x}` working in hooks.  Above: content, answers, events.  Below: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Never
+
+READ_ONLY = (
+    "event values are read-only; to change a tool's input, return Rewrite({**event.params, 'key': value}) from a "
+    "before_tool_call handler; to change its result, return Replace(...) from a tool_result handler"
+)
+
+
+def _read_only(self: object, *_: object, **__: object) -> Never:
+    raise TypeError(READ_ONLY)
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that refuses every change; copies of it are plain dicts."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _read_only
+    clear = pop = popitem = setdefault = update = _read_only
+
+    def __reduce__(self) -> Any:
+        return thaw, (dict(self),)
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return thaw(self)  # type: ignore[no-any-return]  # thaw keeps the kind of its argument
+
+
+class FrozenList(list[Any]):
+    """A list that refuses every change; copies of it are plain lists."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _read_only
+    append = clear = extend = insert = pop = remove = reverse = sort = _read_only
+
+    def __reduce__(self) -> Any:
+        return thaw, (list(self),)
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return thaw(self)  # type: ignore[no-any-return]  # thaw keeps the kind of its argument
+
+
+_CONTAINERS = frozenset({dict, list, tuple})
+
+
+def freeze(value: Any) -> Any:
+    """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects come back as they are."""
+    kind = type(value)
+    if kind is dict:
+        frozen: Any = FrozenDict(value)
+        put: Any = dict.__setitem__
+        items: Any = value.items()
+    elif kind is list or kind is tuple:
+        frozen = FrozenList(value)
+        put = list.__setitem__
+        items = enumerate(value)
+    else:
+        return value
+    for key, item in items:
+        if type(item) in _CONTAINERS:
+            put(frozen, key, freeze(item))
+    return frozen
+
+
+def thaw(value: Any) -> Any:
+    """Return a plain, changeable deep copy of JSON data; the opposite of `freeze`."""
+    if isinstance(value, dict):
+        return {key: thaw(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [thaw(item) if isinstance(item, dict | list) else item for item in value]
+    return value

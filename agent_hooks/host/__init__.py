@@ -1,0 +1,1 @@
+"""A small real coding agent: sessions, turns, tools, models."""

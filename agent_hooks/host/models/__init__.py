@@ -1,0 +1,1 @@
+"""The models the host can speak to; one module per kind."""

@@ -1,0 +1,232 @@
+"""Find hook files, import them, and call their `register(api)`.
+
+A file is all or nothing: one that fails leaves no handler, task or module behind, and an error entry with file, line and
+traceback.  Above: runner, host, cli.  Below: api, imports, settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import unicodedata
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from agent_hooks.answers import Block
+from agent_hooks.api import Handler, HookAPI
+from agent_hooks.context import HookContext
+from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, traceback_text
+from agent_hooks.events import ToolCall
+from agent_hooks.imports import forget_module, import_hook
+from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, resolve_path
+from agent_hooks.tool import Tool
+
+HOOKS_DIRECTORY = "hooks"
+
+
+class LoadedHook(Struct, eq=False):
+    """One loaded hook: `path` as given, `resolved_path` without symlinks, and the api it registered through."""
+
+    path: str
+    resolved_path: str
+    name: str
+    api: HookAPI
+    module: ModuleType | None = None
+
+    @property
+    def handlers(self) -> dict[str, list[Handler]]:
+        """The subscribed handlers by event, in registration order."""
+        return self.api.handlers
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools the hook offers."""
+        return self.api.tools
+
+
+class LoadError(Struct, frozen=True):
+    """A hook that could not be loaded; `line` of `path` where it went wrong, if it was in that file."""
+
+    path: str
+    error: str
+    line: int | None = None
+    traceback: str = ""
+
+    def __str__(self) -> str:
+        """Return `path:line: error`."""
+        return f"{self.path}:{self.line}: {self.error}" if self.line else f"{self.path}: {self.error}"
+
+
+class LoadResult(Struct, frozen=True):
+    """What loading came to."""
+
+    hooks: list[LoadedHook]
+    errors: list[LoadError]
+
+    def fail_closed(self) -> list[LoadedHook]:
+        """Return the hooks, and for each that could not be loaded a gate that blocks every tool call.
+
+        Nobody can know what a broken file meant to stop.
+        """
+        return [*self.hooks, *(_gate_for(error) for error in self.errors)]
+
+
+async def discover_and_load_hooks(
+    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
+) -> LoadResult:
+    """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
+
+    A file that is named twice, also through a symlink, is loaded once, at its first position.  `home` is the directory
+    that stands for `~`.  Never raises for a hook's mistake: those are in `errors`.
+    """
+    errors: list[LoadError] = []
+    paths: list[str] = []
+    for directory in (agent_home(home) / HOOKS_DIRECTORY, Path(cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY).absolute()):
+        paths += _hook_files(directory, errors)
+    return await _load([*paths, *map(str, configured_paths)], errors, cwd=cwd, home=home)
+
+
+async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
+    """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
+    return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
+
+
+# ---- finding ---------------------------------------------------------------------------------------------------------
+
+
+def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
+    """Return the hook files of a directory by name; dotfiles and names that start with `_` are none."""
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        errors.append(LoadError(str(directory), f"the hook directory cannot be read: {os_reason(exc)}"))
+        return []
+    return [str(directory / name) for name in names if name.endswith(".py") and name[0] not in "._"]
+
+
+def _existing(path: str) -> str:
+    """Return `path`, or the file beside it whose name differs only in kinds of space and Unicode composition."""
+    if os.path.lexists(path):
+        return path
+    directory, name = os.path.split(path)
+    if not name:
+        return path
+    directory = _existing(directory)
+    with suppress(OSError):
+        for candidate in os.listdir(directory):
+            if _spelling(candidate) == _spelling(name):
+                return os.path.join(directory, candidate)
+    return path
+
+
+def _spelling(name: str) -> str:
+    return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
+
+
+def _why_not_a_file(path: str) -> str | None:
+    if os.path.islink(path) and not os.path.exists(path):
+        return f"is a symlink to {os.readlink(path)}, which does not exist"
+    if not os.path.exists(path):
+        return "no such file"
+    if os.path.isdir(path):
+        return "is a directory; a hook is a .py file"
+    return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
+
+
+# ---- loading ---------------------------------------------------------------------------------------------------------
+
+
+async def _load(
+    paths: Iterable[str], errors: list[LoadError], *, cwd: str | Path, home: str | Path | None
+) -> LoadResult:
+    hooks: list[LoadedHook] = []
+    seen: set[str] = set()
+    for path in paths:
+        try:
+            resolved = os.path.realpath(_existing(resolve_path(path, base=Path(cwd).absolute(), home=home)))
+        except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
+            errors.append(LoadError(path, describe(exc)))
+            continue
+        if resolved in seen:
+            continue
+        seen.add(resolved)
+        if problem := _why_not_a_file(_existing(resolve_path(path, base=Path(cwd).absolute(), home=home))):
+            errors.append(LoadError(path, problem))
+            continue
+        loaded = await _load_one(path, resolved)
+        if isinstance(loaded, LoadedHook):
+            hooks.append(loaded)
+        else:
+            errors.append(loaded)
+    return LoadResult(hooks, errors)
+
+
+async def _load_one(path: str, resolved: str) -> LoadedHook | LoadError:
+    """Import one hook and register it; every way it can fail is told in a `LoadError`."""
+    api = HookAPI(path)
+    module: ModuleType | None = None
+    try:
+        module = import_hook(resolved)
+        await _register(_register_of(module), api)
+    except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+        raise
+    except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
+        await _undo(api, module)
+        return LoadError(path, _load_text(exc), line_in(exc, resolved), traceback_text(exc))
+    return LoadedHook(path, resolved, Path(path).stem, api, module)
+
+
+def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
+    register = getattr(module, "register", None)
+    if callable(register):
+        return register  # type: ignore[no-any-return]  # what it returns is looked at when called
+    found = "register is not callable" if hasattr(module, "register") else "there is no register"
+    raise HookUsageError(f"{found}: a hook defines `def register(api): ...`")
+
+
+async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
+    with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
+        result = register(api)
+        if inspect.isawaitable(result):
+            await result
+    if deadline.cancelled_caught:
+        raise HookUsageError(f"register did not end within {DEFAULT_TIMEOUT:g} s; start long work with api.start_task")
+
+
+async def _undo(api: HookAPI, module: ModuleType | None) -> None:
+    """Take back what a failed hook had set up."""
+    api.handlers.clear()
+    api.queued_tasks.clear()
+    for callback in reversed(api.unload_callbacks):
+        with suppress(Exception):  # the hook's first failure is the one that is told
+            result = callback()
+            if inspect.isawaitable(result):
+                await result
+    if module is not None:
+        forget_module(module)
+
+
+def _load_text(exc: BaseException) -> str:
+    if isinstance(exc, SyntaxError):
+        return f"{type(exc).__name__}: {exc.msg}"
+    if isinstance(exc, SystemExit):
+        return f"called sys.exit({'' if exc.code is None else exc.code!r}) while loading; a hook must not end the agent"
+    return describe(exc)
+
+
+def _gate_for(error: LoadError) -> LoadedHook:
+    api = HookAPI(error.path)
+
+    def could_not_be_loaded(event: ToolCall, ctx: HookContext) -> Block:
+        return Block(f"this hook could not be loaded, and might have blocked the call: {error}; mend or remove it")
+
+    api.on("tool_call", could_not_be_loaded, inline=True)
+    return LoadedHook(error.path, error.path, Path(error.path).stem, api)

@@ -1,0 +1,275 @@
+"""The order of one tool call; the only place that knows it.
+
+    0 validate            the input against the tool's schema
+    3 before_tool_call    rewrite or block
+      validate again      if 3 changed it; the error names who did
+    5 tool_call           block or ask: every judge sees exactly what would run
+      one question        for all asks together; anything but yes blocks
+    6 execute             a raised error becomes an error result
+    7 tool_result         chain
+    9 after_tool_call     observers, also after a block and after an abort
+
+First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers, interceptors and guards.)
+`preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
+parallel.  Above: host, testing.  Below: runner, schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from agent_hooks.answers import Ask, Block, Rewrite
+from agent_hooks.content import ToolOutput
+from agent_hooks.dispatch import current_dispatch
+from agent_hooks.errors import describe, shown
+from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
+from agent_hooks.frozen import freeze, thaw
+from agent_hooks.runner import HookRunner
+from agent_hooks.schema import schema_error
+from agent_hooks.tool import OnUpdate, Tool
+
+ABORT_GRACE = 2.0  # seconds that after_tool_call handlers get when the turn is aborted
+_running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
+
+
+class JudgedCall(Struct, frozen=True):
+    """A tool call after step 5: what would run, and the block if it must not."""
+
+    tool: Tool
+    tool_call_id: str
+    input: Any
+    parent_tool_call_id: str | None = None
+    block: Block | None = None
+
+
+def wrap_tool(tool: Tool, runner: HookRunner) -> Tool:
+    """Return a tool that does what `tool` does, with the runner's hooks around it.
+
+    A blocked call is a result with `is_error=True` whose text is the reason and who blocked; a tool that raises gives an
+    error result.  With no hook that listens, the call goes straight through and the very same result comes back.
+    """
+    runner.know_tools([tool.name])
+    return WrappedTool(tool, runner)
+
+
+def wrap_tools(tools: Iterable[Tool], runner: HookRunner) -> list[Tool]:
+    """Wrap each of `tools`; see `wrap_tool`."""
+    return [wrap_tool(tool, runner) for tool in tools]
+
+
+class WrappedTool:
+    """A tool with hooks around it."""
+
+    def __init__(self, tool: Tool, runner: HookRunner) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.input_schema = tool.input_schema
+        self._tool = tool
+        self._runner = runner
+        self._routes = [
+            (event, tool.name) for event in ("before_tool_call", "tool_call", "tool_result", "after_tool_call")
+        ]
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Run the tool as `call_tool` does, if anybody listens."""
+        if any(self._runner.listens(route) for route in self._routes):
+            return await call_tool(self._tool, tool_call_id, input, runner=self._runner, on_update=on_update)
+        with _as_parent(tool_call_id):
+            return await self._tool.execute(tool_call_id, input, on_update=on_update)
+
+
+async def call_tool(
+    tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner, on_update: OnUpdate | None = None
+) -> ToolOutput:
+    """Run one tool call through all steps and return what the agent is shown."""
+    return await run_tool(await preflight(tool, tool_call_id, input, runner=runner), runner=runner, on_update=on_update)
+
+
+# ---- steps 0 to 5 ----------------------------------------------------------------------------------------------------
+
+
+async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner) -> JudgedCall:
+    """Judge a call: whoever may rewrite, then whoever judges, then one question to the person.
+
+    Calls are judged one after another, first in, first out; one from within a handler is judged at once.
+    """
+    call = JudgedCall(tool, tool_call_id, freeze(input), _running_call.get())
+    lane = runner.calls_lane()
+    try:
+        if lane is None:
+            return await _judge(call, runner)
+        await lane.enter()
+        try:
+            return await _judge(call, runner)
+        finally:
+            lane.leave()
+    except anyio.get_cancelled_exc_class():
+        await _report_abort(call, runner)
+        raise
+
+
+async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    name, tool_call_id = call.tool.name, call.tool_call_id
+    if error := schema_error(name, call.tool.input_schema, call.input):
+        return _blocked(call, Block(error, cause="schema"))
+    asks: list[Ask] = []
+    if runner.listens(("before_tool_call", name)):
+        answer = await runner.emit_in_lane(BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id))
+        if isinstance(answer, Ask):
+            asks += [answer, *answer.also]
+            answer = answer.rewrite
+        if isinstance(answer, Block):
+            return _blocked(call, answer)
+        if isinstance(answer, Rewrite):
+            call = JudgedCall(call.tool, tool_call_id, answer.input, call.parent_tool_call_id)
+            if error := schema_error(name, call.tool.input_schema, call.input):
+                return _blocked(call, Block(f"{error} (rewritten by {answer.by})", answer.by, "schema"))
+    if runner.listens(("tool_call", name)):
+        event = ToolCall(
+            tool_name=name,
+            tool_call_id=tool_call_id,
+            input=call.input,
+            parent_tool_call_id=call.parent_tool_call_id,
+        )
+        verdict = await runner.emit_in_lane(event)
+        if isinstance(verdict, Block):
+            return _blocked(call, verdict)
+        if isinstance(verdict, Ask):
+            asks += [verdict, *verdict.also]
+    if asks and (refusal := await _ask_person(asks, call, runner)):
+        return _blocked(call, refusal)
+    return call
+
+
+def _blocked(call: JudgedCall, block: Block) -> JudgedCall:
+    return JudgedCall(call.tool, call.tool_call_id, call.input, call.parent_tool_call_id, block)
+
+
+async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> Block | None:
+    """Put all questions about one call as one; return the block unless the answer is yes."""
+    title = "; ".join(dict.fromkeys(ask.title for ask in asks))
+    by = ", ".join(dict.fromkeys(ask.by for ask in asks))
+    if not runner.has_ui:
+        return Block(title, by, "nobody")
+    lines = [f"{call.tool.name} {shown(thaw(call.input), 2000)}"]
+    lines += [f"{ask.by}: {ask.message or ask.title}" for ask in asks]
+    outer = current_dispatch()  # of a handler that called a wrapped tool: its time stands too
+    if outer is not None:
+        outer.clock.pause()
+    try:
+        answer = await runner.ui.confirm(title, "\n".join(lines))
+    except Exception as exc:  # a broken UI is nobody who said yes
+        return Block(f"{title}: the question could not be shown: {describe(exc)}", by, "nobody")
+    finally:
+        if outer is not None:
+            outer.clock.resume()
+    return None if answer is True else Block(title, by, "user")
+
+
+# ---- steps 6 to 9 ----------------------------------------------------------------------------------------------------
+
+
+async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate | None = None) -> ToolOutput:
+    """Run a judged call and return what the agent is shown; a blocked one gives its reason."""
+    name = call.tool.name
+    if call.block is not None:
+        text = str(call.block)
+        details = {"status": "blocked", "tool": name, "reason": text}
+        after = AfterToolCall(
+            tool_name=name,
+            params=call.input if isinstance(call.input, dict) else {},
+            tool_call_id=call.tool_call_id,
+            error=text,
+            blocked=True,
+            block_reason=call.block.reason or text,
+        )
+        await runner.emit(after)
+        return ToolOutput(text, details, is_error=True)
+    started = perf_counter()
+    try:
+        output = await _execute(call, on_update)
+        duration = (perf_counter() - started) * 1000
+        if runner.listens(("tool_result", name)):
+            output = await _pass_result(call, output, runner)
+    except anyio.get_cancelled_exc_class():
+        await _report_abort(call, runner, (perf_counter() - started) * 1000)
+        raise
+    if runner.listens(("after_tool_call", name)):
+        after = AfterToolCall(
+            tool_name=name,
+            params=call.input,
+            tool_call_id=call.tool_call_id,
+            result=output,
+            error=output.text if output.is_error else None,
+            duration_ms=duration,
+        )
+        await runner.emit(after)
+    return output
+
+
+async def _execute(call: JudgedCall, on_update: OnUpdate | None) -> ToolOutput:
+    try:
+        with _as_parent(call.tool_call_id):
+            output: object = await call.tool.execute(call.tool_call_id, thaw(call.input), on_update=on_update)
+    except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+        raise
+    except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
+        return ToolOutput(describe(exc), is_error=True)
+    if isinstance(output, ToolOutput):
+        return output
+    return ToolOutput(
+        f"{call.tool.name}.execute returned {shown(output)}; it must return ToolOutput(content)", is_error=True
+    )
+
+
+async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
+    event = ToolResult(
+        tool_name=call.tool.name,
+        tool_call_id=call.tool_call_id,
+        input=call.input,
+        content=output.content,
+        details=output.details,
+        is_error=output.is_error,
+        parent_tool_call_id=call.parent_tool_call_id,
+    )
+    answer = await runner.emit(event)
+    if answer is None:
+        return output
+    changed = {"content": output.content, "details": output.details, "is_error": output.is_error} | answer.changes()
+    return ToolOutput(**changed)
+
+
+async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:
+    """Tell the observers of a call that was aborted, although the task is being cancelled."""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(ABORT_GRACE):
+        event = AfterToolCall(
+            tool_name=call.tool.name,
+            params=call.input if isinstance(call.input, dict) else {},
+            tool_call_id=call.tool_call_id,
+            error="aborted",
+            duration_ms=duration,
+        )
+        await runner.emit(event)
+
+
+class _as_parent:  # noqa: N801  # reads as the `with` it is; a generator would cost more than the rest of a bare call
+    """Make the calls that a tool makes know which call they are part of."""
+
+    __slots__ = ("_id", "_token")
+
+    def __init__(self, tool_call_id: str) -> None:
+        self._id = tool_call_id
+
+    def __enter__(self) -> None:
+        self._token = _running_call.set(self._id)
+
+    def __exit__(self, *_: object) -> None:
+        _running_call.reset(self._token)

@@ -1,0 +1,402 @@
+"""The runner: which handlers an event goes to, when it waits for others, and who hears of failures.
+
+`emit` looks up a plan (the handlers of an event and tool, sorted, with the event's row of the dispatch table), waits for
+the lane of that row, and runs a `Dispatch`.  It also owns what lives as long as the hooks: their background tasks and
+their `on_unload` functions.  Above: pipeline, host.  Below: dispatch, loader, lanes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import uuid
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from os import fspath
+from os.path import abspath
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from agent_hooks.api import Handler, Undo, matches_tool
+from agent_hooks.content import Attachment
+from agent_hooks.context import Mode
+from agent_hooks.deadlines import INF, Clock, Timer, clock_type
+from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, policy
+from agent_hooks.dispatch_table import SPECS
+from agent_hooks.errors import HookError, HookUsageError, describe, did_you_mean, shown, traceback_text
+from agent_hooks.events import Event
+from agent_hooks.lanes import Lane
+from agent_hooks.loader import LoadedHook
+from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
+from agent_hooks.stats import HandlerStats
+from agent_hooks.ui.base import UI, SilentUI
+
+A = TypeVar("A")
+SendHandler = Callable[[str, Sequence[Attachment], str], object]
+logger = logging.getLogger("agent_hooks")
+
+UNLOAD_TIMEOUT = 5.0  # seconds for all on_unload functions of a runner
+DRAIN_TIMEOUT = 1.5  # seconds a shutdown waits for what it cancelled
+_MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans starts anew past this many
+
+
+class HookRunner:
+    """Dispatches events to the handlers of loaded hooks.
+
+    `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
+    `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
+    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context.
+
+    Use it as `async with HookRunner(...) as runner`: that runs the hooks' background tasks, and on leaving ends them and
+    calls `on_unload`.  Without, `emit` works as long as no hook has queued a task.
+    Raises `SettingsError` for a deadline that cannot be one.
+    """
+
+    def __init__(
+        self,
+        hooks: Iterable[LoadedHook],
+        *,
+        cwd: str | Path,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        tool_call_timeout: float | None = None,
+        ui: UI | None = None,
+        mode: Mode = "embedded",
+        session_file: str | Path | None = None,
+        session_id: str | None = None,
+    ) -> None:
+        self.hooks = list(hooks)
+        self.cwd = abspath(fspath(cwd))
+        self.mode: Mode = mode
+        self.session_id = session_id or uuid.uuid4().hex
+        self.agent_id = "main"
+        self.session_file: str | None = None
+        self.timer: Timer | None = None  # the event loop's, unless a test steps time by hand
+        self._limits = {
+            "hook_timeout": check_timeout(timeout, "HookRunner(timeout=…)"),
+            "tool_call_timeout": check_timeout(tool_call_timeout, "HookRunner(tool_call_timeout=…)"),
+        }
+        self._error_listeners: list[Callable[[HookError], object]] = []
+        self._observers: list[Callable[[Event[Any]], object]] = []
+        self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
+        self._plans: dict[Any, Plan | None] = {}
+        self._lanes = {"life": Lane(), "calls": Lane()}
+        self._suspended: set[Clock] = set()
+        self._disabled: set[str] = set()
+        self._tasks: TaskGroup | None = None
+        self._queued_tasks: list[tuple[str, Callable[[], Coroutine[Any, Any, object]]]] = []
+        self._send_handler: SendHandler | None = None
+        self._known_tools: set[str] = set()
+        self._clock_type: type[Clock] | None = None
+        self._dispatches = 0
+        self.set_ui(ui)
+        self.set_session_file(session_file)
+        for hook in self.hooks:
+            hook.api.binding = self
+            self._queued_tasks += [(hook.path, task) for task in hook.api.queued_tasks]
+            hook.api.queued_tasks.clear()
+
+    # ---- lifetime
+
+    async def __aenter__(self) -> Self:
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        queued, self._queued_tasks = self._queued_tasks, []
+        for hook, function in queued:
+            self._tasks.start_soon(self._run_task, hook, function)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._tasks is not None
+        tasks, self._tasks = self._tasks, None
+        tasks.cancel_scope.cancel()
+        try:  # as if the body had not raised: a task group would wrap the program's own exception in a group
+            await tasks.__aexit__(None, None, None)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(UNLOAD_TIMEOUT):
+                await self._unload()
+
+    async def _unload(self) -> None:
+        for hook in reversed(self.hooks):
+            callbacks, hook.api.unload_callbacks[:] = hook.api.unload_callbacks[::-1], []
+            for callback in callbacks:
+                try:
+                    result = callback()
+                    if inspect.isawaitable(result):
+                        await result
+                except Exception as exc:  # the hook's own failure: reported, the other callbacks run
+                    self._report_background(hook.path, callback, "on_unload", exc)
+
+    # ---- what a program tells the runner
+
+    def on_error(self, listener: Callable[[HookError], object]) -> Undo:
+        """Call `listener` with every failure of a handler, task or answer; returns a function that undoes it.
+
+        Without a listener failures are logged, to the logger `agent_hooks`.
+        """
+        return _add(self._error_listeners, listener)
+
+    def observe(self, listener: Callable[[Event[Any]], object]) -> Undo:
+        """Call `listener` with every event after its handlers, as they left it; returns a function that undoes it."""
+        return _add(self._observers, listener)
+
+    def on_answer(self, listener: Callable[[Handler, Event[Any], Any], object]) -> Undo:
+        """Call `listener(handler, event, answer)` with every value a handler returned; returns the undo."""
+        return _add(self._answer_listeners, listener)
+
+    def set_ui(self, ui: UI | None) -> None:
+        """Let handlers ask the person through `ui`; `None` for nobody."""
+        self.ui: UI = SilentUI() if ui is None else ui
+        self.has_ui = ui is not None
+
+    def set_session_file(self, path: str | Path | None, *, session_id: str | None = None) -> None:
+        """Tell handlers which file the session is in now, and its id when that changed too."""
+        self.session_file = None if path is None else abspath(fspath(path))
+        self.session_id = session_id or self.session_id
+
+    def set_send_handler(self, handler: SendHandler | None) -> None:
+        """Let `api.send` call `handler(text, attachments, source)`, `source` being the hook's path; from any thread."""
+        self._send_handler = handler
+
+    def know_tools(self, names: Iterable[str]) -> None:
+        """Tell the runner which tools there are, for `check_matchers`."""
+        self._known_tools.update(names)
+
+    def check_matchers(self) -> list[HookError]:
+        """Report every handler whose `tool=` can match none of the known tools; return the reports.
+
+        Call it once all tools are known.
+        """
+        reports = []
+        for hook in self.hooks:
+            for handlers in hook.handlers.values():
+                for handler in handlers:
+                    if handler.tool is None or any(matches_tool(handler.tool, name) for name in self._known_tools):
+                        continue
+                    near = did_you_mean(getattr(handler.tool, "pattern", handler.tool), self._known_tools)
+                    text = f"tool={shown(handler.tool)} can match no known tool, so this handler never runs{near}"
+                    reports.append(
+                        HookError(
+                            hook_path=hook.path,
+                            handler=handler.name,
+                            event=handler.event,
+                            error=text,
+                            outcome="continued",
+                        )
+                    )
+        for report in reports:
+            self.report(report)
+        return reports
+
+    # ---- what a program asks the runner
+
+    def has_handlers(self, event_type: str) -> bool:
+        """Tell whether any handler is subscribed to events of this type."""
+        return any(hook.handlers.get(event_type) for hook in self.hooks)
+
+    def listens(self, route: Any) -> bool:
+        """Tell whether anybody would see an event of this `route` (see `Event.route`)."""
+        return bool(self._observers) or self._plan(route) is not None
+
+    def stats(self) -> list[HandlerStats]:
+        """Return how often each handler ran and failed, and how long it took, in load order."""
+        return [
+            HandlerStats(h.hook, h.event, h.name, h.stats.count, h.stats.failures, h.stats.p50, h.stats.max)
+            for hook in self.hooks
+            for handlers in hook.handlers.values()
+            for h in handlers
+        ]
+
+    # ---- Binding: what a hook's api asks
+
+    def subscriptions_changed(self) -> None:
+        """Plan anew from the next dispatch on."""
+        self._plans.clear()
+
+    def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run a hook's background task; queued until the runner is entered."""
+        if self._tasks is None:
+            self._queued_tasks.append((hook, function))
+        else:
+            self._tasks.start_soon(self._run_task, hook, function)
+
+    def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
+        """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
+        if self._send_handler is None:
+            logger.warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
+        else:
+            self._send_handler(text, attachments, hook)
+
+    async def _run_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        try:
+            await function()
+        except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+            raise
+        except BaseException as exc:  # a background task's failure is the hook's, not the agent's
+            self._report_background(hook, function, "task", exc)
+
+    # ---- dispatch
+
+    async def emit(self, event: Event[A]) -> A | None:
+        """Call every handler of `event`, in order, and return what their answers combine to, or `None`.
+
+        Emits that must not overlap wait for one another, first in, first out; one from within a handler, its tasks or
+        its thread runs at once.  Raises `HookUsageError` when a hook has queued a task and the runner was not entered.
+        """
+        plan = self._plan_for(event.route)
+        if plan is None:
+            self._show(event)
+            return None
+        if plan.spec.total is not None:
+            await self._stop_running()
+        if plan.spec.lane is None:
+            return await self._dispatch(event, plan)
+        lane = self._lanes[plan.spec.lane]
+        if lane.busy and current_dispatch(self) is not None:
+            return await self._dispatch(event, plan)
+        await lane.enter()
+        try:
+            return await self._dispatch(event, plan)
+        finally:
+            lane.leave()
+
+    async def emit_tool_call(self, event: Event[A]) -> A | None:
+        """Do the same as `emit`; the name other hook systems have for it."""
+        return await self.emit(event)
+
+    async def emit_in_lane(self, event: Event[A]) -> A | None:
+        """Emit for a caller that holds the event's lane (see `calls_lane`)."""
+        plan = self._plan_for(event.route)
+        if plan is None:
+            self._show(event)
+            return None
+        return await self._dispatch(event, plan)
+
+    def calls_lane(self) -> Lane | None:
+        """Return the lane that judging tool calls takes; `None` within a dispatch, where nobody waits."""
+        lane = self._lanes["calls"]
+        return None if lane.busy and current_dispatch(self) is not None else lane
+
+    def _show(self, event: Event[Any]) -> None:
+        for observer in tuple(self._observers):
+            self._tell(observer, event)
+
+    async def _dispatch(self, event: Event[A], plan: Plan) -> A | None:
+        dispatch = Dispatch(self, plan, event)
+        answer = await dispatch.run()
+        self._show(dispatch.event)
+        return answer  # type: ignore[no-any-return]  # what a row's fold makes of the answers
+
+    def _plan_for(self, route: Any) -> Plan | None:
+        if self._queued_tasks:
+            hooks = ", ".join(sorted({hook for hook, _ in self._queued_tasks}))
+            raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
+        try:
+            return self._plans[route]
+        except KeyError:
+            return self._plan(route)
+
+    def _plan(self, route: Any) -> Plan | None:
+        if route in self._plans:
+            return self._plans[route]
+        if len(self._plans) > _MANY_PLANS:
+            self._plans.clear()
+        name, tool_name = route if isinstance(route, tuple) else (route, None)
+        spec = SPECS[name]
+        handlers = [
+            handler
+            for hook in self.hooks
+            for handler in hook.handlers.get(name.partition(":")[0], ())
+            if handler.handles(tool_name) and (hook.path not in self._disabled or policy(handler, spec) == "block")
+        ]
+        handlers.sort(key=lambda handler: -handler.priority)
+        limit = self._limits[spec.deadline] if spec.deadline else spec.total
+        plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name)
+        if not handlers and spec.total is None:  # a shutdown stops what runs, also when nobody listens to it
+            plan = None
+        self._plans[route] = plan
+        return plan
+
+    def make_clock(self, limit: float, parent: Clock | None) -> Clock:
+        """Return a clock of the running backend, nested in `parent`."""
+        if self._clock_type is None:
+            self._clock_type = clock_type()
+        return self._clock_type(limit, self._suspended, parent, self.timer)
+
+    def is_timed(self) -> bool:
+        """Tell whether the durations of the next dispatch are kept; true for one in 16, the first included."""
+        self._dispatches += 1
+        return self._dispatches & 15 == 1
+
+    async def _stop_running(self) -> None:
+        """Before a shutdown: cancel the handlers that run, and give them a moment to end."""
+        own = set()
+        dispatch = current_dispatch()
+        while dispatch is not None:
+            own.add(dispatch.clock)
+            dispatch = dispatch.parent
+        for clock in self._suspended - own:
+            clock.shut_down()
+        with anyio.move_on_after(DRAIN_TIMEOUT):
+            while self._suspended - own:
+                await anyio.sleep(0.005)
+
+    # ---- reports
+
+    def report(self, error: HookError) -> None:
+        """Tell every error listener; one that raises is logged and changes nothing."""
+        if not self._error_listeners:
+            logger.error("%s\n%s", error, error.traceback)
+        for listener in tuple(self._error_listeners):
+            self._tell(listener, error)
+
+    def disable(self, hook_path: str) -> None:
+        """Call no handler of a hook any more: its gates block, the others are left out."""
+        self._disabled.add(hook_path)
+        self._plans.clear()
+
+    def is_disabled(self, hook_path: str) -> bool:
+        """Tell whether a handler of that hook would not stop."""
+        return hook_path in self._disabled
+
+    def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
+        """Tell the answer listeners."""
+        for listener in tuple(self._answer_listeners):
+            try:
+                listener(handler, event, answer)
+            except Exception:  # a listener is a bystander
+                logger.exception("an answer listener raised")
+
+    def _tell(self, listener: Callable[[Any], object], what: object) -> None:
+        try:
+            listener(what)
+        except Exception:  # a listener is a bystander: it must not break the dispatch
+            logger.exception("a listener raised on: %s", what)
+
+    def _report_background(self, hook: str, function: Any, event: str, exc: BaseException) -> None:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        self.report(
+            HookError(
+                hook_path=hook,
+                handler=name,
+                event=event,
+                error=describe(exc),
+                outcome="continued",
+                exception=exc,
+                traceback=traceback_text(exc),
+            )
+        )
+
+
+def _add(listeners: list[Any], listener: Any) -> Undo:
+    listeners.append(listener)
+
+    def undo() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return undo

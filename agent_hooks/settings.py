@@ -1,0 +1,136 @@
+"""Settings files: `~/.agent/settings.json`, then `./.agent/settings.json`.
+
+Milliseconds live in the files only; what is handed out is in seconds.  Above: loader, cli.  Below: errors.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
+
+DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
+SETTINGS_FILE = "settings.json"
+PROJECT_DIRECTORY = ".agent"
+NEWLINE = b"\n"
+
+
+class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
+
+    hooks: list[str] = field(default_factory=list)
+    hook_timeout: float | UnsetType | None = UNSET
+    tool_call_timeout: float | UnsetType | None = UNSET
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit."""
+
+    hooks: tuple[str, ...] = ()
+    hook_timeout: float | None = DEFAULT_TIMEOUT
+    tool_call_timeout: float | None = None
+
+
+def agent_home(home: str | Path | None = None) -> Path:
+    """Return the agent home: `<home>/.agent` when `home` is given, else `$AGENT_HOME`, else `~/.agent`."""
+    if home is not None:
+        return Path(home, PROJECT_DIRECTORY)
+    if override := os.environ.get("AGENT_HOME"):
+        return Path(override).absolute()
+    return Path.home() / PROJECT_DIRECTORY
+
+
+def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Settings:
+    """Read the agent home's settings, then the project's.
+
+    Lists of both apply, in that order; of a single value the project's counts.  `home` stands for `~` (for tests).
+    Raises `SettingsError` that names file, key, what was expected and what was found.
+    """
+    hooks: list[str] = []
+    timeouts: dict[str, float | None] = {}
+    for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
+        path = directory / SETTINGS_FILE
+        if (file := read_settings_file(path)) is None:
+            continue
+        hooks += [resolve_path(hook, base=directory, home=home) for hook in file.hooks]
+        for key in ("hook_timeout", "tool_call_timeout"):
+            if (value := getattr(file, key)) is not UNSET:
+                milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
+                timeouts[key] = None if milliseconds is None else milliseconds / 1000
+    return Settings(hooks=tuple(hooks), **timeouts)
+
+
+def read_settings_file(path: Path) -> SettingsFile | None:
+    """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as exc:
+        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise SettingsError(f"{path}{_line_of(exc, text)}: is not JSON: {exc}") from None
+    if not isinstance(found, dict):
+        raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}")
+    known = [name.encode_name for name in msgspec.structs.fields(SettingsFile)]
+    for key in found:
+        if key not in known:
+            raise SettingsError(f"{path}: unknown key {key!r}{did_you_mean(key, known)}")
+    try:
+        return msgspec.convert(found, SettingsFile, strict=True)
+    except msgspec.ValidationError as exc:
+        raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+
+
+def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float | None:
+    """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
+
+    Raises `SettingsError` that names `where`.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise SettingsError(f"{where}: expected {unit} above 0, or null for no limit; found {shown(value)}")
+    return float(value)
+
+
+def resolve_path(path: str, *, base: str | Path, home: str | Path | None = None) -> str:
+    """Return `path` as an absolute path: `~` and `~user` expanded, a relative one taken from `base`.
+
+    Raises `SettingsError` when there is no such user.
+    """
+    if home is not None and (path == "~" or path.startswith("~/")):
+        path = os.path.join(home, path[2:])
+    expanded = os.path.expanduser(path)
+    if expanded.startswith("~"):
+        raise SettingsError(f"{path}: there is no user {expanded.partition('/')[0][1:]!r}")
+    return os.path.abspath(os.path.join(base, expanded))
+
+
+def _camel(key: str) -> str:
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
+
+
+def _line_of(exc: Exception, text: bytes) -> str:
+    match = re.search(r"\(byte (\d+)\)", str(exc))
+    return f":{1 + text.count(NEWLINE, 0, int(match[1]))}" if match else ""
+
+
+def _place(message: str, found: Any) -> str:
+    """Turn msgspec's "Expected `x`, got `y` - at `$.key[0]`" into key, expected and found."""
+    match = re.fullmatch(r"Expected `(?P<want>.*)`, got `.*` - at `\$\.?(?P<place>.*)`", message)
+    if match is None:
+        return message
+    value = found
+    for name, index in re.findall(r"(\w+)|\[(\d+)\]", match["place"]):
+        value = value[name] if name else value[int(index)]
+    return f"key {match['place']!r}: expected {match['want']}, found {shown(value)}"

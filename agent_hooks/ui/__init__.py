@@ -1,0 +1,1 @@
+"""How a handler asks the person; one module per way."""
