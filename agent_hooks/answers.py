@@ -123,11 +123,19 @@ class Cancel(Answer, frozen=True):
 
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.reason is not None and not isinstance(self.reason, str):
+            raise TypeError(f"Cancel(reason) wants a str, not {type(self.reason).__name__}")
+
 
 class SkipConversationRestore(Answer, frozen=True):
     """On `before_branch`: the file branches, the conversation stays as it is."""
 
     skip: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.skip, bool):
+            raise TypeError(f"SkipConversationRestore(skip) wants a bool, not {type(self.skip).__name__}")
 
 
 class Compaction(Answer, frozen=True):

@@ -9,7 +9,8 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, overload
+from types import CoroutineType
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 
 from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
 from agent_hooks.content import Attachment
@@ -82,6 +83,7 @@ class Handler:
         "event",
         "function",
         "hook",
+        "label",
         "mistaken",
         "name",
         "on_error",
@@ -96,6 +98,7 @@ class Handler:
         function: Callable[..., Any],
         *,
         hook: str,
+        label: str,
         event: str,
         priority: int = 0,
         tool: ToolMatcher | None = None,
@@ -103,7 +106,8 @@ class Handler:
         inline: bool = False,
     ) -> None:
         self.function = function
-        self.hook = hook
+        self.hook = hook  # the path
+        self.label = label  # the path as a person would write it
         self.event = event
         self.name: str = getattr(function, "__qualname__", type(function).__name__)
         self.priority = priority
@@ -156,8 +160,9 @@ class HookAPI:
     Everything subscribed here belongs to the hook: it ends when the hook is unloaded.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, label: str | None = None) -> None:
         self.path = path
+        self.label = label or path
         self.handlers: dict[str, list[Handler]] = {}
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
@@ -244,7 +249,7 @@ class HookAPI:
     def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
         if not callable(function):
             raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
-        handler = Handler(function, hook=self.path, event=event, **options)
+        handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
         handlers = self.handlers.setdefault(event, [])
         handlers.append(handler)
         self._changed()
@@ -275,6 +280,8 @@ class HookAPI:
 
     def register_tool(self, tool: Tool) -> None:
         """Offer the agent a tool: an object with `name`, `description`, `input_schema` and `async execute(...)`."""
+        if isinstance(tool, type):
+            raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
         for attribute in ("name", "description", "input_schema", "execute"):
             if not hasattr(tool, attribute):
                 raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}")
@@ -289,6 +296,8 @@ class HookAPI:
         async function that has not been called yet.
         """
         if not is_async(function):
+            if isinstance(called := cast(object, function), CoroutineType):
+                called.close()  # or Python warns of it later, somewhere else
             raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
         if self.binding is None:
             self.queued_tasks.append(function)
@@ -323,7 +332,11 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
         _check_matcher(where, tool)
 
 
+def _is_text_pattern(part: object) -> bool:
+    return isinstance(part, re.Pattern) and isinstance(part.pattern, str)
+
+
 def _check_matcher(where: str, tool: object) -> None:
     parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
-    if not parts or not all(isinstance(part, str | re.Pattern) and part for part in parts):
+    if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
         raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

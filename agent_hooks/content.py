@@ -8,7 +8,7 @@ Above: answers, events.  Below: frozen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -21,11 +21,20 @@ class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Base of all values on our wire: frozen, camelCase in JSON, absent when without a value."""
 
 
+def as_tuples(value: Struct, *names: str) -> None:
+    """Make the named fields of a frozen struct tuples where its author gave lists."""
+    for name in names:
+        if isinstance(given := getattr(value, name), list):
+            force_setattr(value, name, tuple(given))
+
+
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
 class TextContent(Value, frozen=True, tag_field="type", tag="text"):
     """A piece of text."""
+
+    type: ClassVar[Literal["text"]] = "text"
 
     text: str
 
@@ -33,12 +42,16 @@ class TextContent(Value, frozen=True, tag_field="type", tag="text"):
 class ImageContent(Value, frozen=True, tag_field="type", tag="image"):
     """An image: `data` is base64 text, `mime_type` for example `image/png`."""
 
+    type: ClassVar[Literal["image"]] = "image"
+
     data: str
     mime_type: str
 
 
 class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
     """What a model thought before it answered; assistant messages only."""
+
+    type: ClassVar[Literal["thinking"]] = "thinking"
 
     thinking: str
 
@@ -48,6 +61,8 @@ class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
 
     `arguments` is what the model wrote, decoded; `invalid` holds the text when it was no JSON object.
     """
+
+    type: ClassVar[Literal["toolCall"]] = "toolCall"
 
     id: str
     name: str
@@ -130,6 +145,8 @@ class Attachment(Value, frozen=True, kw_only=True):
 class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
     """What the person said; `timestamp` in Unix milliseconds."""
 
+    role: ClassVar[Literal["user"]] = "user"
+
     content: Sequence[ContentBlock]
     timestamp: int
     attachments: tuple[Attachment, ...] = ()
@@ -142,10 +159,13 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
 
     def __post_init__(self) -> None:
         force_setattr(self, "content", content_blocks(self.content))
+        as_tuples(self, "attachments")
 
 
 class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="assistant"):
     """One response of the model; `stop_reason` is `stop`, `tool_use`, `length`, `aborted` or `error`."""
+
+    role: ClassVar[Literal["assistant"]] = "assistant"
 
     content: tuple[AssistantBlock, ...]
     timestamp: int
@@ -154,7 +174,24 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
     stop_reason: str = field(default_factory=lambda: "stop")
     usage: Mapping[str, Any] | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: str | Sequence[AssistantBlock],
+            timestamp: int,
+            provider: str,
+            model: str,
+            stop_reason: str = "stop",
+            usage: Mapping[str, Any] | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        content: object = self.content
+        if isinstance(content, str):
+            force_setattr(self, "content", (TextContent(content),))
+        as_tuples(self, "content")
         force_setattr(self, "usage", freeze(self.usage))
 
     @property
@@ -170,6 +207,8 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
 
 class ToolResultMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="toolResult"):
     """What a tool call came to, as the model is shown it."""
+
+    role: ClassVar[Literal["toolResult"]] = "toolResult"
 
     tool_call_id: str
     tool_name: str
@@ -205,6 +244,8 @@ Message = UserMessage | AssistantMessage | ToolResultMessage
 class SessionHeader(Value, frozen=True, kw_only=True, tag_field="type", tag="session"):
     """Entry 0 of a session file; `timestamp` is ISO 8601 in UTC."""
 
+    type: ClassVar[Literal["session"]] = "session"
+
     version: int
     id: str
     timestamp: str
@@ -215,12 +256,16 @@ class SessionHeader(Value, frozen=True, kw_only=True, tag_field="type", tag="ses
 class MessageEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="message"):
     """A message of the conversation."""
 
+    type: ClassVar[Literal["message"]] = "message"
+
     timestamp: str
     message: Message
 
 
 class ModelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="model_change"):
     """From here on another model answers."""
+
+    type: ClassVar[Literal["model_change"]] = "model_change"
 
     timestamp: str
     provider: str
@@ -230,12 +275,16 @@ class ModelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="
 class ThinkingLevelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="thinking_level_change"):
     """From here on the model thinks more or less."""
 
+    type: ClassVar[Literal["thinking_level_change"]] = "thinking_level_change"
+
     timestamp: str
     thinking_level: str
 
 
 class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="compaction"):
     """A summary that stands for the entries before `first_kept_entry_index`."""
+
+    type: ClassVar[Literal["compaction"]] = "compaction"
 
     timestamp: str
     summary: str

@@ -1,6 +1,6 @@
 """What a handler gets beside the event: who it runs for, the person, and a way to run programs.
 
-Above: api, runner.  Below: ui.base, process, deadlines.
+Above: api, runner.  Below: ui.base, process, deadlines, threads.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from agent_hooks import process
 from agent_hooks.deadlines.base import Clock
 from agent_hooks.errors import HookUsageError
 from agent_hooks.process import ExecResult
+from agent_hooks.threads import while_wanted
 from agent_hooks.ui.base import UI, NotifyType
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
         if self._coroutine is None:
             if self._what in self._unawaited:
                 self._unawaited.remove(self._what)
-            self._coroutine = self._start()
+            self._coroutine = while_wanted(self._start)
         return self._coroutine
 
     def __await__(self) -> Generator[Any, Any, T]:

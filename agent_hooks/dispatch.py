@@ -119,8 +119,7 @@ class Dispatch:
 
     async def _call_handlers(self) -> None:
         """Call the handlers that are left, strictly one after another."""
-        clock, context = self.clock, self._context
-        remaining = self._spec.total
+        clock = self.clock
         self._started = perf_counter()
         for handler in self._handlers:
             self._handler = handler
@@ -133,7 +132,7 @@ class Dispatch:
                 if handler.threaded:
                     answer = await self._call_in_thread(handler)
                 else:
-                    answer = self._function(handler)(self.event, context)
+                    answer = self._function(handler)(self.event, self._context)
                 if answer is not None and (type(answer) is CoroutineType or inspect.isawaitable(answer)):
                     answer = await answer
                 if clock.armed and clock.settle(None):
@@ -147,19 +146,18 @@ class Dispatch:
                     raise  # `drive` is closing this frame
                 if clock.settle(exc):
                     ended = self._stopped()
-                elif isinstance(exc, KeyboardInterrupt) or clock.is_foreign(exc):
+                elif isinstance(exc, KeyboardInterrupt):
                     raise
+                elif (foreign := clock.foreign(exc)) is not None:
+                    raise foreign
                 else:
                     ended = self._fail(exc, describe(exc))
+            if self._timed or clock.armed:
+                self._note_duration(handler)
             if ended:
                 break
             if self._unawaited:
                 self._unawaited.clear()
-            if self._timed or clock.armed:
-                took = self._note_duration(handler)
-                if remaining is not None:
-                    remaining -= took
-                    clock.limit = max(remaining, 0.001)
         self._over = True
 
     def _function(self, handler: Handler) -> Any:
@@ -174,13 +172,15 @@ class Dispatch:
         try:
             return await call.result()
         finally:
-            handler.abandoned = call if call.running else None
+            if call.running:
+                handler.abandoned = call
 
-    def _note_duration(self, handler: Handler) -> float:
+    def _note_duration(self, handler: Handler) -> None:
         now = perf_counter()
         took, self._started = now - self._started, now
         handler.stats.add(took)
-        return took
+        if self._spec.total is not None:
+            self.clock.limit = max(self.clock.limit - took, 0.001)
 
     # ---- answers
 
@@ -191,7 +191,7 @@ class Dispatch:
             self._mistake(handler, answer)
             return False
         answers = read_answer(handler.event, self._spec, answer)
-        return any(self._spec.fold(self, _signed(each, handler.hook)) for each in answers)
+        return any(self._spec.fold(self, _signed(each, handler.label)) for each in answers)
 
     def _mistake(self, handler: Handler, answer: Any) -> None:
         """Report, once per handler, an answer to an event that takes none."""
@@ -207,6 +207,7 @@ class Dispatch:
 
     def _stopped(self) -> bool:
         """The running handler was cancelled by its clock."""
+        self._renew_context()
         why, self.clock.stop = self.clock.stop, "deadline"
         if why == "shutdown":
             return self._fail(None, "was stopped, because the session ends")
@@ -218,6 +219,13 @@ class Dispatch:
         self.owner.disable(self._handler.hook)
         text = f"timed out after {self.clock.limit:g} s and did not stop when cancelled; its hook is disabled"
         self._over = self._fail(None, text, timed_out=True)
+        self._note_duration(self._handler)
+        self._renew_context()
+
+    def _renew_context(self) -> None:
+        """What a stopped handler still does, in a thread for example, must not be held against the next one."""
+        self._unawaited = []
+        self._context = HookContext(self.owner, self.clock, self._unawaited, self._context.tool_name)
 
     def _overdue(self, late: float) -> None:
         self.owner.disable(self._handler.hook)
@@ -232,9 +240,9 @@ class Dispatch:
             return False
         self._report(exc, text, "blocked")
         if Block in self._spec.answers:
-            self.outcome = Block(text, handler.hook, "timed_out" if timed_out else "failed")
+            self.outcome = Block(text, handler.label, "timed_out" if timed_out else "failed")
         else:
-            self.outcome = Cancel(f"hook {handler.hook}: {text}")
+            self.outcome = Cancel(f"hook {handler.label}: {text}")
         return True
 
     def _report(self, exc: BaseException | None, text: str, outcome: Outcome = "continued") -> None:

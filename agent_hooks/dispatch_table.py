@@ -85,6 +85,8 @@ class GateWire(Wire):
     ask: AskWire | None = None
 
     def read(self) -> list[Answer]:
+        if self.reason is not None and self.block_reason is not None:
+            raise ValueError("'reason' and 'blockReason' are the same key; give one of them")
         if self.block is UNSET and (self.reason is not None or self.block_reason is not None):
             raise ValueError('a reason needs {"block": true} beside it')
         if self.block is True:
@@ -141,13 +143,14 @@ class BranchWire(CancelWire):
 
 
 class CompactionWire(Struct, rename="camel", forbid_unknown_fields=True):
-    """A compaction entry as a hook writes it; `type` may stand there."""
+    """A compaction entry as a hook writes it; `type` may stand there, and `fromHook`, which is true anyway."""
 
     summary: str
     first_kept_entry_index: int
     tokens_before: int
     timestamp: str | None = None
     type: Literal["compaction"] = "compaction"
+    from_hook: bool = True
 
 
 class CompactWire(CancelWire):
@@ -165,6 +168,9 @@ class CompactWire(CancelWire):
         return answers
 
 
+_REWRITE_HINT = "; a Rewrite belongs in a before_tool_call handler"
+
+
 def _camel(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), key)
 
@@ -176,6 +182,8 @@ def _wire_keys(answer: Mapping[Any, Any]) -> dict[str, Any]:
             raise TypeError(f"keys of an answer are strings, not {shown(key)}")
         if (wire_key := _camel(key)) in keys:
             raise ValueError(f"{wire_key!r} is there twice, once in each spelling")
+        if wire_key == "compactionEntry" and isinstance(value, Mapping):
+            value = _wire_keys(value)  # ours too; what is inside of params, content and details is not
         keys[wire_key] = value
     return keys
 
@@ -191,10 +199,11 @@ def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
         try:
             return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
         except (msgspec.ValidationError, ValueError, TypeError) as exc:
-            raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None") from None
+            hint = _REWRITE_HINT if "params" in answer and Rewrite not in spec.answers else ""
+            raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
     if not spec.answers:
         raise TypeError(f"{name} handlers return nothing, not {shown(answer)}; the value is ignored")
-    hint = "; a Rewrite belongs in a before_tool_call handler" if isinstance(answer, Rewrite) else ""
+    hint = _REWRITE_HINT if isinstance(answer, Rewrite) else ""
     raise TypeError(f"wrong answer {shown(answer)}: {name} handlers return {spec.forms} or None{hint}")
 
 

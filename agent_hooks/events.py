@@ -24,15 +24,20 @@ from agent_hooks.content import (
     ToolOutput,
     ToolResultMessage,
     Value,
+    as_tuples,
     content_blocks,
 )
 from agent_hooks.frozen import READ_ONLY, freeze
 
-A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 
 
-class Event(Struct, Generic[A], frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
-    """Base of all events; `A` is the union of the answers a handler may return."""
+def _nothing() -> tuple[()]:
+    return ()  # a factory of our own: msgspec leaves an empty tuple out on the wire when `tuple` is the factory
+
+
+class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
+    """Base of all events; `A_co` is the union of the answers a handler may return."""
 
     type: ClassVar[str]
 
@@ -83,7 +88,7 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     type: ClassVar[str] = "session"
 
     reason: SessionReason
-    entries: tuple[Entry, ...] = field(default_factory=tuple)
+    entries: tuple[Entry, ...] = field(default_factory=_nothing)
     session_file: str | None = field(default_factory=NoneType)  # always written, as null when not saved
     previous_session_file: str | None = field(default_factory=NoneType)
     target_turn_index: int | None = None
@@ -97,6 +102,9 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     custom_instructions: str | None = None
     compaction_entry: CompactionEntry | None = None
     from_hook: bool | None = None
+
+    def __post_init__(self) -> None:
+        as_tuples(self, "entries", "messages_to_summarize", "messages_to_keep")
 
     @property
     def route(self) -> Any:
@@ -115,7 +123,10 @@ class AgentEnd(Event[Never], frozen=True, tag="agent_end"):
 
     type: ClassVar[str] = "agent_end"
 
-    messages: tuple[Message, ...] = field(default_factory=tuple)
+    messages: tuple[Message, ...] = field(default_factory=_nothing)
+
+    def __post_init__(self) -> None:
+        as_tuples(self, "messages")
 
 
 class TurnStart(Event[Never], frozen=True, tag="turn_start"):
@@ -139,7 +150,10 @@ class TurnEnd(Event[Never], frozen=True, tag="turn_end"):
 
     turn_index: int
     message: AssistantMessage
-    tool_results: tuple[ToolResultMessage, ...] = field(default_factory=tuple)
+    tool_results: tuple[ToolResultMessage, ...] = field(default_factory=_nothing)
+
+    def __post_init__(self) -> None:
+        as_tuples(self, "tool_results")
 
 
 class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
@@ -267,9 +281,10 @@ EVENTS: tuple[type[Event[Any]], ...] = (
 )
 
 
-def _refuse(self: object, name: str, value: object) -> Never:
+def _refuse(self: object, name: str, value: object = None) -> Never:
     raise AttributeError(READ_ONLY)
 
 
 for _event in EVENTS:
     _event.__setattr__ = _refuse  # type: ignore[method-assign]  # frozen already; this one says what to do
+    _event.__delattr__ = _refuse  # type: ignore[method-assign]

@@ -6,6 +6,8 @@ Events carry payloads through many hands.  A dict subclass (rather than a mappin
 
 from __future__ import annotations
 
+from copy import deepcopy
+from types import NoneType
 from typing import Any, Never
 
 READ_ONLY = (
@@ -31,8 +33,8 @@ class FrozenDict(dict[str, Any]):
     def __copy__(self) -> dict[str, Any]:
         return dict(self)
 
-    def __deepcopy__(self, memo: object) -> dict[str, Any]:
-        return thaw(self)  # type: ignore[no-any-return]  # thaw keeps the kind of its argument
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return deepcopy(dict(self), memo)
 
 
 class FrozenList(list[Any]):
@@ -48,28 +50,33 @@ class FrozenList(list[Any]):
     def __copy__(self) -> list[Any]:
         return list(self)
 
-    def __deepcopy__(self, memo: object) -> list[Any]:
-        return thaw(self)  # type: ignore[no-any-return]  # thaw keeps the kind of its argument
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return deepcopy(list(self), memo)
 
 
-_CONTAINERS = frozenset({dict, list, tuple})
+_LEAVES = frozenset({str, int, float, bool, NoneType, FrozenDict, FrozenList})
 
 
 def freeze(value: Any) -> Any:
-    """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects come back as they are."""
+    """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects come back as they are.
+
+    Kinds of dict and list (`OrderedDict`, `defaultdict`, …) are JSON data too.
+    """
     kind = type(value)
-    if kind is dict:
+    if kind in _LEAVES:
+        return value
+    if isinstance(value, dict):
         frozen: Any = FrozenDict(value)
         put: Any = dict.__setitem__
-        items: Any = value.items()
-    elif kind is list or kind is tuple:
+        items: Any = frozen.items()
+    elif isinstance(value, list) or kind is tuple:
         frozen = FrozenList(value)
         put = list.__setitem__
-        items = enumerate(value)
+        items = enumerate(frozen)
     else:
         return value
     for key, item in items:
-        if type(item) in _CONTAINERS:
+        if type(item) not in _LEAVES:
             put(frozen, key, freeze(item))
     return frozen
 

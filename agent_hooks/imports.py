@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -52,6 +52,9 @@ class _HookFinder(MetaPathFinder):
         return spec
 
 
+_OURS = "agent_hooks"  # never another copy: its classes would not be the ones the runner knows
+
+
 def import_hook(path: str) -> ModuleType:
     """Import the file at `path` as a module of its own; whatever it raises is raised."""
     if not any(isinstance(finder, _HookFinder) for finder in sys.meta_path):
@@ -60,7 +63,7 @@ def import_hook(path: str) -> ModuleType:
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
     package.__path__ = [str(file.parent)]
     sys.modules[package.__name__] = package
-    name = f"{package.__name__}.{file.stem}"
+    name = f"{package.__name__}.{file.stem.replace('.', '_')}"
     spec = ModuleSpec(name, _HookLoader(name, path), origin=path)
     spec.has_location = True
     module = module_from_spec(spec)
@@ -89,18 +92,18 @@ def _importer(package: str, directory: Path) -> Any:
         level: int = 0,
     ) -> ModuleType:
         top = name.partition(".")[0]
-        if level or top in sys.stdlib_module_names or not _is_beside(directory, top):
+        if level or top in sys.stdlib_module_names or top == _OURS or not _is_beside(directory, top):
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        module = importlib.import_module(f"{package}.{name}")
-        if not fromlist:
-            return sys.modules[f"{package}.{top}"]
-        for attribute in fromlist:
-            if not hasattr(module, attribute) and hasattr(module, "__path__"):
-                importlib.import_module(f"{module.__name__}.{attribute}")
-        return module
+        if fromlist:
+            return builtins.__import__(f"{package}.{name}", globals, locals, fromlist)
+        importlib.import_module(f"{package}.{name}")
+        return sys.modules[f"{package}.{top}"]
 
     return import_beside
 
 
 def _is_beside(directory: Path, name: str) -> bool:
-    return (directory / f"{name}.py").is_file() or (directory / name).is_dir()
+    if (directory / f"{name}.py").is_file() or (directory / name / "__init__.py").is_file():
+        return True
+    # a bare directory gives way to an installed package, as it does on sys.path
+    return (directory / name).is_dir() and name not in sys.modules and find_spec(name) is None

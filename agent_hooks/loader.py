@@ -21,13 +21,14 @@ from msgspec import Struct
 from agent_hooks.answers import Block
 from agent_hooks.api import Handler, HookAPI
 from agent_hooks.context import HookContext
-from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, traceback_text
+from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, resolve_path
 from agent_hooks.tool import Tool
 
 HOOKS_DIRECTORY = "hooks"
+UNDO_TIMEOUT = 5.0  # seconds for all on_unload functions of a hook that could not be loaded
 
 
 class LoadedHook(Struct, eq=False):
@@ -127,6 +128,14 @@ def _existing(path: str) -> str:
     return path
 
 
+def _label(path: str, *, cwd: str | Path, home: str | Path | None) -> str:
+    """Return a path as a person would write it: from the project's directory, or with `~`."""
+    for root, sign in ((Path(cwd).absolute(), ""), (Path(home or Path.home()).absolute(), "~/")):
+        if path.startswith(f"{root}{os.sep}"):
+            return sign + path[len(str(root)) + 1 :]
+    return path
+
+
 def _spelling(name: str) -> str:
     return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
 
@@ -151,17 +160,18 @@ async def _load(
     seen: set[str] = set()
     for path in paths:
         try:
-            resolved = os.path.realpath(_existing(resolve_path(path, base=Path(cwd).absolute(), home=home)))
+            found = _existing(resolve_path(path, base=Path(cwd).absolute(), home=home))
+            resolved = os.path.realpath(found)
         except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
             errors.append(LoadError(path, describe(exc)))
             continue
         if resolved in seen:
             continue
         seen.add(resolved)
-        if problem := _why_not_a_file(_existing(resolve_path(path, base=Path(cwd).absolute(), home=home))):
+        if problem := _why_not_a_file(found):
             errors.append(LoadError(path, problem))
             continue
-        loaded = await _load_one(path, resolved)
+        loaded = await _load_one(path, resolved, label=_label(found, cwd=cwd, home=home))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
         else:
@@ -169,17 +179,17 @@ async def _load(
     return LoadResult(hooks, errors)
 
 
-async def _load_one(path: str, resolved: str) -> LoadedHook | LoadError:
+async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | LoadError:
     """Import one hook and register it; every way it can fail is told in a `LoadError`."""
-    api = HookAPI(path)
+    api = HookAPI(path, label)
     module: ModuleType | None = None
     try:
         module = import_hook(resolved)
         await _register(_register_of(module), api)
-    except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
-        raise
     except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
         await _undo(api, module)
+        if isinstance(exc, KeyboardInterrupt | anyio.get_cancelled_exc_class()):
+            raise
         return LoadError(path, _load_text(exc), line_in(exc, resolved), traceback_text(exc))
     return LoadedHook(path, resolved, Path(path).stem, api, module)
 
@@ -205,11 +215,16 @@ async def _undo(api: HookAPI, module: ModuleType | None) -> None:
     """Take back what a failed hook had set up."""
     api.handlers.clear()
     api.queued_tasks.clear()
-    for callback in reversed(api.unload_callbacks):
-        with suppress(Exception):  # the hook's first failure is the one that is told
-            result = callback()
-            if inspect.isawaitable(result):
-                await result
+    with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_TIMEOUT):
+        for callback in reversed(api.unload_callbacks):
+            try:
+                result = callback()
+                if inspect.isawaitable(result):
+                    await result
+            except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+                raise
+            except BaseException:  # noqa: S110  # the hook's first failure is the one that is told
+                pass
     if module is not None:
         forget_module(module)
 
@@ -218,7 +233,8 @@ def _load_text(exc: BaseException) -> str:
     if isinstance(exc, SyntaxError):
         return f"{type(exc).__name__}: {exc.msg}"
     if isinstance(exc, SystemExit):
-        return f"called sys.exit({'' if exc.code is None else exc.code!r}) while loading; a hook must not end the agent"
+        code = "" if exc.code is None else shown(exc.code)
+        return f"called sys.exit({code}) while loading; a hook must not end the agent"
     return describe(exc)
 
 

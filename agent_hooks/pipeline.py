@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
+from agent_hooks.deadlines import INF
 from agent_hooks.dispatch import current_dispatch
 from agent_hooks.errors import describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
@@ -195,7 +196,7 @@ async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate 
         return ToolOutput(text, details, is_error=True)
     started = perf_counter()
     try:
-        output = await _execute(call, on_update)
+        output = await _execute(call, runner, on_update)
         duration = (perf_counter() - started) * 1000
         if runner.listens(("tool_result", name)):
             output = await _pass_result(call, output, runner)
@@ -215,13 +216,17 @@ async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate 
     return output
 
 
-async def _execute(call: JudgedCall, on_update: OnUpdate | None) -> ToolOutput:
+async def _execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | None) -> ToolOutput:
+    clock = runner.make_clock(INF, None)
+    clock.attach()  # knows which cancellations are somebody else's; it is never armed
     try:
         with _as_parent(call.tool_call_id):
             output: object = await call.tool.execute(call.tool_call_id, thaw(call.input), on_update=on_update)
-    except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+    except KeyboardInterrupt:
         raise
     except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
+        if (cancelled := clock.foreign(exc)) is not None:
+            raise cancelled from None
         return ToolOutput(describe(exc), is_error=True)
     if isinstance(output, ToolOutput):
         return output

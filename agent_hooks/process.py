@@ -6,6 +6,7 @@ pipe open.  Above: context, host.tools.bash.  Below: anyio.
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import subprocess
@@ -48,8 +49,10 @@ class Capture:
 
     def text(self) -> str:
         """Return what was kept as text, with a note when something was left out."""
-        text = self._kept.decode("utf-8", "replace")
-        if (lost := self._total - len(self._kept)) > 0:
+        lost = self._total - len(self._kept)
+        # a character that the limit cut in two is left out, rather than shown as a replacement
+        text, _ = codecs.utf_8_decode(self._kept, "replace", not lost)
+        if lost:
             text += f"\n[{lost} more bytes were left out; {self._limit} bytes are kept]"
         return text
 
@@ -135,7 +138,8 @@ async def _supervise(
                     tasks.start_soon(pump, fd, receive)
                 await process.wait()
                 tasks.cancel_scope.deadline = anyio.current_time() + DRAIN
-        killed = killed or deadline.cancelled_caught
+        # the time may also run out while a grandchild still holds the pipe of a program that ended in time
+        killed = killed or (deadline.cancelled_caught and process.returncode is None)
     finally:
         if process.returncode is None:
             with anyio.CancelScope(shield=True):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from os import fspath
 from os.path import abspath
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -23,7 +24,7 @@ from anyio.abc import TaskGroup
 from agent_hooks.api import Handler, Undo, matches_tool
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
-from agent_hooks.deadlines import INF, Clock, Timer, clock_type
+from agent_hooks.deadlines import INF, Clock, Timer, cancellation_in, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, policy
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.errors import HookError, HookUsageError, describe, did_you_mean, shown, traceback_text
@@ -32,6 +33,7 @@ from agent_hooks.lanes import Lane
 from agent_hooks.loader import LoadedHook
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
+from agent_hooks.threads import on_loop
 from agent_hooks.ui.base import UI, SilentUI
 
 A = TypeVar("A")
@@ -117,19 +119,31 @@ class HookRunner:
         try:  # as if the body had not raised: a task group would wrap the program's own exception in a group
             await tasks.__aexit__(None, None, None)
         finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(UNLOAD_TIMEOUT):
-                await self._unload()
+            await self._unload()
 
     async def _unload(self) -> None:
+        deadline = anyio.current_time() + UNLOAD_TIMEOUT
         for hook in reversed(self.hooks):
             callbacks, hook.api.unload_callbacks[:] = hook.api.unload_callbacks[::-1], []
             for callback in callbacks:
-                try:
-                    result = callback()
-                    if inspect.isawaitable(result):
-                        await result
-                except Exception as exc:  # the hook's own failure: reported, the other callbacks run
-                    self._report_background(hook.path, callback, "on_unload", exc)
+                with anyio.CancelScope(deadline=deadline, shield=True) as scope:
+                    await self._call_unload(hook.path, callback, scope)
+                if scope.cancelled_caught:
+                    late = TimeoutError(f"did not end within {UNLOAD_TIMEOUT:g} s, the time for all on_unload functions")
+                    self._report_background(hook.path, callback, "on_unload", late)
+
+    async def _call_unload(self, hook: str, callback: Callable[[], object], scope: anyio.CancelScope) -> None:
+        try:
+            result = callback()
+            if inspect.isawaitable(result):
+                await result
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # the hook's own failure: reported, the other callbacks run
+            cancelled = cancellation_in(exc, anyio.get_cancelled_exc_class())
+            if cancelled is not None and scope.cancel_called:
+                raise cancelled from None
+            self._report_background(hook, callback, "on_unload", exc)
 
     # ---- what a program tells the runner
 
@@ -222,7 +236,7 @@ class HookRunner:
         if self._tasks is None:
             self._queued_tasks.append((hook, function))
         else:
-            self._tasks.start_soon(self._run_task, hook, function)
+            on_loop(self._tasks.start_soon, self._run_task, hook, function)
 
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
@@ -234,9 +248,11 @@ class HookRunner:
     async def _run_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await function()
-        except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
+        except KeyboardInterrupt:
             raise
         except BaseException as exc:  # a background task's failure is the hook's, not the agent's
+            if (cancelled := cancellation_in(exc, anyio.get_cancelled_exc_class())) is not None:
+                raise cancelled from None
             self._report_background(hook, function, "task", exc)
 
     # ---- dispatch
@@ -252,7 +268,7 @@ class HookRunner:
             self._show(event)
             return None
         if plan.spec.total is not None:
-            await self._stop_running()
+            plan = plan._replace(limit=max(plan.limit - await self._stop_running(), 0.001))
         if plan.spec.lane is None:
             return await self._dispatch(event, plan)
         lane = self._lanes[plan.spec.lane]
@@ -332,18 +348,20 @@ class HookRunner:
         self._dispatches += 1
         return self._dispatches & 15 == 1
 
-    async def _stop_running(self) -> None:
-        """Before a shutdown: cancel the handlers that run, and give them a moment to end."""
+    async def _stop_running(self) -> float:
+        """Before a shutdown: cancel the handlers that run, and give them a moment to end; return the seconds it took."""
+        begun = perf_counter()
         own = set()
         dispatch = current_dispatch()
         while dispatch is not None:
             own.add(dispatch.clock)
             dispatch = dispatch.parent
-        for clock in self._suspended - own:
-            clock.shut_down()
         with anyio.move_on_after(DRAIN_TIMEOUT):
-            while self._suspended - own:
+            while running := self._suspended - own:
+                for clock in running:
+                    clock.shut_down()
                 await anyio.sleep(0.005)
+        return perf_counter() - begun
 
     # ---- reports
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from agent_hooks.errors import describe, shown
 
+_MANY = 1024  # a tool may make its schema anew for each call; past this many the cache starts anew
+_LONG = 500  # characters of an error: jsonschema's holds the whole wrong value
 _validators: dict[int, tuple[Mapping[str, Any], Any]] = {}
 
 
@@ -24,7 +26,10 @@ def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | N
     if error is None:
         return None
     place = ".".join(str(part) for part in error.absolute_path)
-    return f"{name}: input{f' {place!r}' if place else ''}: {error.message}"
+    message: str = error.message
+    if len(message) > _LONG:
+        message = f"{message[: _LONG // 2]} … {message[-_LONG // 2 :]}"
+    return f"{name}: input{f' {place!r}' if place else ''}: {message}"
 
 
 def _best_error(schema: Mapping[str, Any], input: object) -> Any:
@@ -45,5 +50,7 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     validator = kind(
         dict(schema), registry=Registry()
     )  # an empty registry: the default one would fetch from the network
+    if len(_validators) >= _MANY:
+        _validators.clear()
     _validators[id(schema)] = schema, validator
     return validator

@@ -9,10 +9,10 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
 
@@ -22,12 +22,16 @@ PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
 
 
+# for the schema only: `check_timeout` checks the number, with a better text
+_MILLISECONDS = Meta(description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0})
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
-    hook_timeout: float | UnsetType | None = UNSET
-    tool_call_timeout: float | UnsetType | None = UNSET
+    hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
+    tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -41,7 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 def agent_home(home: str | Path | None = None) -> Path:
     """Return the agent home: `<home>/.agent` when `home` is given, else `$AGENT_HOME`, else `~/.agent`."""
     if home is not None:
-        return Path(home, PROJECT_DIRECTORY)
+        return Path(home, PROJECT_DIRECTORY).absolute()
     if override := os.environ.get("AGENT_HOME"):
         return Path(override).absolute()
     return Path.home() / PROJECT_DIRECTORY
@@ -59,7 +63,11 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
             continue
-        hooks += [resolve_path(hook, base=directory, home=home) for hook in file.hooks]
+        for index, hook in enumerate(file.hooks):
+            try:
+                hooks.append(resolve_path(hook, base=directory, home=home))
+            except SettingsError as exc:
+                raise SettingsError(f"{path}: key 'hooks[{index}]': {exc}") from None
         for key in ("hook_timeout", "tool_call_timeout"):
             if (value := getattr(file, key)) is not UNSET:
                 milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
@@ -109,7 +117,7 @@ def resolve_path(path: str, *, base: str | Path, home: str | Path | None = None)
     Raises `SettingsError` when there is no such user.
     """
     if home is not None and (path == "~" or path.startswith("~/")):
-        path = os.path.join(home, path[2:])
+        path = os.path.join(os.path.abspath(home), path[2:])
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
         raise SettingsError(f"{path}: there is no user {expanded.partition('/')[0][1:]!r}")
@@ -121,8 +129,15 @@ def _camel(key: str) -> str:
 
 
 def _line_of(exc: Exception, text: bytes) -> str:
-    match = re.search(r"\(byte (\d+)\)", str(exc))
-    return f":{1 + text.count(NEWLINE, 0, int(match[1]))}" if match else ""
+    if isinstance(exc, UnicodeDecodeError):  # of one string in the file
+        at = text.find(exc.object) + exc.start
+    elif match := re.search(r"\(byte (\d+)\)", str(exc)):
+        at = int(match[1])
+    elif "truncated" in str(exc):
+        at = len(text.rstrip())
+    else:
+        return ""
+    return f":{1 + text.count(NEWLINE, 0, at)}"
 
 
 def _place(message: str, found: Any) -> str:

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from agent_hooks import LoadedHook, load_hooks
+from running import Command
 
 LoadHook = Callable[..., Awaitable[LoadedHook]]
 
@@ -50,3 +51,9 @@ def load_hook(tmp_path: Path) -> LoadHook:
         return result.hooks[0]
 
     return load
+
+
+@pytest.fixture
+def command(project: Path) -> Command:
+    """Give the command line, in an empty project."""
+    return Command(project)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 
-from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, Timer, drive
+from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, Timer, cancellation_in, drive
 
-__all__ = ["GRACE", "INF", "Clock", "DidNotStopError", "Timer", "clock_type", "drive"]
+__all__ = ["GRACE", "INF", "Clock", "DidNotStopError", "Timer", "cancellation_in", "clock_type", "drive"]
 
 
 def clock_type() -> type[Clock]:

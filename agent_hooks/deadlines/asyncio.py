@@ -82,16 +82,17 @@ class AsyncioClock(Clock, eq=False):
 
     def settle(self, exc: BaseException | None) -> bool:
         fired, self.fired, self.deadline, self.gave_up = self.fired, 0, INF, False
-        if not fired:
+        if self.task is None:
             return False
-        assert self.task is not None
         for _ in range(fired):
             self.task.uncancel()
-        others = self.task.cancelling() > self.baseline
-        return not (others and isinstance(exc, asyncio.CancelledError))
+        if self.task.cancelling() <= self.baseline:
+            return fired > 0
+        if not isinstance(exc, asyncio.CancelledError):  # swallowed, and asyncio delivers a cancellation only once
+            raise asyncio.CancelledError from exc
+        return False
 
-    def is_foreign(self, exc: BaseException) -> bool:
-        if not isinstance(exc, asyncio.CancelledError):
-            return False
-        task = self.task or asyncio.current_task()
-        return task is not None and task.cancelling() > self.baseline
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        if self.task is None:  # nothing has suspended, so nothing can have been delivered: the handler raised its own
+            return None
+        return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None

@@ -78,11 +78,14 @@ class Clock(Struct, eq=False):
         raise NotImplementedError  # pragma: no cover
 
     def settle(self, exc: BaseException | None) -> bool:
-        """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did."""
+        """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did.
+
+        Raises somebody else's cancellation when the handler swallowed it and nobody would deliver it again.
+        """
         raise NotImplementedError  # pragma: no cover
 
-    def is_foreign(self, exc: BaseException) -> bool:
-        """Tell whether `exc` is somebody else's cancellation, which has to be passed on."""
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        """Return somebody else's cancellation if that is what `exc` is: it has to be passed on."""
         raise NotImplementedError  # pragma: no cover
 
     def detach(self) -> None:
@@ -138,6 +141,7 @@ class Clock(Struct, eq=False):
     def close(self) -> None:
         """End the clock with its dispatch."""
         self.overdue = None  # or clock and dispatch would keep each other alive
+        self.armed = False  # a dialog that outlives the dispatch must not start its time again
         if self.attached:
             self.suspended.discard(self)
             assert self.timer is not None
@@ -176,6 +180,13 @@ def drive(coro: Coroutine[Any, Any, Any], waiting: Any, clock: Clock) -> Generat
                 waiting = send(value)
     except StopIteration as done:
         return done.value
+
+
+def cancellation_in(exc: BaseException, kind: type[BaseException]) -> BaseException | None:
+    """Return the cancellation that `exc` is, or that a group of nothing else holds; `None` for any other exception."""
+    while isinstance(exc, BaseExceptionGroup) and exc.split(kind)[1] is None:
+        exc = exc.exceptions[0]
+    return exc if isinstance(exc, kind) else None
 
 
 def _abandon(coro: Coroutine[Any, Any, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import trio
 
-from agent_hooks.deadlines.base import GRACE, INF, Clock, Timer
+from agent_hooks.deadlines.base import GRACE, INF, Clock, Timer, cancellation_in
 
 
 class ScopeTimer:
@@ -93,14 +93,19 @@ class TrioClock(Clock, eq=False):
     def settle(self, exc: BaseException | None) -> bool:
         if self.scope is None or not self.scope.cancel_called:
             self.deadline = INF
+            if self.scope is not None:
+                self.scope.deadline = INF  # the next handler has its own
             return False
         scope, self.scope, self.closed = self.scope, None, True
         self.fired, self.deadline, self.stopped_at = 0, INF, INF
-        swallowed = scope.__exit__(type(exc) if exc else None, exc, exc.__traceback__ if exc else None)
-        return bool(swallowed) or not isinstance(exc, trio.Cancelled)
+        try:
+            swallowed = scope.__exit__(type(exc) if exc else None, exc, exc.__traceback__ if exc else None)
+        except BaseException as rest:  # what is left of a group without our cancellations
+            exc, swallowed = rest, False
+        return bool(swallowed) or exc is None or self.foreign(exc) is None
 
-    def is_foreign(self, exc: BaseException) -> bool:
-        return isinstance(exc, trio.Cancelled)
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        return cancellation_in(exc, trio.Cancelled)
 
     def close(self) -> None:
         super().close()

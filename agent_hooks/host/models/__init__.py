@@ -1,1 +1,21 @@
-"""The models the host can speak to; one module per kind."""
+"""The models the host can speak to; one module per kind, imported when it is named."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from agent_hooks.errors import ModelError, did_you_mean
+from agent_hooks.host.model import Model
+
+MODELS = {
+    "puppet": "agent_hooks.host.models.puppet",
+    "script": "agent_hooks.host.models.script",
+}
+
+
+def open_model(name: str) -> Model:
+    """Return the model called `KIND` or `KIND:ARGUMENT`; raises `ModelError` when there is none."""
+    kind, _, argument = name.partition(":")
+    if kind not in MODELS:
+        raise ModelError(f"there is no model {name!r}{did_you_mean(kind, MODELS)}")
+    return import_module(MODELS[kind]).create(argument)  # type: ignore[no-any-return]  # every member has `create`

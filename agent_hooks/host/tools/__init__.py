@@ -1,1 +1,36 @@
-"""The built-in tools; one module per tool."""
+"""The built-in tools; one module per tool.  Above: host.  Below: tool, content, process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from agent_hooks.host.tools.base import BuiltinTool
+from agent_hooks.host.tools.bash import BashTool
+from agent_hooks.host.tools.edit import EditTool
+from agent_hooks.host.tools.find import FindTool
+from agent_hooks.host.tools.grep import GrepTool
+from agent_hooks.host.tools.ls import LsTool
+from agent_hooks.host.tools.read import ReadTool
+from agent_hooks.host.tools.write import WriteTool
+from agent_hooks.tool import Tool
+
+__all__ = ["TOOLS", "builtin_tools"]
+
+TOOLS: tuple[type[BuiltinTool], ...] = (BashTool, ReadTool, WriteTool, EditTool, LsTool, FindTool, GrepTool)
+
+
+def builtin_tools(*, cwd: str, output_directory: Callable[[], Path] | None = None) -> list[Tool]:
+    """Return the seven built-in tools, working in `cwd`.
+
+    `output_directory` names the folder for the full text of cut output; it is asked, and the folder made, only when
+    there is something to keep.  Without it, a temporary folder is made, which stays.
+    """
+    keep = output_directory or cache(_temporary)
+    return [tool(cwd, keep) for tool in TOOLS]
+
+
+def _temporary() -> Path:
+    return Path(tempfile.mkdtemp(prefix="agent-hooks-"))

@@ -1,0 +1,42 @@
+"""`agent-hooks check`: load hook files and say what is wrong with them, without running an agent."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import click
+
+from agent_hooks.cli.common import cwd_option, short
+from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.host.tools import builtin_tools
+from agent_hooks.loader import LoadResult, load_hooks
+from agent_hooks.runner import HookRunner
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@cwd_option
+@click.pass_context
+def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
+    """Load each FILE as a hook and report problems as file:line; exit 1 when there is one."""
+    with ReservedStdout():
+        problems, loaded = anyio.run(_check, tuple(os.path.abspath(file) for file in files), os.path.abspath(cwd))
+    for problem in problems:
+        click.echo(problem)
+    for hook in loaded.hooks:
+        count = sum(len(handlers) for handlers in hook.handlers.values())
+        click.echo(f"{short(hook.path)}: loaded, {count} handlers, {len(hook.tools)} tools")
+    ctx.exit(FAILED if problems else 0)
+
+
+async def _check(files: tuple[str, ...], cwd: str) -> tuple[list[str], LoadResult]:
+    loaded = await load_hooks(files, cwd=cwd)
+    problems = [str(error) for error in loaded.errors]
+    runner = HookRunner(loaded.hooks, cwd=cwd)
+    runner.on_error(lambda error: problems.append(f"{error.hook_path}:{error.handler}: {error.error}"))
+    runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
+    runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
+    runner.check_matchers()
+    return problems, loaded

@@ -1,0 +1,73 @@
+"""What several commands share: where to work, which hooks there are, and where they came from."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+from rich.console import Console
+
+from agent_hooks.loader import HOOKS_DIRECTORY, LoadResult, discover_and_load_hooks
+from agent_hooks.settings import PROJECT_DIRECTORY, Settings, agent_home, load_settings
+
+hook_option = click.option(
+    "--hook",
+    "hook_files",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Also load this hook file; repeatable.",
+)
+cwd_option = click.option(
+    "--cwd",
+    metavar="DIR",
+    default=".",
+    type=click.Path(exists=True, file_okay=False),
+    help="Work in this directory instead of the current one.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+class Setup(NamedTuple):
+    """What a command works with."""
+
+    cwd: str
+    settings: Settings
+    loaded: LoadResult
+    hook_files: tuple[str, ...]
+
+    def source(self, path: str) -> str:
+        """Tell where a hook was named: `global`, `project`, `settings` or `--hook`."""
+        directory = os.path.dirname(path)
+        if directory == str(agent_home() / HOOKS_DIRECTORY):
+            return "global"
+        if directory == os.path.join(self.cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY):
+            return "project"
+        return "--hook" if path in self.hook_files else "settings"
+
+
+async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
+    """Read the settings and load all hooks; raises `SettingsError`.
+
+    `hook_files` are relative to the shell's directory, not to `cwd`.
+    """
+    cwd = os.path.abspath(cwd)
+    files = tuple(os.path.abspath(file) for file in hook_files)
+    settings = load_settings(cwd=cwd)
+    loaded = await discover_and_load_hooks([*settings.hooks, *files], cwd=cwd)
+    return Setup(cwd, settings, loaded, files)
+
+
+def console() -> Console:
+    """Return a console for tables on stdout: as wide as the terminal, and wide enough when there is none."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+
+
+def short(path: str | Path) -> str:
+    """Return a path as a person would write it: relative to the current directory when it lies below it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

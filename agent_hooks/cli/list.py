@@ -1,0 +1,82 @@
+"""`agent-hooks list`: which hooks there are, in the order they run, and where they came from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import anyio
+import click
+import msgspec
+from rich.table import Table
+
+from agent_hooks.api import Handler
+from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
+from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.dispatch_table import EVENT_NAMES
+
+
+@click.command("list")
+@hook_option
+@cwd_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: bool) -> None:
+    """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded."""
+    with ReservedStdout():
+        setup = anyio.run(set_up, cwd, hook_files)
+    rows = _rows(setup)
+    if as_json:
+        errors = [{"path": error.path, "line": error.line, "error": error.error} for error in setup.loaded.errors]
+        click.echo(msgspec.json.encode({"handlers": rows, "errors": errors}).decode())
+    else:
+        _print(setup, rows)
+    for error in setup.loaded.errors:
+        click.echo(f"not loaded: {error}", err=True)
+    ctx.exit(FAILED if setup.loaded.errors else 0)
+
+
+def _rows(setup: Setup) -> list[dict[str, Any]]:
+    """Return a row per handler, by event and then in the order they run."""
+    handlers = [handler for hook in setup.loaded.hooks for each in hook.handlers.values() for handler in each]
+    handlers.sort(key=lambda handler: (EVENT_NAMES.index(handler.event), -handler.priority))
+    return [
+        {
+            "event": handler.event,
+            "hook": handler.hook,
+            "source": setup.source(handler.hook),
+            "handler": handler.name,
+            "tool": matcher_text(handler),
+            "priority": handler.priority,
+        }
+        for handler in handlers
+    ]
+
+
+def matcher_text(handler: Handler) -> str | None:
+    """Return a handler's `tool=` as a person would write it."""
+    if handler.tool is None:
+        return None
+    parts = [handler.tool] if isinstance(handler.tool, str | re.Pattern) else handler.tool
+    return ", ".join(part if isinstance(part, str) else f"/{part.pattern}/" for part in parts)
+
+
+def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        places = "~/.agent/hooks and ./.agent/hooks hold none"
+        click.echo(f"{len(setup.loaded.hooks)} hooks, no handlers" if setup.loaded.hooks else f"no hooks: {places}")
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("event", "hook", "source", "handler", "tool", "priority"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(
+            row["event"],
+            short(row["hook"]),
+            row["source"],
+            row["handler"].replace("register.<locals>.", ""),
+            row["tool"] or "any",
+            str(row["priority"]),
+        )
+    console().print(table)

@@ -1,0 +1,99 @@
+"""The command line's entry: one table of commands, imported when used, and one place where errors end.
+
+Exit codes: 0 ok, 1 the run failed, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import traceback
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from agent_hooks import __version__
+from agent_hooks.errors import AgentHooksError, describe
+
+COMMANDS = {
+    "run": "Run an agent on a prompt, with your hooks.",
+    "list": "List the hooks, in the order they run.",
+    "check": "Load hook files and report what is wrong with them.",
+    "emit": "Fire one event at a hook and show what it answers.",
+    "schema": "Print a JSON Schema: of settings or of events.",
+}
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+_THREAD_GRACE = 1.0  # seconds a worker thread gets to end before the process ends without it
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when the command is used, so that `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return import_module(f"agent_hooks.cli.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="agent-hooks")
+def cli() -> None:
+    """Guard, steer and record a coding agent from one Python file.
+
+    Hooks are .py files in ~/.agent/hooks and ./.agent/hooks; try one with --hook.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process with its exit code."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        code = exc.exit_code
+    except click.exceptions.Exit as exc:
+        code = exc.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        complain("interrupted")
+        code = INTERRUPTED
+    except AgentHooksError as exc:
+        complain(str(exc))
+        code = FAILED
+    except Exception as exc:  # a bug of ours: the person gets one line, and a file to send us
+        complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
+        code = FAILED
+    _leave(code if isinstance(code, int) else OK)
+
+
+def complain(text: str) -> None:
+    """Print an error for a person."""
+    click.echo(f"agent-hooks: {text}", err=True)
+
+
+def _write_report() -> str:
+    with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-error-", suffix=".txt", delete=False) as file:
+        file.write(f"agent-hooks {__version__}, Python {sys.version}\n\n{traceback.format_exc()}")
+    return file.name
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process; a worker thread that does not end, of an abandoned search say, is not waited for."""
+    main_thread = threading.main_thread()
+    for thread in threading.enumerate():
+        if thread is not main_thread and not thread.daemon:
+            thread.join(_THREAD_GRACE)
+            if thread.is_alive():
+                for stream in (sys.stdout, sys.stderr):
+                    stream.flush()
+                os._exit(code)
+    sys.exit(code)

@@ -1,0 +1,146 @@
+"""`agent-hooks run`: a small real agent on one prompt, with the hooks of the place it works in."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import anyio
+import click
+
+from agent_hooks.cli.common import cwd_option, hook_option, set_up, short
+from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
+from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
+from agent_hooks.errors import ModelError, SessionError
+from agent_hooks.host.agent import Agent
+from agent_hooks.host.model import Model
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session import Session
+from agent_hooks.host.tools import builtin_tools
+from agent_hooks.loader import LoadedHook
+from agent_hooks.runner import HookRunner
+from agent_hooks.tool import Tool
+
+
+@click.command("run")
+@click.argument("prompt", required=False)
+@click.option("-p", "--print", "print_mode", is_flag=True, help="Print the answer and end (the only mode so far).")
+@hook_option
+@click.option("--model", "model_name", metavar="M", default="puppet", show_default=True, help="puppet or script:FILE.")
+@cwd_option
+@click.option("--no-session", is_flag=True, help="Do not save the session.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    prompt: str | None,
+    print_mode: bool,
+    hook_files: tuple[str, ...],
+    model_name: str,
+    cwd: str,
+    no_session: bool,
+    as_json: bool,
+) -> None:
+    """Run an agent on PROMPT (or on what stdin says), with your hooks.
+
+    The default model needs no key: it is a puppet that does what the prompt says. A line "@bash ls -la" calls a tool,
+    lines of one block are one turn, a line "---" starts the next turn.
+
+    A blocked call is a normal outcome: the run exits 0.
+    """
+    text = _prompt(prompt)
+    try:
+        model = open_model(model_name)
+    except ModelError as exc:
+        raise click.UsageError(f"--model {model_name}: {exc}") from None
+    with ReservedStdout() as stdout:
+        screen = JsonScreen(stdout) if as_json else Screen(stdout)
+        code = anyio.run(_run, text, screen, hook_files, model, cwd, no_session)
+    ctx.exit(code)
+
+
+def _prompt(prompt: str | None) -> str:
+    if prompt is None or prompt == "-":
+        piped = sys.stdin is not None and not sys.stdin.isatty()
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""
+    if not prompt.strip():
+        raise click.UsageError("give a prompt, as an argument or on stdin:  agent-hooks run '@bash ls'")
+    return prompt
+
+
+async def _run(
+    prompt: str, screen: Screen, hook_files: tuple[str, ...], model: Model, cwd: str, no_session: bool
+) -> int:
+    setup = await set_up(cwd, hook_files)
+    for error in setup.loaded.errors:
+        screen.error(f"hook not loaded, so every tool call is blocked: {error}")
+    runner = HookRunner(
+        setup.loaded.fail_closed(),
+        cwd=setup.cwd,
+        timeout=setup.settings.hook_timeout,
+        tool_call_timeout=setup.settings.tool_call_timeout,
+        mode="print",
+    )
+    runner.on_error(screen.hook_error)
+    if isinstance(screen, JsonScreen):
+        runner.observe(screen.event)
+    async with runner:
+        agent = Agent(
+            runner=runner,
+            model=model,
+            tools=_tools(setup.cwd, setup.loaded.hooks, screen),
+            session=_session(setup.cwd, no_session, screen),
+            view=screen,
+        )
+        return await _supervise(agent, prompt, screen)
+
+
+async def _supervise(agent: Agent, prompt: str, screen: Screen) -> int:
+    """Run one prompt; a signal cancels it; whatever happens, the session is shut down once."""
+    code = OK
+    async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as run:
+            tasks.start_soon(_cancel_on_signal, run)
+            try:
+                await agent.start()
+                answer = await agent.prompt(prompt)
+                screen.answer(answer.text)
+            except ModelError as exc:
+                screen.error(f"the model failed: {exc}")
+                code = FAILED
+        if run.cancelled_caught:
+            screen.error("interrupted")
+            code = INTERRUPTED
+        await agent.shut_down()
+        screen.rest()
+        tasks.cancel_scope.cancel()
+    return code
+
+
+async def _cancel_on_signal(run: anyio.CancelScope) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            run.cancel()
+
+
+def _tools(cwd: str, hooks: list[LoadedHook], screen: Screen) -> list[Tool]:
+    """Return the built-in tools and those of the hooks, which may replace a built-in one but not each other."""
+    tools = {tool.name: tool for tool in builtin_tools(cwd=cwd)}
+    owners: dict[str, str] = {}
+    for hook in hooks:
+        for tool in hook.tools:
+            if tool.name in owners:
+                screen.warning(f"{short(hook.path)}: tool {tool.name!r} is left out; {owners[tool.name]} has one too")
+            else:
+                tools[tool.name], owners[tool.name] = tool, short(hook.path)
+    return list(tools.values())
+
+
+def _session(cwd: str, no_session: bool, screen: Screen) -> Session:
+    if no_session:
+        return Session(cwd=cwd)
+    try:
+        return Session.create(cwd)
+    except SessionError as exc:
+        screen.warning(f"{exc}; going on without saving")
+        return Session(cwd=cwd)

@@ -1,0 +1,20 @@
+"""`agent-hooks schema`: the JSON Schema of settings files or of events."""
+
+from __future__ import annotations
+
+from typing import Union
+
+import click
+import msgspec
+
+from agent_hooks.events import EVENTS
+from agent_hooks.settings import SettingsFile
+
+
+@click.command("schema")
+@click.argument("what", type=click.Choice(["settings", "events"]))
+def command(what: str) -> None:
+    """Print the JSON Schema of settings files or of events."""
+    kind = SettingsFile if what == "settings" else Union[EVENTS]  # noqa: UP007  # made from a tuple
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
+    click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

@@ -1,0 +1,132 @@
+"""The model without a key: the prompt itself says what it does.
+
+Each line `@TOOL ARG` is a tool call; the lines of one block are the calls of one turn; a line `---` starts the next turn;
+any other text is the model's words.  ARG fills the tool's main argument, or is a JSON object.  The final answer lists
+what each call returned.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from agent_hooks.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
+from agent_hooks.errors import ModelError
+from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, ToolCallPiece, ToolOffer
+
+MAIN_ARGUMENT = {"bash": "command", "read": "path", "ls": "path", "find": "pattern", "grep": "pattern"}
+SHOWN_LINES = 20  # of each result, in the final answer
+HINT = 'I am a puppet: a line "@bash ls" in the prompt makes me call a tool.'
+_CALL = re.compile(r"@([A-Za-z_][\w.-]*)(?:[ \t]+(.*))?")
+
+
+class Turn(Struct):
+    """What the puppet does in one turn: its words, and its calls as (tool, argument text)."""
+
+    words: list[str] = field(default_factory=list)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+
+
+def create(argument: str) -> Puppet:
+    """Return the puppet; it takes no argument."""
+    if argument:
+        raise ModelError(f"the puppet takes no argument, so not {argument!r}: use --model puppet")
+    return Puppet()
+
+
+class Puppet:
+    """A model that is pulled by the strings in the prompt; stateless, like every model."""
+
+    provider = "puppet"
+    id = "puppet"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
+        """Play the turn that comes next in the last prompt."""
+        prompt, since = _last_prompt(request.messages)
+        turns = parse(prompt)
+        played = sum(isinstance(message, AssistantMessage) for message in since)
+        if played < len(turns) and turns[played].calls:
+            turn = turns[played]
+            for line in turn.words:
+                yield TextPiece(f"{line}\n")
+            for index, (tool, argument) in enumerate(turn.calls):
+                text = _arguments(tool, argument, request.tools)
+                half = len(text) // 2
+                yield ToolCallPiece(index, text[:half], id=f"call_{len(request.messages)}_{index}", name=tool)
+                yield ToolCallPiece(index, text[half:])
+            yield EndPiece("tool_use")
+        else:
+            words = turns[-1].words if turns and not turns[-1].calls else []
+            for line in [*words, *_report(since)] or [HINT]:
+                yield TextPiece(f"{line}\n")
+            yield EndPiece()
+
+
+def parse(prompt: str) -> list[Turn]:
+    """Return the turns a prompt asks for; words without calls belong to the turn after them."""
+    turns = [Turn()]
+    for line in prompt.splitlines():
+        if line.strip() == "---":
+            if turns[-1].calls:
+                turns.append(Turn())
+        elif match := _CALL.fullmatch(line.strip()):
+            turns[-1].calls.append((match[1], match[2] or ""))
+        elif line.strip() or turns[-1].words:
+            turns[-1].words.append(line.rstrip())
+    return turns
+
+
+def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...]]:
+    """Return the text of the last user message, and the messages since."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, UserMessage):
+            return text_of_content(message.content), messages[index + 1 :]
+    return "", messages
+
+
+def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:
+    """Return the arguments of a call as JSON text; what looks like JSON passes as it is, right or wrong."""
+    if not argument or argument.startswith("{"):
+        return argument or "{}"
+    name = MAIN_ARGUMENT.get(tool) or _only_text_argument(tool, offers)
+    return json.dumps({name: argument} if name else argument)
+
+
+def _only_text_argument(tool: str, offers: tuple[ToolOffer, ...]) -> str | None:
+    """Return the one required argument of a custom tool, if it has just one and that is text."""
+    schemas = [offer.input_schema for offer in offers if offer.name == tool]
+    schema: Mapping[str, Any] = (
+        schemas[0] if schemas else {"required": ["argument"]}
+    )  # of no tool: the call fails, and says why
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    match list(schema.get("required", ())):
+        case [name] if properties.get(name, {}).get("type", "string") == "string":
+            return str(name)
+    return None
+
+
+def _report(since: tuple[Message, ...]) -> list[str]:
+    """Return a numbered list of the calls and what each returned."""
+    results = {message.tool_call_id: message for message in since if isinstance(message, ToolResultMessage)}
+    calls = [call for message in since if isinstance(message, AssistantMessage) for call in message.tool_calls]
+    lines: list[str] = []
+    for number, call in enumerate(calls, 1):
+        result = results.get(call.id)
+        arguments = call.invalid or " ".join(map(str, call.arguments.values()))
+        failed = " (error)" if result is None or result.is_error else ""
+        lines.append(f"{number}. {call.name} {_one_line(arguments)}".rstrip() + failed)
+        text = text_of_content(result.content).splitlines() if result is not None else ["no result"]
+        lines += [f"   {line}" for line in text[:SHOWN_LINES]]
+        if len(text) > SHOWN_LINES:
+            lines.append(f"   … {len(text) - SHOWN_LINES} more lines")
+    return lines
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:100]}…"

@@ -1,0 +1,179 @@
+"""The `bash` tool: run a command, show how it goes on, return the end of what it printed.
+
+Memory holds only a tail of the output.  Once output is longer than the limits, all of it goes to a file as well.
+Above: host.tools.  Below: base, process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing, suppress
+from typing import Any, BinaryIO
+
+import anyio
+
+from agent_hooks.content import ToolOutput
+from agent_hooks.errors import os_reason
+from agent_hooks.host.tools.base import (
+    MAX_BYTES,
+    MAX_LINES,
+    BuiltinTool,
+    Refused,
+    check_text,
+    count,
+    cut_tail,
+    lines_of,
+    object_schema,
+    text_schema,
+    with_line,
+)
+from agent_hooks.process import stream
+from agent_hooks.tool import BashToolDetails, OnUpdate, Truncation
+
+OUTPUT_LIMIT = 100 * 1024 * 1024  # bytes after which a program is stopped
+UPDATE_INTERVAL = 0.1  # seconds between two progress updates
+_BUFFER = 2 * MAX_BYTES  # bytes kept in memory
+
+
+class BashTool(BuiltinTool):
+    """Runs a command in a shell."""
+
+    name = "bash"
+    description = (
+        f"Run a bash command and return its output, stdout and stderr together. Only the last {MAX_LINES} lines or "
+        f"{MAX_BYTES // 1024} KiB are shown; longer output is kept in a file."
+    )
+    input_schema = object_schema(
+        ["command"],
+        command=text_schema("The command"),
+        timeout={
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "Seconds after which the command is ended; without it, it may run for ever",
+        },
+    )
+
+    async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
+        command, timeout = input["command"], input.get("timeout")
+        check_text(command, "the command")
+        code = 0
+        with closing(_Output(self)) as output:
+            # a scope of our own: only it can tell our timeout from a program that killed itself
+            with anyio.move_on_after(timeout) as deadline:
+                code = await self._stream(command, output, on_update)
+            if deadline.cancelled_caught:
+                return output.result(f"[timed out after {timeout:g} s]", is_error=True)
+            if output.stopped:
+                limit = OUTPUT_LIMIT // 1024 // 1024
+                return output.result(f"[stopped, because it printed more than {limit} MiB]", is_error=True)
+            return output.result(f"[exit code {code}]" if code else "", is_error=code != 0)
+
+    async def _stream(self, command: str, output: _Output, on_update: OnUpdate | None) -> int:
+        shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+        async with anyio.create_task_group() as tasks:
+            if on_update is not None:
+                tasks.start_soon(_report, output, on_update)
+            try:
+                code, _ = await stream([shell, "-c", command], cwd=self.cwd, stdout=output)
+            except OSError as exc:
+                reason = os_reason(exc) if os.path.isdir(self.cwd) else f"there is no directory {self.cwd}"
+                refused: Refused | None = Refused(f"cannot start {shell}: {reason}")
+            else:
+                refused = None
+            tasks.cancel_scope.cancel()
+        if refused is not None:  # outside of the task group, which would wrap it
+            raise refused
+        return code
+
+
+async def _report(output: _Output, on_update: OnUpdate) -> None:
+    """Hand over the current tail whenever there is more, a bounded number of times a second."""
+    reported = 0
+    while True:
+        if output.total_bytes > reported:
+            reported = output.total_bytes
+            on_update(ToolOutput(output.tail()[0]))
+        await anyio.sleep(UPDATE_INTERVAL)
+
+
+class _Output:
+    """Takes a program's output: counts it, keeps its tail, and writes all of it to a file once it is too long."""
+
+    def __init__(self, tool: BashTool) -> None:
+        self._tool = tool
+        self._buffer = bytearray()
+        self._lines = 0
+        self._file: BinaryIO | None = None
+        self._lost = ""
+        self.total_bytes = 0
+        self.stopped = False
+
+    def __call__(self, chunk: bytes) -> bool:
+        """Take a piece of output; return whether the program must end."""
+        self.total_bytes += len(chunk)
+        self._lines += chunk.count(b"\n")
+        self.stopped = self.stopped or self.total_bytes > OUTPUT_LIMIT
+        self._buffer += chunk
+        if self._too_long and not self._lost:
+            self._write(chunk)
+        if len(self._buffer) > 2 * _BUFFER and (self._file or self._lost):
+            del self._buffer[:-_BUFFER]
+        return self.stopped
+
+    @property
+    def total_lines(self) -> int:
+        """How many lines were printed; the last one needs no newline."""
+        return self._lines + (1 if self._buffer and not self._buffer.endswith(b"\n") else 0)
+
+    @property
+    def _too_long(self) -> bool:
+        return self.total_bytes > MAX_BYTES or self.total_lines > MAX_LINES
+
+    def _write(self, data: bytes) -> None:
+        try:
+            if self._file is None:
+                self._file = self._tool.output_file()
+                data = bytes(self._buffer)  # nothing was dropped from it so far
+            self._file.write(data)
+            self._file.flush()
+        except OSError as exc:  # a full disk must not end the program; the note says what is lost
+            self._lost = os_reason(exc)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            with suppress(OSError):  # a full disk again; it is told already
+                self._file.close()
+
+    def tail(self) -> tuple[str, Truncation | None]:
+        """Return the end of the output as text within the limits, and how it was cut."""
+        start = 0
+        if self.total_bytes > len(self._buffer):  # the buffer may begin inside a character
+            start = next((i for i, byte in enumerate(self._buffer[:4]) if byte & 0xC0 != 0x80), 0)
+        text, cut = cut_tail(self._buffer[start:].decode("utf-8", "replace").removesuffix("\n"))
+        if cut is None:
+            return text, None
+        return text, Truncation(
+            truncated=True,
+            truncated_by=cut.truncated_by,
+            total_lines=self.total_lines,
+            total_bytes=self.total_bytes,
+            output_lines=lines_of(text),
+            output_bytes=len(text.encode()),
+        )
+
+    def result(self, last_line: str, *, is_error: bool) -> ToolOutput:
+        """Return the tool's output, with `last_line` below it."""
+        text, cut = self.tail()
+        details = None
+        if cut is not None:
+            if self._file is None and not self._lost:  # short in bytes, but long as text: it was not UTF-8
+                self._write(b"")
+            path = self._file.name if self._file is not None and not self._lost else None
+            where = f"the full text is in {path}" if path else f"the full text could not be kept: {self._lost}"
+            shown = f"the last {count(cut.output_lines, 'line')} of {cut.total_lines}"
+            text = f"[cut: {shown} ({cut.output_bytes} of {cut.total_bytes} bytes); {where}]\n{text}"
+            details = BashToolDetails(truncation=cut, full_output_path=path)
+        text = text or "(no output)"
+        return ToolOutput(with_line(text, last_line) if last_line else text, details, is_error)

@@ -1,0 +1,59 @@
+"""The `find` tool: files by name.  Above: host.tools.  Below: base, listing."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import anyio
+
+from agent_hooks.content import ToolOutput
+from agent_hooks.host.tools.base import (
+    SEARCH_SECONDS,
+    BuiltinTool,
+    Refused,
+    count,
+    listing_output,
+    number_schema,
+    object_schema,
+    printable,
+    refusing,
+    text_schema,
+)
+from agent_hooks.host.tools.listing import list_files
+from agent_hooks.tool import FindToolDetails, OnUpdate
+
+LIMIT = 1000  # files shown by default
+
+
+class FindTool(BuiltinTool):
+    """Finds files by a glob."""
+
+    name = "find"
+    description = (
+        "Find files below a directory by a glob, for example *.py or src/**/*.ts; files that .gitignore names are left "
+        "out."
+    )
+    input_schema = object_schema(
+        ["pattern"],
+        pattern=text_schema("A glob for the path below the directory; without a / it is for the name alone"),
+        path=text_schema("The directory to search; the working directory by default"),
+        limit=number_schema(f"Number of files to show; {LIMIT} by default"),
+    )
+
+    async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
+        path = input.get("path", ".")
+        directory = self.resolve(path)
+        with refusing("search", path):
+            os.stat(directory)
+        if not os.path.isdir(directory):
+            raise Refused(f"{path} is not a directory; give the directory to search")
+        with anyio.move_on_after(SEARCH_SECONDS) as deadline:
+            files = await list_files(directory, input["pattern"])
+        if deadline.cancelled_caught:
+            raise Refused(f"find took more than {SEARCH_SECONDS:g} s in {path}; search a smaller directory")
+        found = [printable(name) for name in files]
+        if not found:
+            return ToolOutput("no files found")
+        shown = found[: int(input.get("limit", LIMIT))]
+        return listing_output(self, shown, found, FindToolDetails, of=count(len(found), "file"))

@@ -1,0 +1,212 @@
+"""Which files there are: those git would know of, and globs to choose among them.  Shared by find and grep.
+
+Git says it best when it is there and the directory is in a work tree.  Otherwise we walk ourselves, and `pathspec` reads
+the `.gitignore` files.  Above: find, grep.  Below: base, process.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from anyio import from_thread, to_thread
+from pathspec import GitIgnoreSpec
+
+from agent_hooks.host.tools.base import Refused, open_regular
+from agent_hooks.process import stream
+
+_MOST_ALTERNATIVES = 1000
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+async def list_files(directory: str, pattern: str | None = None) -> list[str]:
+    """Return the files and symlinks below `directory` that git does not ignore, sorted; relative to `directory`.
+
+    `pattern` is a glob they have to fit.  An ignored directory is listed when it is asked for itself.  What cannot be
+    read is left out.  Raises `Refused` for a glob with too many braces.
+    """
+    fits = glob(pattern) if pattern is not None else lambda _: True
+    names = await _list(directory)
+    return await to_thread.run_sync(lambda: sorted(filter(fits, names)))
+
+
+async def _list(directory: str) -> list[str]:
+    names = await _git_files(directory)
+    if names is None:
+        return await to_thread.run_sync(lambda: list(_walk(directory)))
+    files, repositories = await to_thread.run_sync(_sort_out, directory, names)
+    for inner in repositories:  # git lists a repository inside as one entry
+        files += [f"{inner}/{name}" for name in await _list(os.path.join(directory, inner))]
+    return files
+
+
+def _sort_out(directory: str, names: set[str]) -> tuple[list[str], list[str]]:
+    """Return the files and the directories among `names`; what is in the index but gone is neither."""
+    files, directories = [], []
+    for name in names:
+        with suppress(OSError):
+            mode = os.lstat(os.path.join(directory, name)).st_mode
+            if stat.S_ISDIR(mode):
+                directories.append(name.rstrip("/"))
+            elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+                files.append(name)
+    return files, directories
+
+
+# ---- git -------------------------------------------------------------------------------------------------------------
+
+
+async def _git_files(directory: str) -> set[str] | None:
+    """Return what git lists below `directory`, `None` where git is missing, has no work tree or ignores it all."""
+    git = shutil.which("git")
+    if git is None or await _git(git, directory, "check-ignore", "-q", ".") != (1, b""):
+        return None  # 0: the directory itself is ignored; 128: no work tree
+    code, output = await _git(git, directory, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    return {os.fsdecode(name) for name in output.split(b"\0") if name} if code == 0 else None
+
+
+async def _git(git: str, directory: str, *args: str) -> tuple[int, bytes]:
+    output = bytearray()
+    # a repository's own config must not name a program we then run, and GIT_DIR of a caller must not mislead
+    argv = [git, "-c", "core.fsmonitor=false", "-C", directory, *args]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    code, _ = await stream(
+        argv, cwd="/", stdout=output.extend, stderr=lambda _: None, env=env | {"GIT_OPTIONAL_LOCKS": "0"}
+    )
+    return code, bytes(output)
+
+
+# ---- our own walk ----------------------------------------------------------------------------------------------------
+
+
+class _Ignore:
+    """One `.gitignore` file: the directory it is in, and what it says."""
+
+    def __init__(self, directory: str, spec: GitIgnoreSpec) -> None:
+        self._prefix = directory.rstrip("/") + "/"
+        self._spec = spec
+
+    def verdict(self, path: str) -> bool | None:
+        """Tell whether `path` (absolute, a directory's ends with `/`) is ignored; `None` when no line speaks of it."""
+        return self._spec.check_file(path.removeprefix(self._prefix)).include
+
+
+def _walk(directory: str) -> Iterator[str]:
+    todo = [(directory, _above(directory))]
+    while todo:
+        from_thread.check_cancelled()  # a tree can be endless, and nobody may be waiting any more
+        here, ignores = todo.pop()
+        ignores = [*_ignore_file(here), *ignores]
+        for entry in _scan(here):
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if entry.name == ".git" or _ignored(entry.path + "/" * is_directory, ignores):
+                continue
+            if is_directory:
+                todo.append((entry.path, ignores))
+            elif entry.is_symlink() or entry.is_file():
+                yield os.path.relpath(entry.path, directory)
+
+
+def _scan(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:  # no permission, or removed a moment ago: the rest is still worth listing
+        return []
+
+
+def _ignored(path: str, ignores: list[_Ignore]) -> bool:
+    """Tell whether `path` is ignored: the nearest file that speaks of it decides."""
+    return next((verdict for ignore in ignores if (verdict := ignore.verdict(path)) is not None), False)
+
+
+def _above(directory: str) -> list[_Ignore]:
+    """Return the `.gitignore` files above `directory`, nearest first, up to the one beside `.git`; often none."""
+    found: list[_Ignore] = []
+    here = directory
+    while not os.path.lexists(os.path.join(here, ".git")):
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return []  # no repository: nothing says where to stop, so nothing above counts
+        found += _ignore_file(here)
+    # an ignored directory that is asked for itself is listed
+    return [] if _ignored(directory + "/", found) else found
+
+
+def _ignore_file(directory: str) -> list[_Ignore]:
+    path = os.path.join(directory, ".gitignore")
+    try:
+        with open_regular(path, path) as file:
+            lines = os.fsdecode(file.read()).split("\n")
+    except (Refused, OSError):  # there is none, or git could not read it either
+        return []
+    return [_Ignore(directory, GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line)))]
+
+
+def _is_valid(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:  # git passes over a line it does not understand
+        return False
+    return True
+
+
+# ---- globs -----------------------------------------------------------------------------------------------------------
+
+
+def glob(pattern: str) -> Callable[[str], bool]:
+    """Return what tells whether a relative path fits `pattern`: `*.py`, `src/**/*.py`, `*.{js,ts}`, `[ab]?`.
+
+    `*` stays in one name, `**` spans any number of directories; a pattern without `/` is for the name alone.
+    """
+    alternatives = [_path_glob(each) for each in _alternatives(pattern)]
+    return lambda path: any(fits(path) for fits in alternatives)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    done: list[str] = []
+    todo = [pattern]
+    while todo:
+        if len(done) + len(todo) > _MOST_ALTERNATIVES:
+            raise Refused(f"the glob {pattern} has more than {_MOST_ALTERNATIVES} alternatives; use fewer braces")
+        each = todo.pop()
+        if braces := _BRACES.search(each):
+            todo += [each[: braces.start()] + option + each[braces.end() :] for option in braces[1].split(",")]
+        else:
+            done.append(each)
+    return done
+
+
+def _path_glob(pattern: str) -> Callable[[str], bool]:
+    pattern = pattern.removeprefix("./")
+    names = ["**", pattern] if "/" not in pattern else pattern.lstrip("/").split("/")
+    # one matcher per name, `None` for `**`; followed like the states of an automaton, so no pattern is slow
+    steps = [None if name == "**" else re.compile(fnmatch.translate(name)).match for name in names]
+
+    def reach(states: set[int]) -> set[int]:
+        for state in sorted(states):
+            while state < len(steps) and steps[state] is None:
+                state += 1
+                states.add(state)
+        return states
+
+    def fits(path: str) -> bool:
+        states = reach({0})
+        for name in path.split("/"):
+            after = set()
+            for state in states:
+                if state < len(steps):
+                    match = steps[state]
+                    if match is None:
+                        after.add(state)
+                    elif match(name):
+                        after.add(state + 1)
+            states = reach(after)
+        return len(steps) in states
+
+    return fits

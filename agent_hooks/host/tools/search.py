@@ -1,0 +1,110 @@
+"""What grep's child process runs: `python search.py JOB`; the job is a JSON file.  Imports only the standard library.
+
+Each line of its output begins with a letter: `S` a match to show, `s` what goes around it, `R` and `r` the same past the
+limit.  Exit code 2 and one line of text tell of a wrong pattern.  Above: grep, which starts it.  Below: nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+LONGEST_LINE = 1024 * 1024  # bytes of a line that are searched
+SHOWN = 500  # characters of a line that are shown
+BINARY_PROBE = 8192  # bytes at the start of a file in which a NUL makes it binary
+
+
+def main(job_path: str) -> int:
+    """Do the job in the file `job_path`, print what it found, and return the exit code."""
+    with open(job_path, encoding="ascii") as file:
+        job = json.load(file)
+    write = sys.stdout.buffer.write
+    try:
+        pattern = re.compile(job["pattern"], re.IGNORECASE if job["ignore_case"] else 0)
+    except (re.error, OverflowError, RecursionError) as exc:
+        write(str(exc).encode("utf-8", "replace"))
+        return 2
+    for line in search(job["files"], pattern, job["context"], job["limit"]):
+        write(line.encode("utf-8", "replace") + b"\n")
+    return 0
+
+
+def search(files: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: int, limit: int) -> Iterator[str]:
+    """Yield the marked lines for `files`, pairs of a path and the name to show."""
+    matches = 0
+    for path, name in files:
+        for kind, number, text in _search_file(path, pattern, context):
+            if kind == "separator":
+                # a separator belongs to the match it comes before
+                if matches and context:
+                    yield "s--" if matches < limit else "r--"
+                continue
+            matches += kind == "match"
+            mark = "S" if matches <= limit else "R"
+            if kind == "match":
+                yield f"{mark}{name}:{number}: {text}"
+            else:
+                # context above a match is told before it: it belongs to the next one
+                beyond = matches > limit or (kind == "above" and matches == limit)
+                yield f"{'r' if beyond else 's'}{name}-{number}- {text}"
+
+
+def _search_file(path: str, pattern: re.Pattern[str], context: int) -> Iterator[tuple[str, int, str]]:
+    above: deque[tuple[int, str]] = deque(maxlen=context)
+    last = 0  # number of the last line told
+    below = 0  # lines still to tell after a match
+    for number, line in enumerate(_lines(path), 1):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        if pattern.search(text):
+            first = above[0][0] if above else number
+            if last == 0 or first > last + 1:
+                yield "separator", 0, ""
+            yield from (("above", *each) for each in above)
+            yield "match", number, shown(text)
+            above.clear()
+            last, below = number, context
+        elif below:
+            yield "below", number, shown(text)
+            last, below = number, below - 1
+        else:
+            above.append((number, shown(text)))
+
+
+def shown(text: str) -> str:
+    """Return `text` as it is shown: cut when it is long."""
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of a regular text file, with bounded memory; nothing for any other file."""
+    try:
+        # neither a link to elsewhere nor a FIFO in place of the file may hold us up
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # no permission, removed a moment ago, or a link: the other files are still worth searching
+        return
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return
+        try:
+            if b"\0" not in file.read(BINARY_PROBE):
+                file.seek(0)
+                yield from _bounded(file)
+        except OSError:  # a disk that cannot be read, as above
+            return
+
+
+def _bounded(file: BinaryIO) -> Iterator[Any]:
+    while line := file.readline(LONGEST_LINE):
+        yield line
+        while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            line = file.readline(LONGEST_LINE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,32 @@
+"""The `write` tool: put a text in a file, in one step.  Above: host.tools.  Below: base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+
+from agent_hooks.content import ToolOutput
+from agent_hooks.host.tools.base import BuiltinTool, Refused, object_schema, text_schema, write_atomically
+from agent_hooks.tool import OnUpdate
+
+
+class WriteTool(BuiltinTool):
+    """Writes a whole text file."""
+
+    name = "write"
+    description = "Write a text to a file: makes it and its directories, or replaces all that was in it."
+    input_schema = object_schema(
+        ["path", "content"],
+        path=text_schema("The file, absolute or relative to the working directory"),
+        content={"type": "string", "description": "The whole new text"},
+    )
+
+    async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
+        path = input["path"]
+        try:
+            data = input["content"].encode()
+        except UnicodeEncodeError:
+            raise Refused("the content contains half a surrogate pair; write the whole character") from None
+        await to_thread.run_sync(write_atomically, self.resolve(path), data, path)
+        return ToolOutput(f"wrote {len(data)} bytes to {path}")

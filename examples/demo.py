@@ -1,0 +1,53 @@
+"""What `make demo` shows: a hook file stops a real tool call of a running agent, and lets the next one through.
+
+Works in a temporary project; the agent's model is the puppet, which does what the prompt says, so no key is needed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HOOK = '''\
+from agent_hooks import Block, HookAPI, HookContext, ToolCall
+
+
+def register(api: HookAPI) -> None:
+    @api.on("tool_call", tool="bash")
+    async def no_rm(event: ToolCall, ctx: HookContext) -> Block | None:
+        if "rm -rf" in event.input["command"]:
+            return Block("deleting needs a person")
+        return None
+'''
+PROMPT = "@bash rm -rf build\n---\n@bash ls build"
+
+
+def main() -> int:
+    """Run the demo; return 0 when the hook did what it says."""
+    with tempfile.TemporaryDirectory(prefix="agent-hooks-demo-") as folder:
+        project = Path(folder)
+        (project / "build").mkdir()
+        (project / "build" / "release.tar").write_text("three days of work\n")
+        hook = project / ".agent" / "hooks" / "no_rm.py"
+        hook.parent.mkdir(parents=True)
+        hook.write_text(HOOK)
+
+        show("The hook file .agent/hooks/no_rm.py:", HOOK)
+        show("The prompt (the puppet model does what it says, with real tools):", PROMPT)
+        print("$ agent-hooks run PROMPT", flush=True)
+        run = subprocess.run([sys.executable, "-m", "agent_hooks", "run", "--no-session", PROMPT], cwd=project)
+        saved = (project / "build" / "release.tar").is_file()
+        print("\nbuild/release.tar is", "still there: the hook stopped the rm." if saved else "GONE: the hook failed!")
+        return run.returncode or (0 if saved else 1)
+
+
+def show(title: str, text: str) -> None:
+    """Print an indented text under a title."""
+    print(title)
+    print("\n".join(f"    {line}".rstrip() for line in text.splitlines()), end="\n\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

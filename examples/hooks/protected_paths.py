@@ -1,0 +1,24 @@
+"""Keep `write` and `edit` out of .env, .git/ and node_modules/.
+
+Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": ".env", "content": "x"}'
+"""
+
+import os
+from pathlib import Path
+
+from agent_hooks import Block, HookAPI, HookContext, ToolCall
+
+PROTECTED = {".env", ".git", "node_modules"}
+
+
+def register(api: HookAPI) -> None:
+    @api.on("tool_call", tool=["write", "edit"])
+    async def protect(event: ToolCall, ctx: HookContext) -> Block | None:
+        path = event.input["path"]
+        # as the tool will see it, and where symlinks lead: `a/../.env` and a link to .git are no way round
+        target = os.path.join(ctx.cwd, os.path.expanduser(path))
+        parts = {*Path(os.path.normpath(target)).parts, *Path(os.path.realpath(target)).parts}
+        if not parts & PROTECTED:
+            return None
+        ctx.ui.notify(f"kept {event.tool_name} out of {path}", "warning")
+        return Block(f"{path} is protected")

@@ -1,0 +1,213 @@
+"""`agent-hooks list`, `check`, `emit`, `schema`, and the entry point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from agent_hooks.settings import load_settings
+from running import Command
+
+ROOT = Path(__file__).parent.parent.parent
+HOOK = """
+    import re
+    from agent_hooks import Block, Rewrite
+
+    def register(api):
+        @api.on("tool_call", tool="bash", priority=5)
+        async def gate(event, ctx):
+            if event.input.get("command") == "raise":
+                raise ValueError("oh")
+            return Block("no") if event.input.get("command") == "rm" else None
+
+        @api.on("tool_call", tool=["write", re.compile("^e")])
+        async def other(event, ctx):
+            return None
+
+        api.on("before_tool_call", lambda event, ctx: Rewrite({"command": "x"}))
+"""
+
+
+def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(command: Command, home: Path) -> None:
+    """Global, project, settings, --hook; by event, then by priority."""
+    text = "def register(api):\n    api.on('tool_call', print)\n"
+    for path in (home / ".agent/hooks/g.py", command.project / "s.py", command.project / "x.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    command.add_hook(HOOK, "p.py")
+    (command.project / ".agent/settings.json").write_text('{"hooks": ["../s.py"]}')
+
+    done = command("list", "--hook", "x.py")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0] == ["event", "hook", "source", "handler", "tool", "priority"]
+    assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
+        ("before_tool_call", "project", "<lambda>"),
+        ("tool_call", "project", "gate"),
+        ("tool_call", "global", "print"),
+        ("tool_call", "project", "other"),
+        ("tool_call", "settings", "print"),
+        ("tool_call", "--hook", "print"),
+    ]
+    assert "write, /^e/" in done.stdout
+
+    handlers = json.loads(command("list", "--json").stdout)["handlers"]
+    assert handlers[1] == {
+        "event": "tool_call",
+        "hook": str(command.project / ".agent/hooks/p.py"),
+        "source": "project",
+        "handler": "register.<locals>.gate",
+        "tool": "bash",
+        "priority": 5,
+    }
+
+
+def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
+    """An empty list is no riddle."""
+    assert "no hooks: ~/.agent/hooks and ./.agent/hooks hold none" in command("list").stdout
+    command.add_hook("def register(api): pass\n")
+    assert command("list").stdout == "1 hooks, no handlers\n"
+
+
+def test_list_names_what_could_not_be_loaded(command: Command) -> None:
+    """It exits 1, with file and line."""
+    command.add_hook("def register(api): pass\n!\n", "bad.py")
+    assert "bad.py:2: SyntaxError" in command("list", code=1).stderr
+    assert json.loads(command("list", "--json", code=1).stdout)["errors"][0]["line"] == 2
+
+
+def test_check_loads_without_running_an_agent(command: Command) -> None:
+    """One line per file that is fine."""
+    command.add_hook(HOOK, "p.py")
+    assert command("check", ".agent/hooks/p.py").stdout == ".agent/hooks/p.py: loaded, 3 handlers, 0 tools\n"
+
+
+def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
+    """Syntax, a matcher that can match nothing, a missing file: exit 1."""
+    command.add_hook("def register(api):\n    1 +\n", "bad.py")
+    command.add_hook("def register(api):\n    api.on('tool_call', print, tool='bahs')\n", "typo.py")
+    done = command("check", ".agent/hooks/bad.py", ".agent/hooks/typo.py", "gone.py", code=1)
+    assert ".agent/hooks/bad.py:2: SyntaxError" in done.stdout
+    assert "typo.py:print: tool='bahs' can match no known tool" in done.stdout
+    assert "did you mean 'bash'" in done.stdout
+    assert "gone.py: no such file" in done.stdout
+
+
+def test_emit_shows_each_answer_its_time_and_the_outcome(command: Command) -> None:
+    """Only the named files take part; handlers that were not called are shown as such."""
+    command.add_hook("def register(api):\n    raise ValueError('not mine')\n", "bad.py")
+    hook = str(command.add_hook(HOOK, "p.py").relative_to(command.project))
+    done = command("emit", "tool_call", "--hook", hook, "--input", '{"command": "rm"}')
+    assert 'gate     {"answer": "Block", "reason": "no"}' in done.stdout
+    assert " ms" in done.stdout
+    assert "not called" in done.stdout
+    assert 'outcome: {"answer": "Block", "reason": "no", "by": ".agent/hooks/p.py"}' in done.stdout
+
+    done = command("emit", "tool_call", "--hook", hook, "--tool", "edit", "--json")
+    assert json.loads(done.stdout)["outcome"] is None
+    called = {row["handler"].split(".")[-1]: row["called"] for row in json.loads(done.stdout)["handlers"]}
+    assert called == {"gate": False, "other": True}
+
+
+def test_emit_shows_a_failing_handler_and_exits_1(command: Command) -> None:
+    """What it raised stands where its answer would."""
+    hook = str(command.add_hook(HOOK, "p.py"))
+    done = command("emit", "tool_call", "--hook", hook, "--input", '{"command": "raise"}', code=1)
+    assert "failed: ValueError: oh" in done.stdout
+    assert "not loaded" in command("emit", "turn_start", "--hook", str(command.add_hook("!", "bad.py")), code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "session",
+        "session:before_clear",
+        "agent_start",
+        "agent_end",
+        "turn_start",
+        "turn_end",
+        "before_tool_call",
+        "tool_result",
+        "after_tool_call",
+    ],
+)
+def test_every_event_can_be_emitted(command: Command, event: str) -> None:
+    """The handler sees it."""
+    name = event.partition(":")[0]
+    hook = command.add_hook(f"def register(api):\n    api.on('{name}', lambda event, ctx: print('saw', event.type))\n")
+    assert f"saw {name}" in command("emit", event, "--hook", str(hook), "--output", "x").stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["tool_cal"], "did you mean 'tool_call'"),
+        (["session:begin"], "unknown event"),
+        (["tool_call", "--input", "{"], "--input is not JSON"),
+        (["tool_call", "--input", "[]"], "must be a JSON object"),
+    ],
+)
+def test_emit_says_what_is_wrong_with_its_arguments(command: Command, args: list[str], says: str) -> None:
+    """Exit 2, and the nearest name."""
+    hook = command.add_hook("def register(api): pass\n")
+    assert says in command("emit", *args, "--hook", str(hook), code=2).stderr
+
+
+def test_an_event_without_handlers_says_so(command: Command) -> None:
+    """Silence would look like success."""
+    hook = command.add_hook("def register(api): pass\n")
+    assert "no handler of turn_start" in command("emit", "turn_start", "--hook", str(hook)).stdout
+
+
+def test_the_settings_example_has_every_key_and_fits_the_schema(command: Command, tmp_path: Path) -> None:
+    """What is shown can be loaded."""
+    schema = json.loads(command("schema", "settings").stdout)
+    text = (ROOT / "settings.example.json").read_text()
+    jsonschema.validate(json.loads(text), schema)
+    assert set(json.loads(text)) == set(schema["$defs"]["SettingsFile"]["properties"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"hookTimeout": 0}, schema)
+
+    (tmp_path / ".agent").mkdir()
+    (tmp_path / ".agent" / "settings.json").write_text(text)
+    settings = load_settings(cwd=tmp_path, home=tmp_path / "nobody")
+    assert (settings.hook_timeout, settings.tool_call_timeout) == (30.0, None)
+    assert settings.hooks == (
+        str(tmp_path / "nobody/team-hooks/no_force_push.py"),
+        str(tmp_path / ".agent/hooks-by-hand/audit.py"),
+    )
+
+
+def test_the_events_schema_takes_what_run_prints(command: Command) -> None:
+    """The wire form of every event fits it."""
+    schema = json.loads(command("schema", "events").stdout)
+    lines = command("run", "--json", '@bash echo x\n@write {"path": 1}').stdout.splitlines()
+    assert len(lines) > 10
+    for line in lines:
+        jsonschema.validate(json.loads(line), schema)
+
+
+def test_help_and_version(command: Command) -> None:
+    """Every command is listed."""
+    text = command("--help").stdout
+    for name in ("run", "list", "check", "emit", "schema"):
+        assert f"  {name} " in text
+        assert "Usage" in command(name, "--help").stdout
+    assert "0.1.0" in command("--version").stdout
+
+
+def test_a_bug_of_ours_is_one_line_and_a_file_to_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person never sees a traceback; the file has it."""
+    (command.project / "sitecustomize.py").write_text(
+        "import agent_hooks.cli.common as common\n"
+        "def broken(**_): raise RuntimeError('a bug')\n"
+        "common.load_settings = broken\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(command.project))
+    stderr = command("list", code=1).stderr
+    assert "internal error: RuntimeError: a bug; please report it with " in stderr
+    report = Path(stderr.split("report it with ")[1].strip())
+    assert "Traceback" in report.read_text()
+    report.unlink()

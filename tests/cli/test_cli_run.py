@@ -1,0 +1,402 @@
+"""`agent-hooks run`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from running import Command
+
+GATE = """
+    from agent_hooks import Block
+
+    def register(api):
+        @api.on("tool_call", tool="bash")
+        async def gate(event, ctx):
+            if "rm" in event.input["command"]:
+                return Block("no deleting")
+"""
+RECORDER = """
+    import json
+
+    def register(api):
+        def record(event, ctx):
+            with open("events.jsonl", "a") as file:
+                file.write(json.dumps([event.type, getattr(event, "reason", None)]) + "\\n")
+
+        for name in ("session", "agent_start", "turn_start", "tool_call", "tool_result", "turn_end", "agent_end"):
+            api.on(name, record)
+"""
+
+
+def recorded(project: Path) -> list[str]:
+    """Return what RECORDER saw."""
+    lines = (project / "events.jsonl").read_text().splitlines()
+    return [f"{kind}:{reason}" if reason else kind for kind, reason in map(json.loads, lines)]
+
+
+def test_a_hook_file_stops_a_real_tool_call_and_lets_the_next_one_through(command: Command) -> None:
+    """The blocked call leaves the file alone; the answer is on stdout, the verdicts on stderr; it exits 0."""
+    command.add_hook(GATE)
+    precious = command.project / "precious"
+    precious.write_text("x")
+
+    done = command("run", "@bash rm precious\n---\n@bash echo hi > made\n@bash cat made")
+
+    assert precious.exists()
+    assert (command.project / "made").read_text() == "hi\n"
+    assert done.stdout.splitlines()[:2] == ["1. bash rm precious (error)", "   no deleting (.agent/hooks/hook.py)"]
+    assert "• bash rm precious → blocked: no deleting (.agent/hooks/hook.py)" in done.stderr
+    assert "• bash echo hi > made → ok" in done.stderr
+
+
+def test_events_come_in_their_order(command: Command) -> None:
+    """The sequence that the host promises, each turn with its calls."""
+    command.add_hook(RECORDER)
+    command("run", "@bash true\n---\n@ls")
+    assert recorded(command.project) == [
+        "session:start",
+        "agent_start",
+        *["turn_start", "tool_call", "tool_result", "turn_end"] * 2,
+        "turn_start",
+        "turn_end",
+        "agent_end",
+        "session:shutdown",
+    ]
+
+
+def test_the_prompt_may_come_on_stdin_and_may_be_ten_megabytes(command: Command) -> None:
+    """A long prompt is a prompt."""
+    done = command("run", "--no-session", stdin="x" * 10_000_000 + "\n@bash echo got it\n")
+    assert "got it" in done.stdout
+    assert command("run", "--no-session", "-", stdin="@bash echo dash").stdout.endswith("dash\n")
+
+
+def test_hooks_named_on_the_command_line_are_relative_to_the_shell(command: Command) -> None:
+    """`--hook` is a file as the shell sees it, whatever `--cwd` says."""
+    (command.project / "elsewhere").mkdir()
+    command.add_hook(GATE, "gate.py").rename(command.project / "gate.py")
+    done = command("run", "--hook", "gate.py", "--cwd", "elsewhere", "@bash rm x\n@bash pwd")
+    assert "no deleting" in done.stdout
+    assert str(command.project / "elsewhere") in done.stdout
+
+
+def test_json_prints_one_event_per_line_in_wire_spelling(command: Command) -> None:
+    """Programs read what happened, also what was blocked."""
+    command.add_hook(GATE)
+    done = command("run", "--json", "-p", "@bash rm x")
+    events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["type"] for event in events] == [
+        "session",
+        "agent_start",
+        "turn_start",
+        "before_tool_call",
+        "tool_call",
+        "after_tool_call",
+        "turn_end",
+        "turn_start",
+        "turn_end",
+        "agent_end",
+        "session",
+    ]
+    assert events[4]["toolCallId"] == events[5]["toolCallId"]
+    assert events[5]["blocked"] is True
+    assert events[5]["blockReason"] == "no deleting"
+    assert events[-1]["reason"] == "shutdown"
+
+
+def test_a_session_is_saved_unless_it_is_not_wanted(command: Command) -> None:
+    """Hooks see the file's path, or None."""
+    command.add_hook("def register(api):\n    api.on('session', lambda event, ctx: print('file', ctx.session_file))\n")
+    assert "file None" in command("run", "--no-session", "hi").stderr
+    assert not (command.project / ".agent" / "sessions").exists()
+
+    stderr = command("run", "hi").stderr
+    [file] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    assert stderr.count(f"file {file}") == 2
+    roles = [json.loads(line).get("message", {}).get("role") for line in file.read_text().splitlines()]
+    assert roles == [None, None, "user", "assistant"]
+
+
+def test_a_session_directory_that_cannot_be_written_is_told_and_the_run_goes_on(command: Command) -> None:
+    """The agent works; nothing is saved."""
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "sessions").write_text("in the way")
+    done = command("run", "@bash echo works")
+    assert "works" in done.stdout
+    assert "cannot be saved" in done.stderr
+    assert "going on without saving" in done.stderr
+
+
+# ---- bad hooks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def register(api:\n", "bad.py:1: SyntaxError"),
+        ("x = 1\n", "there is no register"),
+        ("def register(api):\n    raise ValueError('oh')\n", "bad.py:2: ValueError: oh"),
+        ("import sys\nsys.exit(0)\n", "bad.py:2: called sys.exit(0)"),
+        ("def register(api):\n    api.on('tool_cal', print)\n", "did you mean 'tool_call'"),
+    ],
+)
+def test_a_hook_that_cannot_be_loaded_blocks_every_call(command: Command, source: str, says: str) -> None:
+    """Nobody knows what it meant to stop; the run goes on and says file, line and remedy."""
+    command.add_hook(source, "bad.py")
+    done = command("run", "@bash touch done")
+    assert not (command.project / "done").exists()
+    assert says in done.stderr
+    assert "mend or remove it" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("raise ValueError('oh')", "ValueError: oh"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+        ("return True", "return Block"),
+        ("return {'blok': True}", "unknown field `blok`"),
+        ("event.input['command'] = 'true'", "Rewrite"),
+        ("raise BaseException()", "BaseException"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["async def", "def"])
+def test_a_gate_that_fails_blocks(command: Command, kind: str, body: str, says: str) -> None:
+    """A failing gate never lets the call pass, and its failure is reported with file and handler."""
+    command.add_hook(f"def register(api):\n    @api.on('tool_call')\n    {kind} gate(event, ctx):\n        {body}\n")
+    done = command("run", "@bash touch done")
+    assert not (command.project / "done").exists()
+    assert "hook error: .agent/hooks/hook.py: register.<locals>.gate on tool_call: " in done.stderr
+    assert says in done.stderr
+    assert "(blocked)" in done.stderr
+
+
+def test_a_hook_that_prints_does_not_disturb_the_answer(command: Command) -> None:
+    """Also what its programs print goes to stderr."""
+    command.add_hook(
+        """
+        import subprocess
+        print("at import")
+
+        def register(api):
+            @api.on("tool_call")
+            def chatty(event, ctx):
+                print("in handler")
+                subprocess.run(["echo", "from a program"])
+        """
+    )
+    done = command("run", "@bash echo hi")
+    assert done.stdout == "1. bash echo hi\n   hi\n"
+    for text in ("at import", "in handler", "from a program"):
+        assert text in done.stderr
+
+
+def test_a_matcher_that_matches_no_tool_is_told(command: Command) -> None:
+    """A misspelt tool would be a gate that never closes."""
+    command.add_hook("def register(api):\n    api.on('tool_call', lambda e, c: None, tool='bahs')\n")
+    assert "can match no known tool" in command("run", "hi").stderr
+
+
+def test_a_hooks_tools_are_offered_and_a_second_one_of_a_name_is_left_out(command: Command) -> None:
+    """A hook's tool may replace a built-in one, but not another hook's."""
+    tool = """
+        from agent_hooks import ToolOutput
+
+        class Tool:
+            name = "ls"
+            description = "mine"
+            input_schema = {{"type": "object"}}
+
+            async def execute(self, tool_call_id, input, *, on_update=None):
+                return ToolOutput("from {name}")
+
+        def register(api):
+            api.register_tool(Tool())
+    """
+    command.add_hook(tool.format(name="a"), "a.py")
+    command.add_hook(tool.format(name="b"), "b.py")
+    done = command("run", "@ls")
+    assert done.stdout == "1. ls\n   from a\n"
+    assert "b.py: tool 'ls' is left out; .agent/hooks/a.py has one too" in done.stderr
+
+
+# ---- wrong input -----------------------------------------------------------------------------------------------------
+
+
+def test_settings_that_are_wrong_stop_the_run_before_it_begins(command: Command) -> None:
+    """A gate named there must not be forgotten."""
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "settings.json").write_text('{\n"hooks": [,]}')
+    done = command("run", "@bash touch done", code=1)
+    assert "settings.json:2: is not JSON" in done.stderr
+    assert not (command.project / "done").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["run"], "give a prompt"),
+        (["run", "hi", "--hook", "nope.py"], "nope.py"),
+        (["run", "hi", "--cwd", "nope"], "nope"),
+        (["run", "hi", "--model", "gpt"], "no model 'gpt'"),
+        (["run", "hi", "--model", "script:nope"], "No such file"),
+        (["frob"], "No such command"),
+        (["emit", "tool_cal", "--hook", "x.py"], "x.py"),
+    ],
+)
+def test_wrong_usage_exits_2_and_says_what_is_wrong(command: Command, args: list[str], says: str) -> None:
+    """No traceback, one line that names the mistake."""
+    assert says in command(*args, code=2).stderr
+
+
+def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> None:
+    """Not JSON, not an object, a missing field, an unknown tool."""
+    done = command("run", '@write {"path": "x"}\n@write {oops\n@read {"path": 3}\n@nope')
+    assert done.stdout.count("(error)") == 4
+    for text in (
+        "'content' is a required property",
+        "must be a JSON object",
+        "3 is not of type 'string'",
+        "no tool 'nope'",
+    ):
+        assert text in done.stdout
+
+
+@pytest.mark.behaviour("S3")
+def test_a_model_that_fails_ends_the_run_with_one_shutdown(command: Command) -> None:
+    """The run failed: exit 1, and the events still end in order."""
+    command.add_hook(RECORDER)
+    (command.project / "script.jsonl").write_text('{"toolCalls": [{"name": "ls"}]}\n')
+    done = command("run", "--model", "script:script.jsonl", "go", code=1)
+    assert "the model failed: script script.jsonl: all 1 responses are played" in done.stderr
+    assert recorded(command.project)[-2:] == ["agent_end", "session:shutdown"]
+    assert recorded(command.project).count("session:shutdown") == 1
+
+
+# ---- interruption ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("S3", "T24")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_in_order(command: Command, number: signal.Signals) -> None:
+    """The tool is killed, observers hear of it, the session file has the call's end, one shutdown, exit 130."""
+    command.add_hook(RECORDER)
+    command.add_hook(
+        """
+        def register(api):
+            api.on("after_tool_call", lambda event, ctx: open("after", "w").write(event.error))
+        """,
+        "after.py",
+    )
+    run = command.start("run", "@bash echo $$ > pid; sleep 60")
+    pid = int(wait_for(command.project / "pid"))
+    run.send_signal(number)
+    _, stderr = run.communicate(timeout=30)
+
+    assert run.returncode == 130
+    assert "interrupted" in stderr
+    assert (command.project / "after").read_text() == "aborted"
+    assert recorded(command.project)[-1] == "session:shutdown"
+    assert recorded(command.project).count("session:shutdown") == 1
+    [file] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    last = json.loads(file.read_text().splitlines()[-1])["message"]
+    assert (last["role"], last["content"][0]["text"], last["isError"]) == ("toolResult", "aborted", True)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.behaviour("S3")
+def test_a_shutdown_handler_that_hangs_does_not_hold_the_run(command: Command) -> None:
+    """Shutdown has 5 s in all; a thread that sleeps on does not keep the process."""
+    command.add_hook(
+        """
+        import time, anyio
+
+        def register(api):
+            @api.on("session")
+            async def slow(event, ctx):
+                if event.reason == "shutdown":
+                    await anyio.sleep(60)
+
+            @api.on("session")
+            def asleep(event, ctx):
+                if event.reason == "start":
+                    return
+                time.sleep(60)
+        """
+    )
+    began = time.monotonic()
+    done = command("run", "hi")
+    assert time.monotonic() - began < 20
+    assert done.stderr.count("timed out after") == 2
+
+
+def wait_for(path: Path) -> str:
+    """Return the text of a file as soon as there is some."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if path.exists() and (text := path.read_text()):
+            return text
+        time.sleep(0.02)
+    raise AssertionError(f"{path} was not written")
+
+
+def test_a_reader_that_goes_away_does_not_break_the_run(command: Command) -> None:
+    """`agent-hooks run … | head -1`."""
+    line = f"{sys.executable} -m agent_hooks run --json '@bash touch done' | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert "Traceback" not in done.stderr
+    assert (command.project / "done").exists()
+
+
+def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Command) -> None:
+    """What a person sees: words as they come, a line per call, no answer twice."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "agent_hooks",
+            "run",
+            "--no-session",
+            "Let me see.\n@bash echo one; sleep 0.3; echo two",
+        ],
+        cwd=command.project,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(ours)
+    assert run.wait(timeout=30) == 0
+    text = seen.decode()
+    assert text.count("Let me see.") == 1
+    assert text.count("1. bash echo one; sleep 0.3; echo two") == 1
+    assert "\x1b[" in text
+    assert "ok (" in text
+
+
+def test_no_color_is_respected(command: Command) -> None:
+    """Piped output is plain; so is a terminal's with NO_COLOR, but for the spinner."""
+    assert "\x1b" not in command("run", "@ls").stderr

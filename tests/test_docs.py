@@ -1,0 +1,103 @@
+"""Every code block of README and docs is run.
+
+A block's first line may name a file: `python file=.agent/hooks/x.py`.  Blocks with a file are written into a project that
+belongs to the page; `console` blocks are run there in order, and each line they show must come in the output, in its
+order.  In what they show, `…` stands for any text, and a time for any time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+RUN_BY_CI = ("make demo", "make test")  # in a fresh clone, where they set up what they need
+
+
+class Fence(NamedTuple):
+    """One fenced block of a page."""
+
+    kind: str
+    file: str | None
+    text: str
+
+
+def blocks(page: Path) -> list[Fence]:
+    """Return the fenced blocks of a page."""
+    found = re.findall(r"^```(\S*)(?: file=(\S+))?\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [Fence(kind, file or None, text) for kind, file, text in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
+    """What a newcomer copies from the page does what the page says."""
+    (project / "examples").symlink_to(ROOT / "examples")
+    for block in blocks(page):
+        if block.kind in ("python", "json"):
+            path = project / (block.file or "no_file.py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+            if block.kind == "python" and block.file is None:
+                subprocess.run([sys.executable, str(path)], cwd=project, check=True, timeout=60)
+        elif block.kind == "console":
+            for line, shown in commands(block.text):
+                if not line.startswith(RUN_BY_CI):
+                    check(line, shown, project)
+        else:
+            assert block.kind == "text", f"{page.name}: who runs a {block.kind!r} block?"
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+    """Return the commands of a console block, each with the lines it shows; `> ` goes on with a command."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1] = (f"{found[-1][0]}\n{line[2:]}", [])
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def check(line: str, shown: list[str], project: Path) -> None:
+    """Run a command and find each line it shows in what it printed."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=project, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "Traceback" not in done.stderr
+    for stream in (done.stdout, done.stderr):
+        shown = without(shown, stream)
+    assert shown == [], f"$ {line}\nprinted\n{done.stdout}\n{done.stderr}"
+
+
+def without(shown: list[str], printed: str) -> list[str]:
+    """Return the lines of `shown` that `printed` does not have."""
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    return [line for line in shown if not any(pattern(line).fullmatch(each) for each in lines)]
+
+
+def pattern(line: str) -> re.Pattern[str]:
+    """Return what matches a line that a page shows."""
+    text = re.escape(" ".join(line.split()))
+    text = re.sub(r"\d+\\\.\d\\ (s|ms)", r"[\\d.]+\\ \1", text)
+    return re.compile(text.replace("…", ".*"))
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """A moved page takes its links along."""
+    missing = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert missing == []
