@@ -189,8 +189,11 @@ def cancellation_in(exc: BaseException, kind: type[BaseException]) -> BaseExcept
     return exc if isinstance(exc, kind) else None
 
 
+_never_ending: list[Coroutine[Any, Any, Any]] = []  # or Python would close them again, and complain
+
+
 def _abandon(coro: Coroutine[Any, Any, Any]) -> None:
     try:
         coro.close()
     except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists
-        pass
+        _never_ending.append(coro)

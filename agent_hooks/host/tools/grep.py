@@ -137,7 +137,7 @@ async def _run(job: dict[str, Any], cwd: str, found: _Found) -> None:
             code, killed = await stream(argv, cwd=cwd, stdout=found, stderr=errors.extend)
         except OSError as exc:
             raise Refused(f"cannot start {sys.executable}: {os_reason(exc)}") from None
-    if code == 2:
+    if code == search.WRONG_PATTERN:
         raise Refused(
             f"the pattern is no valid regular expression: {found.text()}; set literal to search for it as text"
         )

@@ -21,6 +21,7 @@ from agent_hooks.host.tools.base import Refused, open_regular
 from agent_hooks.process import stream
 
 _MOST_ALTERNATIVES = 1000
+_ALL_BELOW = re.compile(r"/\*\*[ \r]*\Z")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -142,7 +143,8 @@ def _ignore_file(directory: str) -> list[_Ignore]:
     path = os.path.join(directory, ".gitignore")
     try:
         with open_regular(path, path) as file:
-            lines = os.fsdecode(file.read()).split("\n")
+            # pathspec takes `a/**` for the directory a/ itself too; git does not, and `a/**/*` says the same to both
+            lines = [_ALL_BELOW.sub("/**/*", line) for line in os.fsdecode(file.read()).split("\n")]
     except (Refused, OSError):  # there is none, or git could not read it either
         return []
     return [_Ignore(directory, GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line)))]

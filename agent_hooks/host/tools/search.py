@@ -1,7 +1,7 @@
 """What grep's child process runs: `python search.py JOB`; the job is a JSON file.  Imports only the standard library.
 
 Each line of its output begins with a letter: `S` a match to show, `s` what goes around it, `R` and `r` the same past the
-limit.  Exit code 2 and one line of text tell of a wrong pattern.  Above: grep, which starts it.  Below: nothing.
+limit.  Exit code 3 and one line of text tell of a wrong pattern.  Above: grep, which starts it.  Below: nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
+WRONG_PATTERN = 3  # exit code; Python itself uses 1 and 2
 LONGEST_LINE = 1024 * 1024  # bytes of a line that are searched
 SHOWN = 500  # characters of a line that are shown
 BINARY_PROBE = 8192  # bytes at the start of a file in which a NUL makes it binary
@@ -29,7 +30,7 @@ def main(job_path: str) -> int:
         pattern = re.compile(job["pattern"], re.IGNORECASE if job["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as exc:
         write(str(exc).encode("utf-8", "replace"))
-        return 2
+        return WRONG_PATTERN
     for line in search(job["files"], pattern, job["context"], job["limit"]):
         write(line.encode("utf-8", "replace") + b"\n")
     return 0
@@ -84,19 +85,17 @@ def shown(text: str) -> str:
 def _lines(path: str) -> Iterator[bytes]:
     """Yield the lines of a regular text file, with bounded memory; nothing for any other file."""
     try:
-        # neither a link to elsewhere nor a FIFO in place of the file may hold us up
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:  # no permission, removed a moment ago, or a link: the other files are still worth searching
-        return
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return
-        try:
-            if b"\0" not in file.read(BINARY_PROBE):
+        with open(path, "rb", opener=_safely) as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and b"\0" not in file.read(BINARY_PROBE):
                 file.seek(0)
                 yield from _bounded(file)
-        except OSError:  # a disk that cannot be read, as above
-            return
+    except OSError:  # no permission, removed a moment ago, a link: the other files are still worth searching
+        return
+
+
+def _safely(path: str, flags: int) -> int:
+    """Open without following a link to elsewhere, and without waiting at a FIFO that took the file's place."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 def _bounded(file: BinaryIO) -> Iterator[Any]:

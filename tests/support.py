@@ -1,0 +1,69 @@
+"""Hooks, tools and watchers that several test files build by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
+from agent_hooks.tool import OnUpdate
+
+ASYNCIO_ONLY = ["asyncio"]
+
+
+def hook_of(register: Callable[[HookAPI], object], path: str = "hook.py") -> LoadedHook:
+    """Return the hook that `register` makes, as if it had been loaded from `path`."""
+    api = HookAPI(path)
+    register(api)
+    return LoadedHook(path, path, PurePath(path).stem, api)
+
+
+def hook_on(event: str, *handlers: Callable[..., Any], path: str = "hook.py", **options: Any) -> LoadedHook:
+    """Return a hook with these handlers of one event."""
+
+    def register(api: HookAPI) -> None:
+        on: Any = api.on
+        for handler in handlers:
+            on(event, handler, **options)
+
+    return hook_of(register, path)
+
+
+def runner_of(*hooks: LoadedHook, **options: Any) -> tuple[HookRunner, list[HookError]]:
+    """Return a runner of these hooks, and the list that its failures go to."""
+    runner = HookRunner(hooks, cwd=".", **options)
+    errors: list[HookError] = []
+    runner.on_error(errors.append)
+    return runner, errors
+
+
+def call_of(command: str = "ls", tool: str = "bash") -> ToolCall:
+    """Return the event of a tool call."""
+    return ToolCall(tool_name=tool, tool_call_id="1", input={"command": command})
+
+
+class EchoTool:
+    """A tool that keeps its inputs and answers with its command."""
+
+    description = "Echo the command."
+
+    def __init__(self, name: str = "bash", body: Callable[[dict[str, Any]], Any] | None = None) -> None:
+        self.name = name
+        self.input_schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {"command": {"type": "string"}},
+            "required": ["command"],
+        }
+        self.inputs: list[dict[str, Any]] = []
+        self._body = body
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Note the input, run the body if there is one, and answer."""
+        self.inputs.append(input)
+        if self._body is not None:
+            output = await self._body(input)
+            return output if output is not None else ToolOutput("done")
+        return ToolOutput(f"ran {input['command']}", {"command": input["command"]})

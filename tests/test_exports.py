@@ -1,0 +1,51 @@
+"""What `import agent_hooks` gives, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import agent_hooks
+
+LIST_MODULES = """
+import json, sys
+before = set(sys.modules)
+import agent_hooks
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+ALLOWED = {"agent_hooks", "anyio", "msgspec", "sniffio", "typing_extensions"}  # the last two are anyio's own
+TOO_DEAR = {"asyncio", "ssl", "logging.config", "multiprocessing", "urllib.request", "http"}
+
+
+def test_all_names_are_sorted_and_are_the_public_names() -> None:
+    """Every name of `__all__` is there, and nothing public is missing from it."""
+    public = {
+        name
+        for name, value in vars(agent_hooks).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
+    }
+    assert set(agent_hooks.__all__) == public | {"__version__"}
+    assert len(agent_hooks.__all__) == len(set(agent_hooks.__all__))
+    # capitals before words, as ruff sorts: constants, classes, functions
+    assert agent_hooks.__all__ == sorted(
+        agent_hooks.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
+
+
+def test_every_exported_name_can_be_imported() -> None:
+    """`from agent_hooks import *` works."""
+    scope: dict[str, object] = {}
+    exec("from agent_hooks import *", scope)
+    assert set(agent_hooks.__all__) <= set(scope)
+
+
+def test_importing_the_package_loads_the_standard_library_anyio_and_msgspec_only() -> None:
+    """No event loop, no TLS, no configuration of logging, no backend and no other dependency."""
+    output = subprocess.check_output([sys.executable, "-c", LIST_MODULES], text=True)
+    modules = set(json.loads(output))
+    assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= ALLOWED
+    assert not modules & TOO_DEAR
+    assert not [name for name in modules if name.startswith(("agent_hooks.host", "agent_hooks.cli"))]
+    assert not modules & {"agent_hooks.testing", "agent_hooks.deadlines.asyncio", "agent_hooks.deadlines.trio"}
