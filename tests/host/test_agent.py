@@ -1,0 +1,202 @@
+"""The agent loop: the order of events, parallel calls, aborts, and what the session keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_hooks import Ask, HookAPI, HookRunner, ModelError, SessionError, ToolOutput
+from agent_hooks.content import ToolCallContent
+from agent_hooks.host.agent import Agent
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session import Session
+from agent_hooks.pipeline import JudgedCall
+from agent_hooks.testing import RecordedEvents, ScriptedUI
+from support import EchoTool, hook_of
+
+pytestmark = pytest.mark.anyio
+
+
+class Watched:
+    """A view that keeps what it was shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def text(self, delta: str) -> None:
+        self.seen.append(f"text {delta.strip()}")
+
+    def tool_begins(self, call: ToolCallContent) -> None:
+        self.seen.append(f"begins {call.arguments['command']}")
+
+    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
+        self.seen.append(f"progress {partial.text}")
+
+    def tool_ended(self, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+        self.seen.append(f"ended {judged.input['command']} {output.is_error}")
+
+    def warning(self, text: str) -> None:
+        self.seen.append(f"warning {text}")
+
+
+def agent_of(
+    project: Path, *registers: Callable[[HookAPI], Any], tool: EchoTool | None = None, ui: ScriptedUI | None = None
+) -> tuple[Agent, HookRunner, Watched, Session]:
+    """Return an agent with the puppet, one tool called bash, and these hooks."""
+    runner = HookRunner([hook_of(register) for register in registers], cwd=project, ui=ui)
+    view = Watched()
+    session = Session.create(str(project))
+    agent = Agent(runner=runner, model=open_model("puppet"), tools=[tool or EchoTool()], session=session, view=view)
+    return agent, runner, view, session
+
+
+async def test_a_prompt_is_turns_and_each_has_its_number(project: Path) -> None:
+    """Turn numbers count over the whole session; the entry index is the length of the file at that time."""
+    agent, runner, view, _ = agent_of(project)
+    events = RecordedEvents(runner)
+    await agent.start()
+    answer = await agent.prompt("Look.\n@bash a\n---\n@bash b")
+    await agent.prompt("hello")
+    await agent.shut_down()
+
+    assert answer.text.startswith("1. bash a\n   ran a\n2. bash b")
+    assert events.types == [
+        "session:start",
+        "agent_start",
+        *["turn_start", "before_tool_call", "tool_call", "tool_result", "after_tool_call", "turn_end"] * 2,
+        "turn_start",
+        "turn_end",
+        "agent_end",
+        "agent_start",
+        "turn_start",
+        "turn_end",
+        "agent_end",
+        "session:shutdown",
+    ]
+    assert [event.turn_index for event in events.of("turn_start")] == [0, 1, 2, 3]
+    assert [event.entry_index for event in events.of("turn_start")] == [3, 5, 7, 9]
+    assert [len(event.tool_results) for event in events.of("turn_end")] == [1, 1, 0, 0]
+    assert [message.role for message in events.of("agent_end")[1].messages] == ["user", "assistant"]
+    assert len(events.of("session")[-1].entries) == 10
+    assert view.seen[:3] == ["text Look.", "begins a", "ended a False"]
+
+
+@pytest.mark.behaviour("T19")
+async def test_calls_of_a_turn_are_judged_in_order_and_run_in_parallel(project: Path) -> None:
+    """While the first one's dialog is open nothing runs; then both run at once, each with its own result."""
+    judged: list[str] = []
+    ran: list[str] = []
+    both = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> ToolOutput:
+        ran.append(input["command"])
+        if len(ran) == 2:
+            both.set()
+        with anyio.fail_after(10):
+            await both.wait()
+        return ToolOutput(f"ran {input['command']}")
+
+    def register(api: HookAPI) -> None:
+        @api.on("tool_call")
+        async def gate(event: Any, ctx: Any) -> Ask | None:
+            judged.append(event.input["command"])
+            return Ask("sure?") if event.input["command"] == "one" else None
+
+    def first_asked(asked: object) -> bool:
+        assert (judged, ran) == (["one"], [])
+        return True
+
+    agent, runner, _, _ = agent_of(project, register, tool=EchoTool(body=body), ui=ScriptedUI(first_asked))
+    answer = await agent.prompt("@bash one\n@bash two")
+    assert judged == ["one", "two"]
+    assert sorted(ran) == ["one", "two"]
+    assert answer.text == "1. bash one\n   ran one\n2. bash two\n   ran two\n"
+    del runner
+
+
+@pytest.mark.behaviour("T24")
+async def test_an_aborted_turn_leaves_no_call_without_an_end(project: Path) -> None:
+    """The finished call keeps its result, the running one gets "aborted", agent_end comes, also in the file."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> ToolOutput:
+        if input["command"] == "long":
+            running.set()
+            await anyio.sleep_forever()
+        return ToolOutput("quick")
+
+    agent, runner, _, session = agent_of(project, tool=EchoTool(body=body))
+    events = RecordedEvents(runner)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.prompt, "@bash quick\n@bash long")
+        await running.wait()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert [event.error for event in events.of("after_tool_call")] == [None, "aborted"]
+    assert events.types[-1] == "agent_end"
+    assert [message.role for message in events.of("agent_end")[0].messages] == [
+        "user",
+        "assistant",
+        "toolResult",
+        "toolResult",
+    ]
+    assert session.path is not None
+    messages = [json.loads(line)["message"] for line in session.path.read_text().splitlines()[1:]]
+    results = {message["toolCallId"]: message["content"][0]["text"] for message in messages[2:]}
+    assert sorted(results.values()) == ["aborted", "quick"]
+
+
+async def test_progress_reaches_the_view(project: Path) -> None:
+    """Whoever watches sees partial output."""
+
+    class Slow(EchoTool):
+        async def execute(self, tool_call_id: str, input: dict[str, Any], *, on_update: Any = None) -> ToolOutput:
+            on_update(ToolOutput("half"))
+            return ToolOutput("whole")
+
+    agent, _, view, _ = agent_of(project, tool=Slow())
+    await agent.prompt("@bash x")
+    assert "progress half" in view.seen
+
+
+async def test_a_model_that_fails_ends_the_prompt_and_still_ends_the_events(project: Path) -> None:
+    """agent_end comes before the error."""
+    (project / "s.jsonl").write_text("")
+    runner = HookRunner([], cwd=project)
+    events = RecordedEvents(runner)
+    session = Session(cwd=str(project))
+    agent = Agent(
+        runner=runner, model=open_model(f"script:{project}/s.jsonl"), tools=[], session=session, view=Watched()
+    )
+    with pytest.raises(ModelError):
+        await agent.prompt("go")
+    assert events.types == ["agent_start", "turn_start", "agent_end"]
+
+
+async def test_a_session_that_cannot_be_saved_any_more_is_told_once(project: Path) -> None:
+    """The conversation goes on in memory, and hooks see no file."""
+
+    class Full(Session):
+        def append(self, entry: Any) -> None:
+            super().append(entry)
+            if self.path is not None:
+                raise SessionError("the disk is full")
+
+    session = Full(cwd=str(project))
+    session.path = project / "session.jsonl"
+    runner = HookRunner([], cwd=project)
+    view = Watched()
+    agent = Agent(runner=runner, model=open_model("puppet"), tools=[EchoTool()], session=session, view=view)
+    await agent.start()
+    assert runner.session_file is None
+    await agent.prompt("@bash x")
+    assert [seen for seen in view.seen if seen.startswith("warning")] == [
+        "warning the disk is full; going on without saving"
+    ]
+    assert len(session.entries) == 6
