@@ -77,6 +77,8 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
 
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{path}: is not a regular file")
     try:
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

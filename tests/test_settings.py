@@ -207,7 +207,15 @@ def test_a_number_that_is_too_large_for_json_readers_is_an_error_with_the_file(h
 def test_a_settings_file_that_cannot_be_read_is_an_error(home: Path, project: Path) -> None:
     """A directory in its place is no empty file; an `.agent` that is a file means there are no settings."""
     (project / ".agent" / "settings.json").mkdir(parents=True)
-    with pytest.raises(SettingsError, match=r"settings\.json: cannot be read: Is a directory"):
+    with pytest.raises(SettingsError, match=r"settings\.json: is not a regular file"):
         load_settings(cwd=project, home=home)
     (home / ".agent").write_text("")
     assert load_settings(cwd=home, home=home) == Settings()
+
+
+def test_a_fifo_in_its_place_is_refused_and_does_not_hang(project: Path, home: Path) -> None:
+    """Opening it would wait for a writer."""
+    (project / ".agent").mkdir()
+    os.mkfifo(project / ".agent" / "settings.json")
+    with pytest.raises(SettingsError, match=r"settings\.json: is not a regular file"):
+        load_settings(cwd=project, home=home)
