@@ -189,11 +189,14 @@ def cancellation_in(exc: BaseException, kind: type[BaseException]) -> BaseExcept
     return exc if isinstance(exc, kind) else None
 
 
-_never_ending: list[Coroutine[Any, Any, Any]] = []  # or Python would close them again, and complain
+_never_ending: list[object] = []  # or Python would close them again, and complain
 
 
 def _abandon(coro: Coroutine[Any, Any, Any]) -> None:
+    chain: list[Any] = [coro]
+    while (inner := getattr(chain[-1], "cr_await", None)) is not None:
+        chain.append(inner)
     try:
         coro.close()
     except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists
-        _never_ending.append(coro)
+        _never_ending.extend(chain)

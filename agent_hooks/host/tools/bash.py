@@ -71,6 +71,7 @@ class BashTool(BuiltinTool):
 
     async def _stream(self, command: str, output: _Output, on_update: OnUpdate | None) -> int:
         shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+        code, refused = 0, None
         async with anyio.create_task_group() as tasks:
             if on_update is not None:
                 tasks.start_soon(_report, output, on_update)
@@ -78,9 +79,7 @@ class BashTool(BuiltinTool):
                 code, _ = await stream([shell, "-c", command], cwd=self.cwd, stdout=output)
             except OSError as exc:
                 reason = os_reason(exc) if os.path.isdir(self.cwd) else f"there is no directory {self.cwd}"
-                refused: Refused | None = Refused(f"cannot start {shell}: {reason}")
-            else:
-                refused = None
+                refused = Refused(f"cannot start {shell}: {reason}")
             tasks.cancel_scope.cancel()
         if refused is not None:  # outside of the task group, which would wrap it
             raise refused

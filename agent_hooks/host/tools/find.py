@@ -48,6 +48,7 @@ class FindTool(BuiltinTool):
             os.stat(directory)
         if not os.path.isdir(directory):
             raise Refused(f"{path} is not a directory; give the directory to search")
+        files: list[str] = []
         with anyio.move_on_after(SEARCH_SECONDS) as deadline:
             files = await list_files(directory, input["pattern"])
         if deadline.cancelled_caught:

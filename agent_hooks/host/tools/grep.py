@@ -19,9 +19,9 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
+import agent_hooks.host.tools.search as search
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import os_reason
-from agent_hooks.host.tools import search
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,

@@ -1,7 +1,9 @@
 """Which files there are: those git would know of, and globs to choose among them.  Shared by find and grep.
 
 Git says it best when it is there and the directory is in a work tree.  Otherwise we walk ourselves, and `pathspec` reads
-the `.gitignore` files.  Above: find, grep.  Below: base, process.
+the `.gitignore` files; it differs from git after a line like `!**`, which nobody needs.
+
+Above: find, grep.  Below: base, process.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from agent_hooks.host.tools.base import Refused, open_regular
 from agent_hooks.process import stream
 
 _MOST_ALTERNATIVES = 1000
-_ALL_BELOW = re.compile(r"/\*\*[ \r]*\Z")
+_ALL_BELOW = re.compile(r"/\*\*(/?)[ \r]*\Z")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -144,7 +146,7 @@ def _ignore_file(directory: str) -> list[_Ignore]:
     try:
         with open_regular(path, path) as file:
             # pathspec takes `a/**` for the directory a/ itself too; git does not, and `a/**/*` says the same to both
-            lines = [_ALL_BELOW.sub("/**/*", line) for line in os.fsdecode(file.read()).split("\n")]
+            lines = [_ALL_BELOW.sub(r"/**/*\1", line) for line in os.fsdecode(file.read()).split("\n")]
     except (Refused, OSError):  # there is none, or git could not read it either
         return []
     return [_Ignore(directory, GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line)))]

@@ -1,0 +1,200 @@
+"""The bash tool: real programs."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from agent_hooks.content import ToolOutput
+from agent_hooks.host.tools import bash, builtin_tools
+from agent_hooks.tool import BashToolDetails
+
+if TYPE_CHECKING:
+    from host.tools.conftest import Call
+
+pytestmark = pytest.mark.anyio
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended (or is a zombie nobody has collected yet)."""
+    with anyio.fail_after(5):
+        while True:
+            try:
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            if state == "Z":
+                return
+            await anyio.sleep(0.01)
+
+
+async def test_output_is_stdout_and_stderr_in_order(call: Call) -> None:
+    output = await call("bash", command="echo one; echo two >&2; echo three")
+    assert (output.text, output.is_error, output.details) == ("one\ntwo\nthree", False, None)
+
+
+async def test_a_command_runs_in_cwd_and_in_bash(call: Call, project: Path) -> None:
+    assert (await call("bash", command="pwd; [[ a == a ]]")).text == str(project)
+
+
+async def test_without_bash_sh_runs_the_command(call: Call, no_programs: None) -> None:
+    assert (await call("bash", command="echo $0")).text.endswith("sh")
+
+
+async def test_no_output_is_told(call: Call) -> None:
+    assert (await call("bash", command="true")).text == "(no output)"
+    assert (await call("bash", command="false")).text == "(no output)\n[exit code 1]"
+
+
+async def test_an_exit_code_is_an_error_and_told_last(call: Call) -> None:
+    output = await call("bash", command="printf partial; exit 3")
+    assert (output.text, output.is_error) == ("partial\n[exit code 3]", True)
+    assert (await call("bash", command="kill -9 $$")).text.endswith("[exit code 137]")
+
+
+async def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+    tool = builtin_tools(cwd=str(tmp_path / "missing"))[0]
+    output = await tool.execute("1", {"command": "true"})
+    assert output.is_error
+    assert f"there is no directory {tmp_path / 'missing'}" in output.text
+
+
+async def test_a_shell_that_does_not_start_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "bin" / "bash"
+    broken.parent.mkdir()
+    broken.write_bytes(b"\x7fELF, but no program")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(broken.parent))
+    output = await call("bash", command="true")
+    assert output.is_error
+    assert output.text == f"cannot start {broken}: Exec format error"
+
+
+async def test_a_timeout_kills_and_keeps_what_was_printed(call: Call) -> None:
+    output = await call("bash", command="echo $$; sleep 100", timeout=0.3)
+    pid, last = output.text.split("\n")
+    assert (last, output.is_error) == ("[timed out after 0.3 s]", True)
+    await gone(int(pid))
+
+
+async def test_many_lines_are_cut_to_the_last_ones(call: Call, kept: Path) -> None:
+    output = await call("bash", command="seq 5000; exit 1")
+    details = output.details
+    assert isinstance(details, BashToolDetails)
+    note, *lines, last = output.text.split("\n")
+    assert (
+        note
+        == f"[cut: the last 2000 lines of 5000 (9999 of 23893 bytes); the full text is in {details.full_output_path}]"
+    )
+    assert lines == [str(n) for n in range(3001, 5001)]
+    assert last == "[exit code 1]"
+    cut = details.truncation
+    assert cut is not None
+    assert (cut.truncated_by, cut.total_lines, cut.output_lines) == ("lines", 5000, 2000)
+    assert details.full_output_path is not None
+    assert Path(details.full_output_path).parent == kept
+    assert Path(details.full_output_path).read_text() == "".join(f"{n}\n" for n in range(1, 5001))
+
+
+async def test_one_endless_line_is_cut_between_characters(call: Call) -> None:
+    output = await call("bash", command="head -c 3000000 /dev/zero | sed 's/\\x0/€/g'")
+    note, text = output.text.split("\n")
+    assert "(51198 of 9000000 bytes)" in note
+    assert set(text) == {"€"}
+    cut = output.details.truncation
+    assert (cut.truncated_by, cut.total_bytes, cut.total_lines) == ("bytes", 9_000_000, 1)
+    assert os.path.getsize(output.details.full_output_path) == 9_000_000
+
+
+async def test_a_character_split_over_two_writes_is_one_character(call: Call) -> None:
+    output = await call("bash", command=r"printf '\xe2\x82'; sleep 0.05; printf '\xac'")
+    assert output.text == "€"
+
+
+async def test_bytes_that_are_no_text_are_replaced(call: Call) -> None:
+    assert (await call("bash", command=r"printf 'a\xffb'")).text == "a\ufffdb"
+
+
+async def test_bytes_that_grow_when_replaced_are_cut_and_kept(call: Call) -> None:
+    output = await call("bash", command=r"head -c 30000 /dev/zero | tr '\0' '\377'")
+    assert output.details.truncation.output_bytes <= 50 * 1024
+    assert Path(output.details.full_output_path).read_bytes() == b"\xff" * 30000
+
+
+async def test_output_for_ever_ends_at_a_hundred_mebibytes(call: Call) -> None:
+    output = await call("bash", command="yes")
+    kept = Path(output.details.full_output_path)
+    assert output.is_error
+    assert output.text.endswith("y\n[stopped, because it printed more than 100 MiB]")
+    assert 100 * 1024 * 1024 < kept.stat().st_size == output.details.truncation.total_bytes < 101 * 1024 * 1024
+    kept.unlink()
+
+
+async def test_a_full_disk_does_not_end_the_program(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bash.BashTool, "output_file", lambda self: open("/dev/full", "wb"))  # noqa: SIM115  # the tool closes it
+    output = await call("bash", command="seq 100000")
+    assert not output.is_error
+    assert "the full text could not be kept: No space left on device" in output.text
+    assert output.text.endswith("\n100000")
+
+
+async def test_a_background_child_that_keeps_the_pipe_does_not_hang_the_tool(call: Call) -> None:
+    with anyio.fail_after(5):
+        output = await call("bash", command="sleep 100 & echo $!")
+    assert not output.is_error
+    os.kill(int(output.text), 9)
+
+
+async def test_cancelling_kills_the_whole_group(project: Path) -> None:
+    tool = builtin_tools(cwd=str(project))[0]
+    started = anyio.Event()
+    pids: list[int] = []
+
+    def on_update(partial: ToolOutput) -> None:
+        if len(lines := partial.text.split()) == 2:
+            pids.extend(map(int, lines))
+            started.set()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            await tool.execute("1", {"command": "sleep 100 & echo $!; echo $$; wait"}, on_update=on_update)
+
+        tasks.start_soon(run)
+        with anyio.fail_after(5):
+            await started.wait()
+        tasks.cancel_scope.cancel()
+    assert len(pids) == 2
+    for pid in pids:
+        await gone(pid)
+
+
+async def test_progress_is_the_current_tail_a_bounded_number_of_times(project: Path) -> None:
+    tool = builtin_tools(cwd=str(project))[0]
+    updates: list[tuple[float, str]] = []
+    command = "for i in $(seq 60); do echo $i; sleep 0.005; done; sleep 0.3"
+    start = anyio.current_time()
+    output = await tool.execute(
+        "1", {"command": command}, on_update=lambda partial: updates.append((anyio.current_time(), partial.text))
+    )
+    elapsed = anyio.current_time() - start
+    texts = [text for _, text in updates]
+    assert 2 <= len(texts) <= math.ceil(elapsed / bash.UPDATE_INTERVAL) + 1
+    assert all(output.text.startswith(text) for text in texts)
+    assert texts[-1] == output.text, "also what came last is told while the program waits"
+
+
+async def test_progress_begins_with_a_whole_character(project: Path) -> None:
+    tool = builtin_tools(cwd=str(project))[0]
+    updates: list[str] = []
+    await tool.execute(
+        "1",
+        {"command": "head -c 300000 /dev/zero | sed 's/\\x0/€/g'; sleep 0.3"},
+        on_update=lambda partial: updates.append(partial.text),
+    )
+    assert set(updates[-1]) == {"€"}

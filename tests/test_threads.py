@@ -1,0 +1,313 @@
+"""A plain `def` handler runs in a thread: what it may do there, and what becomes of one that will not end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from textwrap import dedent
+
+import anyio
+import pytest
+from anyio import from_thread
+from anyio.lowlevel import checkpoint
+from support import call_of, hook_of, hook_on, runner_of
+
+from agent_hooks import AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext
+from agent_hooks.testing import ScriptedUI, StepClock
+from agent_hooks.threads import ThreadCall
+
+SHORT = 0.02
+
+
+async def test_a_plain_function_runs_in_a_thread_and_its_answer_counts() -> None:
+    """`inline=True` keeps it on the event loop."""
+    threads: list[threading.Thread] = []
+
+    def gate(event: object, ctx: HookContext) -> Block:
+        threads.append(threading.current_thread())
+        return Block("no")
+
+    for inline in (False, True):
+        runner, errors = runner_of(hook_on("tool_call", gate, inline=inline))
+        assert await runner.emit(call_of()) == Block("no", by="hook.py")
+        assert not errors
+    assert [thread is threading.main_thread() for thread in threads] == [False, True]
+    assert threads[0].daemon
+
+
+@pytest.mark.behaviour("D12")
+async def test_a_sleeping_thread_freezes_nothing_and_its_late_answer_is_ignored() -> None:
+    """The loop goes on, the deadline holds, the next handler runs."""
+    seen: list[str] = []
+    wake, woken = threading.Event(), threading.Event()
+
+    def sleepy(event: object, ctx: HookContext) -> Block:
+        wake.wait(10)
+        woken.set()
+        return Block("too late")
+
+    async def next_one(event: object, ctx: HookContext) -> None:
+        seen.append("next")
+
+    runner, errors = runner_of(hook_on("tool_call", sleepy, next_one, on_error="continue"), tool_call_timeout=SHORT)
+    async with anyio.create_task_group() as tasks:
+
+        async def tick() -> None:
+            while not seen:
+                seen.append("the loop is alive")
+
+        tasks.start_soon(tick)
+        assert await runner.emit(call_of()) is None
+    assert seen == ["the loop is alive", "next"]
+    assert [error.error for error in errors] == [f"timed out after {SHORT:g} s"]
+    wake.set()
+    woken.wait(5)
+    await checkpoint()
+    assert len(errors) == 1
+
+
+async def test_a_handler_that_still_runs_is_not_called_again_until_it_ends() -> None:
+    """On a gate that is a failure, so it blocks; a dispatch that runs beside it changes nothing about that."""
+    wake = threading.Event()
+    begun: list[str] = []
+
+    def sleepy(event: object, ctx: HookContext) -> None:
+        begun.append("call")
+        if len(begun) == 1:
+            wake.wait(10)
+
+    runner, errors = runner_of(hook_on("tool_call", sleepy), tool_call_timeout=SHORT)
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert verdict.cause == "timed_out"
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert "still running from an earlier event" in verdict.reason
+    assert len(begun) == 1
+    wake.set()
+    with anyio.fail_after(5):
+        while await runner.emit(call_of()) is not None:
+            await anyio.sleep(0.001)
+    assert len(begun) == 2
+    assert errors
+
+
+async def test_a_call_that_ends_does_not_hide_another_that_was_given_up() -> None:
+    """Two results at once may run the same handler twice; the one left behind still counts."""
+    wake, first_runs = threading.Event(), threading.Event()
+    numbers = iter(range(9))
+
+    def sleepy(event: object, ctx: HookContext) -> None:
+        if next(numbers) == 0:
+            first_runs.set()
+            wake.wait(10)
+        else:
+            second_ends.wait(10)
+
+    second_ends = threading.Event()
+    runner, errors = runner_of(hook_on("after_tool_call", sleepy), timeout=None)
+    from agent_hooks import AfterToolCall
+
+    event = AfterToolCall(tool_name="bash", params={})
+    with anyio.CancelScope() as first:
+        async with anyio.create_task_group() as tasks:
+
+            async def emit_first() -> None:
+                with first:
+                    await runner.emit(event)
+
+            first = anyio.CancelScope()
+            tasks.start_soon(emit_first)
+            while not first_runs.is_set():
+                await checkpoint()
+            tasks.start_soon(runner.emit, event)
+            await anyio.sleep(0)
+            await checkpoint()
+            first.cancel()
+            await checkpoint()
+            second_ends.set()
+    await runner.emit(event)
+    wake.set()
+    assert ["still running" in error.error for error in errors] == [True]
+
+
+async def test_a_call_that_has_not_begun_is_not_running() -> None:
+    """A thread that could not be started must not count as one that never ends."""
+    assert not ThreadCall(lambda: None).running
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_a_keyboard_interrupt_raised_in_a_thread_is_the_handlers_failure(anyio_backend: str) -> None:
+    """Ctrl-C never arrives in a thread; a handler that raises it must not end the program."""
+
+    def gate(event: object, ctx: HookContext) -> None:
+        raise KeyboardInterrupt
+
+    runner, _ = runner_of(hook_on("tool_call", gate))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert "KeyboardInterrupt" in verdict.reason
+
+
+async def test_a_plain_handler_reaches_a_dialog_through_from_thread() -> None:
+    """`anyio.from_thread.run(ctx.ui.confirm, ...)`, and the clock stands meanwhile."""
+
+    async def late(asked: object) -> bool:
+        clock.skip(600)
+        await checkpoint()
+        return True
+
+    def gate(event: object, ctx: HookContext) -> Block | None:
+        return None if from_thread.run(ctx.ui.confirm, "Sure?", "really") else Block()
+
+    ui = ScriptedUI(late)
+    runner, errors = runner_of(hook_on("tool_call", gate), ui=ui, tool_call_timeout=30)
+    clock = StepClock(runner)
+    assert await runner.emit(call_of()) is None
+    assert not errors
+    assert ui.asked[0].title == "Sure?"
+
+
+@pytest.mark.behaviour("D21")
+async def test_a_plain_handler_emits_through_from_thread() -> None:
+    """The emit is known as nested, so that it does not wait for the lane its own dispatch holds."""
+    seen: list[str] = []
+
+    def outer(event: object, ctx: HookContext) -> None:
+        from_thread.run(runner.emit, AgentEnd())
+        seen.append("outer")
+
+    runner, errors = runner_of(
+        hook_on("agent_start", outer), hook_on("agent_end", lambda event, ctx: seen.append("inner"))
+    )
+    with anyio.fail_after(5):
+        await runner.emit(AgentStart())
+    assert seen == ["inner", "outer"]
+    assert not errors
+
+
+async def test_a_plain_handler_may_run_an_event_loop_of_its_own() -> None:
+    """Nothing in its thread says that one runs already."""
+
+    async def work() -> str:
+        await checkpoint()
+        return "worked"
+
+    seen: list[str] = []
+
+    def handler(event: object, ctx: HookContext) -> None:
+        seen.append(anyio.run(work))
+
+    runner, errors = runner_of(hook_on("agent_start", handler))
+    await runner.emit(AgentStart())
+    assert (seen, errors) == (["worked"], [])
+
+
+async def test_a_plain_handler_may_start_a_task() -> None:
+    """`api.start_task` reaches the event loop by itself."""
+    done = anyio.Event()
+
+    async def task() -> None:
+        done.set()
+
+    def register(api: HookAPI) -> None:
+        api.on("agent_start", lambda event, ctx: api.start_task(task))
+
+    runner, errors = runner_of(hook_of(register))
+    with anyio.fail_after(5):
+        async with runner:
+            await runner.emit(AgentStart())
+            await done.wait()
+    assert not errors
+
+
+@pytest.mark.behaviour("D18")
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up(late: bool) -> None:
+    """Nobody is asked in the name of a call that was aborted, whether the dialog is open then or opens later."""
+    seen: list[str] = []
+    began, ended, go = anyio.Event(), threading.Event(), threading.Event()
+
+    async def forever(asked: object) -> bool:
+        began.set()
+        try:
+            await anyio.sleep(60)
+        finally:
+            seen.append("dialog cancelled")
+        return True
+
+    def gate(event: object, ctx: HookContext) -> Block | Ask | None:
+        try:
+            if late:
+                from_thread.run_sync(began.set)
+                go.wait(10)
+            from_thread.run(ctx.ui.confirm, "Sure?")
+        except BaseException as exc:  # whatever it is, the thread is free
+            seen.append(type(exc).__name__)
+        finally:
+            ended.set()
+        return None
+
+    runner, errors = runner_of(hook_on("tool_call", gate), ui=ScriptedUI(forever))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.emit, call_of())
+        await began.wait()
+        tasks.cancel_scope.cancel()
+    go.set()
+    with anyio.fail_after(5):
+        while not ended.is_set():
+            await anyio.sleep(0.001)
+    assert seen == ["dialog cancelled", "RuntimeError"]
+    assert not errors
+
+
+@pytest.mark.behaviour("D12")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> None:
+    """A hook in `time.sleep` must not keep the agent from quitting."""
+    program = f"""
+        import anyio, time
+        from agent_hooks import AgentStart, HookAPI, HookRunner, LoadedHook
+
+        async def main():
+            api = HookAPI("hook.py")
+            api.on("agent_start", lambda event, ctx: time.sleep(60))
+            hook = LoadedHook("hook.py", "hook.py", "hook", api)
+            async with HookRunner([hook], cwd=".", timeout=0.05) as runner:
+                await runner.emit(AgentStart())
+            print("over")
+
+        anyio.run(main, backend={backend!r})
+    """
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "over\n")
+    assert "timed out after 0.05 s" in done.stderr
+    assert time.monotonic() - begun < 20
+
+
+def test_a_thread_that_ends_after_its_event_loop_ends_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    """There is nobody left to tell."""
+    wake = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def handler(event: object, ctx: HookContext) -> None:
+        threads.append(threading.current_thread())
+        wake.wait(10)
+
+    async def main(backend: Callable[..., object]) -> None:
+        runner, _ = runner_of(hook_on("agent_start", handler), timeout=SHORT)
+        await runner.emit(AgentStart())
+
+    for backend in ("asyncio", "trio"):
+        wake.clear()
+        anyio.run(main, None, backend=backend)
+        wake.set()
+        threads[-1].join(5)
+        assert not threads[-1].is_alive()
+    assert capfd.readouterr().err == ""
