@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from os import fspath
@@ -21,7 +22,7 @@ from typing import Any, Self, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from agent_hooks.api import Handler, Undo, matches_tool
+from agent_hooks.api import Handler, ToolMatcher, Undo, matches_tool
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, cancellation_in, clock_type
@@ -191,7 +192,7 @@ class HookRunner:
                 for handler in handlers:
                     if handler.tool is None or any(matches_tool(handler.tool, name) for name in self._known_tools):
                         continue
-                    near = did_you_mean(getattr(handler.tool, "pattern", handler.tool), self._known_tools)
+                    near = did_you_mean(_first_name(handler.tool), self._known_tools)
                     text = f"tool={shown(handler.tool)} can match no known tool, so this handler never runs{near}"
                     reports.append(
                         HookError(
@@ -408,6 +409,13 @@ class HookRunner:
                 traceback=traceback_text(exc),
             )
         )
+
+
+def _first_name(matcher: ToolMatcher) -> str:
+    """Return what an author wrote as the tool's name, for the nearest one to be found."""
+    if isinstance(matcher, str):
+        return matcher
+    return matcher.pattern if isinstance(matcher, re.Pattern) else _first_name(matcher[0])
 
 
 def _add(listeners: list[Any], listener: Any) -> Undo:

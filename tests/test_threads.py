@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from textwrap import dedent
 
 import anyio
@@ -15,7 +14,7 @@ from anyio import from_thread
 from anyio.lowlevel import checkpoint
 from support import call_of, hook_of, hook_on, runner_of
 
-from agent_hooks import AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext
+from agent_hooks import AfterToolCall, AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext
 from agent_hooks.testing import ScriptedUI, StepClock
 from agent_hooks.threads import ThreadCall
 
@@ -97,40 +96,30 @@ async def test_a_handler_that_still_runs_is_not_called_again_until_it_ends() -> 
 
 async def test_a_call_that_ends_does_not_hide_another_that_was_given_up() -> None:
     """Two results at once may run the same handler twice; the one left behind still counts."""
-    wake, first_runs = threading.Event(), threading.Event()
-    numbers = iter(range(9))
+    events = [threading.Event(), threading.Event()]
+    begun: list[int] = []
+    scopes = [anyio.CancelScope(), anyio.CancelScope()]
 
-    def sleepy(event: object, ctx: HookContext) -> None:
-        if next(numbers) == 0:
-            first_runs.set()
-            wake.wait(10)
-        else:
-            second_ends.wait(10)
+    def sleepy(event: AfterToolCall, ctx: HookContext) -> None:
+        begun.append(int(event.tool_name))
+        events[int(event.tool_name)].wait(10)
 
-    second_ends = threading.Event()
+    async def emit(number: int) -> None:
+        with scopes[number]:
+            await runner.emit(AfterToolCall(tool_name=str(number), params={}))
+
     runner, errors = runner_of(hook_on("after_tool_call", sleepy), timeout=None)
-    from agent_hooks import AfterToolCall
-
-    event = AfterToolCall(tool_name="bash", params={})
-    with anyio.CancelScope() as first:
-        async with anyio.create_task_group() as tasks:
-
-            async def emit_first() -> None:
-                with first:
-                    await runner.emit(event)
-
-            first = anyio.CancelScope()
-            tasks.start_soon(emit_first)
-            while not first_runs.is_set():
-                await checkpoint()
-            tasks.start_soon(runner.emit, event)
-            await anyio.sleep(0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(emit, 0)
+        tasks.start_soon(emit, 1)
+        while len(begun) < 2:
             await checkpoint()
-            first.cancel()
-            await checkpoint()
-            second_ends.set()
-    await runner.emit(event)
-    wake.set()
+        scopes[0].cancel()
+        await checkpoint()
+        events[1].set()
+    await runner.emit(AfterToolCall(tool_name="1", params={}))
+    events[0].set()
+    assert len(begun) == 2
     assert ["still running" in error.error for error in errors] == [True]
 
 
@@ -139,8 +128,7 @@ async def test_a_call_that_has_not_begun_is_not_running() -> None:
     assert not ThreadCall(lambda: None).running
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_a_keyboard_interrupt_raised_in_a_thread_is_the_handlers_failure(anyio_backend: str) -> None:
+async def test_a_keyboard_interrupt_raised_in_a_thread_is_the_handlers_failure() -> None:
     """Ctrl-C never arrives in a thread; a handler that raises it must not end the program."""
 
     def gate(event: object, ctx: HookContext) -> None:
@@ -300,13 +288,13 @@ def test_a_thread_that_ends_after_its_event_loop_ends_quietly(capfd: pytest.Capt
         threads.append(threading.current_thread())
         wake.wait(10)
 
-    async def main(backend: Callable[..., object]) -> None:
+    async def main() -> None:
         runner, _ = runner_of(hook_on("agent_start", handler), timeout=SHORT)
         await runner.emit(AgentStart())
 
     for backend in ("asyncio", "trio"):
         wake.clear()
-        anyio.run(main, None, backend=backend)
+        anyio.run(main, backend=backend)
         wake.set()
         threads[-1].join(5)
         assert not threads[-1].is_alive()

@@ -1,0 +1,204 @@
+"""What a type checker must accept, and what it must infer.  Never imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from typing_extensions import TypeIs, assert_type
+
+from agent_hooks import (
+    AfterToolCall,
+    AgentEnd,
+    AgentStart,
+    Ask,
+    BashToolDetails,
+    BeforeToolCall,
+    Block,
+    Cancel,
+    Compaction,
+    ExecResult,
+    HookAPI,
+    HookContext,
+    HookRunner,
+    Replace,
+    Rewrite,
+    SessionEvent,
+    SkipConversationRestore,
+    Tool,
+    ToolCall,
+    ToolOutput,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    is_bash_tool_call,
+    is_bash_tool_result,
+    is_edit_tool_result,
+    wrap_tool,
+    wrap_tools,
+)
+
+
+class DeployDetails(TypedDict):
+    """Details of a custom tool."""
+
+    url: str
+
+
+if TYPE_CHECKING:
+
+    class DeployResult(ToolResult, frozen=True):
+        """A result of the custom tool."""
+
+        details: DeployDetails
+
+
+def is_deploy_tool_result(event: ToolResult) -> TypeIs[DeployResult]:
+    """Narrow to the custom tool; the form that the documentation shows."""
+    return event.tool_name == "deploy"
+
+
+class DeployTool:
+    """A custom tool."""
+
+    name = "deploy"
+    description = "Deploy."
+    input_schema: Mapping[str, Any] = {"type": "object"}
+
+    async def execute(
+        self,
+        tool_call_id: str,
+        input: dict[str, Any],
+        *,
+        on_update: Callable[[ToolOutput], None] | None = None,
+    ) -> ToolOutput:
+        """Do it."""
+        return ToolOutput("done", {"url": "https://example.org"})
+
+
+async def gate(event: ToolCall, ctx: HookContext) -> Block | Ask | None:
+    """Judge."""
+    if is_bash_tool_call(event):
+        assert_type(event.input["command"], str)
+        return Block(event.input["command"])
+    assert_type(event, ToolCall)
+    return None
+
+
+def plain_gate(event: ToolCall, ctx: HookContext) -> dict[str, object] | None:
+    """Judge with a mapping."""
+    return {"block": True, "reason": str(event.input["command"])}
+
+
+async def observer(event: object, ctx: HookContext) -> None:
+    """See any event."""
+
+
+async def task() -> None:
+    """Run beside the agent."""
+
+
+def register(api: HookAPI) -> None:
+    """Use everything as the documentation does."""
+    undo = api.on("tool_call", gate, tool="bash", priority=10, on_error="block")
+    assert_type(undo, Callable[[], None])
+    api.on("tool_call", plain_gate, tool=["bash", re.compile("^mcp_")])
+    api.on("tool_call", lambda event, ctx: Block() if event.tool_name == "bash" else None, inline=True)
+    api.on("session", observer)
+    api.on("turn_end", observer)
+    api.on("agent_end", lambda event, ctx: None)
+    api.start_task(task)
+    api.register_tool(DeployTool())
+    api.send("hello")
+
+    @api.on("tool_call")
+    async def decorated(event: ToolCall, ctx: HookContext) -> Block | None:
+        return None
+
+    assert_type(decorated(ToolCall(tool_name="bash", tool_call_id="1", input={}), _context()), _Coroutine)
+
+    @api.on("before_tool_call", tool=re.compile("bash"))
+    def rewrite(event: BeforeToolCall, ctx: HookContext) -> Rewrite | Block | Ask | None:
+        return Rewrite({**event.params, "timeout": 5})
+
+    assert_type(
+        rewrite(BeforeToolCall(tool_name="bash", params={}), _context()), Rewrite | Block | Ask | None
+    )
+
+    @api.on("tool_result")
+    async def result(event: ToolResult, ctx: HookContext) -> Replace | None:
+        if is_bash_tool_result(event):
+            assert_type(event.details, BashToolDetails | None)
+            assert_type(event.input["command"], str)
+        elif is_edit_tool_result(event):
+            assert_type(event.details, None)
+        elif is_deploy_tool_result(event):
+            assert_type(event.details["url"], str)
+        return Replace(content="text", details=None, is_error=False)
+
+    @api.on("session", on_error="block")
+    async def session(event: SessionEvent, ctx: HookContext) -> Cancel | SkipConversationRestore | Compaction | None:
+        return Cancel() if event.reason == "before_clear" else None
+
+    @api.on("agent_start")
+    async def start(event: AgentStart, ctx: HookContext) -> None: ...
+
+    @api.on("agent_end")
+    async def end(event: AgentEnd, ctx: HookContext) -> None: ...
+
+    @api.on("turn_start")
+    async def turn_start(event: TurnStart, ctx: HookContext) -> None:
+        assert_type(event.turn_index, int)
+
+    @api.on("turn_end")
+    def turn_end(event: TurnEnd, ctx: HookContext) -> None: ...
+
+    @api.on("after_tool_call", tool="bash")
+    async def after(event: AfterToolCall, ctx: HookContext) -> None:
+        assert_type(event.result, ToolOutput | None)
+
+    @api.on_unload
+    def unload() -> None: ...
+
+    assert_type(unload(), None)
+
+
+async def use_context(ctx: HookContext) -> None:
+    """Ask and run."""
+    assert_type(await ctx.ui.confirm("Sure?", "really"), bool)
+    assert_type(await ctx.ui.select("Which?", ["a"]), str | None)
+    assert_type(await ctx.ui.input("Name?"), str | None)
+    assert_type(ctx.ui.notify("hello", "warning"), None)
+    assert_type(await ctx.exec("git", ["status"], timeout=5), ExecResult)
+    assert_type(ctx.mode, Literal["interactive", "rpc", "print", "embedded", "bridge"])
+    assert_type(ctx.tool_name, str | None)
+
+
+async def embed(tools: Sequence[Tool]) -> None:
+    """Use the runner from a program."""
+    async with HookRunner([], cwd=".", timeout=None) as runner:
+        assert_type(runner, HookRunner)
+        assert_type(await runner.emit(ToolCall(tool_name="bash", tool_call_id="1", input={})), Block | Ask | None)
+        assert_type(
+            await runner.emit_tool_call(BeforeToolCall(tool_name="bash", params={})), Rewrite | Block | Ask | None
+        )
+        assert_type(
+            await runner.emit(SessionEvent(reason="before_branch")),
+            Cancel | SkipConversationRestore | Compaction | None,
+        )
+        assert_type(
+            await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text")), Replace | None
+        )
+        assert_type(await runner.emit(AgentStart()), None)
+        assert_type(wrap_tools([*tools, DeployTool()], runner), list[Tool])
+        output = await wrap_tool(DeployTool(), runner).execute("1", {})
+        assert_type(output.text, str)
+        assert_type(runner.on_error(lambda error: print(error.hook_path)), Callable[[], None])
+
+
+_Coroutine = Awaitable[Block | None]
+
+
+def _context() -> HookContext:
+    raise NotImplementedError
