@@ -109,7 +109,7 @@ class Handler:
         self.hook = hook  # the path
         self.label = label  # the path as a person would write it
         self.event = event
-        self.name: str = getattr(function, "__qualname__", type(function).__name__)
+        self.name = name_of(function)
         self.priority = priority
         self.tool = tool
         self.on_error = on_error
@@ -121,6 +121,12 @@ class Handler:
     def handles(self, tool_name: str | None) -> bool:
         """Whether the handler wants events of this tool."""
         return self.tool is None or tool_name is None or matches_tool(self.tool, tool_name)
+
+
+def name_of(function: object) -> str:
+    """Return a function's name as its author wrote it, without the functions it is defined in."""
+    name: str = getattr(function, "__qualname__", type(function).__qualname__)
+    return name.rpartition("<locals>.")[2]
 
 
 def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
@@ -313,6 +319,8 @@ class HookAPI:
 
 
 def _check_on(event: str, options: Mapping[str, Any]) -> None:
+    if callable(event):
+        raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
     if event not in EVENT_NAMES:
         raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
     where = f"api.on({event!r})"

@@ -24,7 +24,7 @@ from agent_hooks.context import HookContext
 from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.imports import forget_module, import_hook
-from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, resolve_path
+from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
 from agent_hooks.tool import Tool
 
 HOOKS_DIRECTORY = "hooks"
@@ -95,6 +95,8 @@ async def discover_and_load_hooks(
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
     """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
+    if isinstance(paths, str | Path):
+        raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
     return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
 
 
@@ -106,6 +108,9 @@ def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
+        if link := dangling_link(directory):
+            text = f"the hook directory cannot be read: {link} is a symlink to nothing"
+            errors.append(LoadError(str(directory), text))
         return []
     except OSError as exc:
         errors.append(LoadError(str(directory), f"the hook directory cannot be read: {os_reason(exc)}"))

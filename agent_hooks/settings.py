@@ -22,8 +22,11 @@ PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
 
 
+_WORDS = {"float | null": "a number or null", "array": "a list", "str": "a text"}  # for msgspec's names of types
 # for the schema only: `check_timeout` checks the number, with a better text
-_MILLISECONDS = Meta(description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0})
+_MILLISECONDS = Meta(
+    description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0}
+)
 
 
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -77,6 +80,8 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
 
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
+    if link := dangling_link(path):
+        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
     if path.exists() and not path.is_file():
         raise SettingsError(f"{path}: is not a regular file")
     try:
@@ -88,7 +93,9 @@ def read_settings_file(path: Path) -> SettingsFile | None:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise SettingsError(f"{path}{_line_of(exc, text)}: is not JSON: {exc}") from None
+        raise SettingsError(
+            f"{path}{_line_of(exc, text)}: is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
+        ) from None
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}")
     known = [name.encode_name for name in msgspec.structs.fields(SettingsFile)]
@@ -101,6 +108,11 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
 
 
+def dangling_link(path: Path) -> Path | None:
+    """Return `path` or the directory above it that is a symlink to nothing, if one is: what was meant is not there."""
+    return next((each for each in (path, *path.parents) if each.is_symlink() and not each.exists()), None)
+
+
 def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float | None:
     """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
 
@@ -109,7 +121,8 @@ def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float 
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise SettingsError(f"{where}: expected {unit} above 0, or null for no limit; found {shown(value)}")
+        nothing = "null" if unit == "milliseconds" else "None"
+        raise SettingsError(f"{where}: expected {unit} above 0, or {nothing} for no limit; found {shown(value)}")
     return float(value)
 
 
@@ -150,4 +163,4 @@ def _place(message: str, found: Any) -> str:
     value = found
     for name, index in re.findall(r"(\w+)|\[(\d+)\]", match["place"]):
         value = value[name] if name else value[int(index)]
-    return f"key {match['place']!r}: expected {match['want']}, found {shown(value)}"
+    return f"key {match['place']!r}: expected {_WORDS.get(match['want'], match['want'])}, found {shown(value)}"

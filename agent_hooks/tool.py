@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
+import msgspec
+
 from agent_hooks.content import ToolOutput, Value
+from agent_hooks.errors import text_of
 from agent_hooks.events import ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -40,6 +43,35 @@ class Tool(Protocol):
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput: ...
+
+
+# the argument that says what a built-in tool is asked to do
+MAIN_ARGUMENT = {
+    "bash": "command",
+    "read": "path",
+    "write": "path",
+    "edit": "path",
+    "ls": "path",
+    "find": "pattern",
+    "grep": "pattern",
+}
+_LINE_WIDTH = 100  # characters
+
+
+def call_line(name: str, arguments: object) -> str:
+    """Return a tool call as a person would write it, in one short line: `bash ls -la`, `bash sleep 5 {"timeout":2}`."""
+    parts = [name]
+    if isinstance(arguments, Mapping):
+        rest = dict(arguments)
+        if isinstance(main := rest.get(MAIN_ARGUMENT.get(name, "")), str):
+            del rest[MAIN_ARGUMENT[name]]
+            parts.append(main)
+        if rest:
+            parts.append(msgspec.json.encode(rest, enc_hook=text_of).decode())
+    else:
+        parts.append(text_of(arguments))
+    line = " ".join(" ".join(parts).split())
+    return line if len(line) <= _LINE_WIDTH else f"{line[: _LINE_WIDTH - 1]}…"
 
 
 # ---- details ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-HOOK = '''\
+HOOK = """\
 from agent_hooks import Block, HookAPI, HookContext, ToolCall
 
 
@@ -20,7 +20,7 @@ def register(api: HookAPI) -> None:
         if "rm -rf" in event.input["command"]:
             return Block("deleting needs a person")
         return None
-'''
+"""
 PROMPT = "@bash rm -rf build\n---\n@bash ls build"
 
 

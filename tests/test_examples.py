@@ -25,7 +25,15 @@ def example(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "call", ["rm -rf build", "rm -fr build", "rm --recursive build", "sudo ls", "chmod 0777 build"]
+    "call",
+    [
+        "rm -rf build",
+        "rm -f -r build",
+        "rm build -rf",
+        "true; rm --force --recursive build",
+        "sudo ls",
+        "chmod 0777 build",
+    ],
 )
 def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, call: str) -> None:
     """In print mode nobody is there."""

@@ -14,6 +14,7 @@ import pytest
 from agent_hooks import (
     Block,
     HookRunner,
+    HookUsageError,
     LoadedHook,
     LoadError,
     LoadResult,
@@ -445,3 +446,23 @@ async def test_a_changed_file_is_compiled_afresh(tmp_path: Path) -> None:
     second = await load_hooks([path], cwd=tmp_path)
     assert [getattr(result.hooks[0].module, "VALUE", None) for result in (first, second)] == [1, 2]
     assert not (tmp_path / "__pycache__").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("L11")
+@pytest.mark.parametrize("link", [".agent", ".agent/hooks"])
+async def test_a_hook_directory_that_is_a_link_to_nothing_is_an_error(home: Path, project: Path, link: str) -> None:
+    """Somebody meant hooks to be there."""
+    (home / link).parent.mkdir(exist_ok=True)
+    (home / link).symlink_to("gone")
+    result = await discover_and_load_hooks(cwd=project, home=home)
+    assert [error.error for error in result.errors] == [
+        f"the hook directory cannot be read: {home / link} is a symlink to nothing"
+    ]
+
+
+@pytest.mark.anyio
+async def test_one_path_instead_of_a_list_is_refused(project: Path) -> None:
+    """It would be taken for a list of its characters."""
+    with pytest.raises(HookUsageError, match=r"load_hooks\(\['a.py'\]"):
+        await load_hooks("a.py", cwd=project)

@@ -144,13 +144,13 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
         ({"hokTimeout": 1}, ["'hokTimeout'", "did you mean 'hookTimeout'"]),
         ({"hook_timeout": 1}, ["'hook_timeout'", "did you mean 'hookTimeout'"]),
         ({"zzz": 1}, ["'zzz'", "known are: hookTimeout, hooks, toolCallTimeout"]),
-        ({"hooks": "a.py"}, ["'hooks'", "array", "'a.py'"]),
-        ({"hooks": None}, ["'hooks'", "array", "None"]),
-        ({"hooks": ["a.py", 3]}, ["'hooks[1]'", "str", "3"]),
-        ({"hooks": [{"path": "a.py"}]}, ["'hooks[0]'", "str", "path"]),
-        ({"hookTimeout": "3"}, ["'hookTimeout'", "float", "'3'"]),
-        ({"hookTimeout": True}, ["'hookTimeout'", "float", "True"]),
-        ({"toolCallTimeout": [1]}, ["'toolCallTimeout'", "float", "[1]"]),
+        ({"hooks": "a.py"}, ["'hooks'", "a list", "'a.py'"]),
+        ({"hooks": None}, ["'hooks'", "a list", "None"]),
+        ({"hooks": ["a.py", 3]}, ["'hooks[1]'", "a text", "3"]),
+        ({"hooks": [{"path": "a.py"}]}, ["'hooks[0]'", "a text", "path"]),
+        ({"hookTimeout": "3"}, ["'hookTimeout'", "a number or null", "'3'"]),
+        ({"hookTimeout": True}, ["'hookTimeout'", "a number or null", "True"]),
+        ({"toolCallTimeout": [1]}, ["'toolCallTimeout'", "a number or null", "[1]"]),
         ({"toolCallTimeout": 10**400}, ["toolCallTimeout", "out of range"]),
     ],
 )
@@ -218,4 +218,13 @@ def test_a_fifo_in_its_place_is_refused_and_does_not_hang(project: Path, home: P
     (project / ".agent").mkdir()
     os.mkfifo(project / ".agent" / "settings.json")
     with pytest.raises(SettingsError, match=r"settings\.json: is not a regular file"):
+        load_settings(cwd=project, home=home)
+
+
+@pytest.mark.parametrize("link", [".agent", ".agent/settings.json"])
+def test_a_link_to_nothing_is_no_missing_file(home: Path, project: Path, link: str) -> None:
+    """Somebody meant settings to be there; without them a gate would be missing."""
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to("gone")
+    with pytest.raises(SettingsError, match=rf"{link} is a symlink to nothing"):
         load_settings(cwd=project, home=home)

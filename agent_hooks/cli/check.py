@@ -7,7 +7,7 @@ import os
 import anyio
 import click
 
-from agent_hooks.cli.common import cwd_option, short
+from agent_hooks.cli.common import count, cwd_option, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.host.tools import builtin_tools
@@ -26,8 +26,8 @@ def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
     for problem in problems:
         click.echo(problem)
     for hook in loaded.hooks:
-        count = sum(len(handlers) for handlers in hook.handlers.values())
-        click.echo(f"{short(hook.path)}: loaded, {count} handlers, {len(hook.tools)} tools")
+        handlers = sum(len(each) for each in hook.handlers.values())
+        click.echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
     ctx.exit(FAILED if problems else 0)
 
 

@@ -64,7 +64,24 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
 
 def console() -> Console:
     """Return a console for tables on stdout: as wide as the terminal, and wide enough when there is none."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
+
+
+def count(number: int, thing: str) -> str:
+    """Return `1 handler`, `2 handlers`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def unused_hooks(cwd: str) -> str | None:
+    """Return a warning when hooks lie above `cwd`, where nobody reads them, and none in it."""
+    here = Path(cwd)
+    home = Path.home()
+    if (here / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
+        return None
+    for parent in here.parents:
+        if parent != home and (parent / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
+            return f"the hooks of {parent} are not used here; to work there, add --cwd {os.path.relpath(parent)}"
+    return None
 
 
 def short(path: str | Path) -> str:

@@ -95,7 +95,8 @@ def _input(text: str) -> dict[str, Any]:
 def _event(name: str, tool: str, input: dict[str, Any], output: str) -> Event[Any]:
     kind, _, reason = name.partition(":")
     if kind not in EVENT_NAMES or (reason and name not in SPECS):
-        raise click.UsageError(f"unknown event {name!r}{did_you_mean(name, [*SPECS, 'session'])}")
+        known = [each for each in SPECS if each.startswith(f"{kind}:")] or EVENT_NAMES
+        raise click.UsageError(f"unknown event {name!r}{did_you_mean(name, known)}")
     message = AssistantMessage(content=(TextContent(output),), timestamp=now_ms(), provider="emit", model="emit")
     call: dict[str, Any] = {"tool_name": tool, "tool_call_id": "emit"}
     events: dict[str, Event[Any]] = {
@@ -180,8 +181,7 @@ def _print(event: Event[Any], rows: list[dict[str, Any]], outcome: Any) -> None:
     for row in rows:
         answer = "failed: " + row["error"] if row["error"] else _short_answer(row["answer"])
         took = "" if row["seconds"] is None else f"{row['seconds'] * 1000:.1f} ms"
-        name = row["handler"].replace("register.<locals>.", "")
-        table.add_row(short(row["hook"]), name, Text(answer if row["called"] else "not called"), took)
+        table.add_row(short(row["hook"]), row["handler"], Text(answer if row["called"] else "not called"), took)
     console().print(table)
     console().print(Text(f"outcome: {'nothing' if outcome is None else json.dumps(_plain(outcome))}"), soft_wrap=True)
 

@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 
 from agent_hooks.api import Handler
-from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
+from agent_hooks.cli.common import Setup, console, count, cwd_option, hook_option, json_option, set_up, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
@@ -63,9 +63,13 @@ def matcher_text(handler: Handler) -> str | None:
 
 
 def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
+    if not rows and setup.loaded.errors:
+        return
     if not rows:
         places = "~/.agent/hooks and ./.agent/hooks hold none"
-        click.echo(f"{len(setup.loaded.hooks)} hooks, no handlers" if setup.loaded.hooks else f"no hooks: {places}")
+        click.echo(
+            f"{count(len(setup.loaded.hooks), 'hook')}, no handlers" if setup.loaded.hooks else f"no hooks: {places}"
+        )
         return
     table = Table(box=None, pad_edge=False)
     for column in ("event", "hook", "source", "handler", "tool", "priority"):
@@ -75,7 +79,7 @@ def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
             row["event"],
             short(row["hook"]),
             row["source"],
-            row["handler"].replace("register.<locals>.", ""),
+            row["handler"],
             row["tool"] or "any",
             str(row["priority"]),
         )

@@ -52,6 +52,10 @@ def cli() -> None:
 
     Hooks are .py files in ~/.agent/hooks and ./.agent/hooks; try one with --hook.
     """
+    try:
+        os.getcwd()
+    except OSError:
+        raise click.UsageError("the current directory does not exist any more; cd to one that does") from None
 
 
 def main() -> NoReturn:
@@ -64,6 +68,11 @@ def main() -> NoReturn:
     except click.exceptions.Exit as exc:
         code = exc.exit_code
     except (KeyboardInterrupt, click.Abort):
+        complain("interrupted")
+        code = INTERRUPTED
+    except BaseExceptionGroup as group:  # a task group's way to say what one of its tasks raised
+        if not group.subgroup(KeyboardInterrupt):
+            raise
         complain("interrupted")
         code = INTERRUPTED
     except AgentHooksError as exc:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from contextlib import suppress
 from typing import Any, Self
 
 import msgspec
@@ -14,22 +16,25 @@ from rich.text import Text
 
 from agent_hooks.cli.common import short
 from agent_hooks.content import ToolCallContent, ToolOutput
-from agent_hooks.errors import HookError
+from agent_hooks.errors import HookError, os_reason
 from agent_hooks.events import Event
 from agent_hooks.pipeline import JudgedCall
-
-_ARGUMENT_WIDTH = 100
+from agent_hooks.tool import call_line
 
 
 class ReservedStdout:
     """The real stdout, kept for the answer: `with ReservedStdout() as stdout: stdout.write(…)`.
 
     What hooks and the programs they start print goes to stderr meanwhile.  When the reader of stdout is gone, what is
-    written is dropped.
+    written is dropped; `broken` tells of any other failure, a full disk for example.
     """
 
     def __enter__(self) -> Self:
-        sys.stdout.flush()
+        self.broken: str | None = None
+        if sys.stdout is None:  # closed by whoever started us
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        else:
+            sys.stdout.flush()
         self._real = os.dup(1)
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         self.is_terminal = self._file.isatty()
@@ -37,27 +42,37 @@ class ReservedStdout:
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         os.dup2(self._real, 1)
         os.close(self._real)
-        self._file.close()
+        with suppress(OSError):  # `write` has told it
+            self._file.close()
 
     def write(self, text: str) -> None:
         """Write and flush."""
+        if self.is_terminal:
+            text = harmless(text)
         try:
             self._file.write(text)
             self._file.flush()
-        except BrokenPipeError:
-            self._file = open(os.devnull, "w")  # noqa: SIM115  # replaces stdout until the process ends
+        except OSError as exc:
+            if not isinstance(exc, BrokenPipeError):
+                self.broken = os_reason(exc)
+            self._file = open(os.devnull, "w")  # noqa: SIM115  # stands for stdout until the process ends
 
 
 class Screen:
-    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere."""
+    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
+
+    Showing never fails: when the terminal is gone, the run still ends in order.
+    """
 
     def __init__(self, stdout: ReservedStdout) -> None:
         self._stdout = stdout
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._status: Status | None = None
+        self._running: dict[str, str] = {}  # the calls under way, and what the spinner says of each
         self._at_line_start = True
 
     # ---- View
@@ -69,22 +84,27 @@ class Screen:
             self._stdout.write(delta)
             self._at_line_start = delta.endswith("\n")
 
-    def tool_begins(self, call: ToolCallContent) -> None:
+    def tool_judged(self, call: ToolCallContent) -> None:
+        """Start to wait for the hooks that judge a call."""
+        self._wait(call.id, f"hooks judge {_line(call)}")
+
+    def tool_runs(self, call: ToolCallContent) -> None:
         """Start to wait for a tool."""
-        self.wait(f"{call.name} {_argument(call.arguments)}")
+        self._wait(call.id, _line(call))
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Show the last line a tool has printed."""
-        lines = partial.text.splitlines()
-        if lines:
-            self.wait(f"{call.name}: {lines[-1][:_ARGUMENT_WIDTH]}")
+        if lines := partial.text.splitlines():
+            self._wait(call.id, f"{call.name}: {lines[-1][:100]}")
 
-    def tool_ended(self, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print one line: the call, and what came of it."""
-        self.rest()
-        line = Text.assemble(("• ", "bold"), (judged.tool.name, "bold"), f" {_argument(judged.input)}".rstrip(), " → ")
+        self._running.pop(call.id, None)
+        name, _, rest = harmless(call_line(call.name, judged.input)).partition(" ")
+        line = Text.assemble(("• ", "bold"), (name, "bold"), f" {rest}".rstrip(), " → ")
         if judged.block is not None:
-            line.append(f"blocked: {judged.block}", "bold red")
+            word = "not run" if judged.block.cause == "schema" else "blocked"
+            line.append(harmless(f"{word}: {judged.block}"), "bold red")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")
         else:
@@ -93,7 +113,7 @@ class Screen:
 
     def warning(self, text: str) -> None:
         """Print a warning."""
-        self._print(Text(f"warning: {text}", "yellow"))
+        self._print(Text(harmless(f"warning: {text}"), "yellow"))
 
     # ---- the command's own
 
@@ -106,33 +126,40 @@ class Screen:
     def hook_error(self, error: HookError) -> None:
         """Print a hook's failure."""
         shown = replace(error, hook_path=short(error.hook_path))
-        self._print(Text(f"hook error: {shown} ({error.outcome})", "red"))
+        self._print(Text(harmless(f"hook error: {shown} ({error.outcome})"), "red"))
 
     def error(self, text: str) -> None:
         """Print an error."""
-        self._print(Text(text, "bold red"))
-
-    def wait(self, what: str) -> None:
-        """Turn the spinner, on a terminal."""
-        if not self._console.is_terminal:
-            return
-        self._end_line()
-        if self._status is None:
-            self._status = self._console.status(Text(what))
-            self._status.start()
-        else:
-            self._status.update(Text(what))
+        self._print(Text(harmless(text), "bold red"))
 
     def rest(self) -> None:
         """Stop the spinner."""
         if self._status is not None:
-            self._status.stop()
+            with suppress(OSError):
+                self._status.stop()
             self._status = None
+
+    def _wait(self, call_id: str, what: str) -> None:
+        """Turn the spinner, on a terminal."""
+        self._running[call_id] = what
+        if not self._console.is_terminal:
+            return
+        with suppress(OSError):
+            self._end_line()
+            text = Text(harmless("; ".join(self._running.values())))
+            if self._status is None:
+                self._status = self._console.status(text)
+                self._status.start()
+            else:
+                self._status.update(text)
 
     def _print(self, line: Text) -> None:
         self.rest()
-        self._end_line()
-        self._console.print(line)
+        with suppress(OSError):
+            self._end_line()
+            self._console.print(line)
+        for call_id, what in list(self._running.items())[-1:]:  # other calls still run
+            self._wait(call_id, what)
 
     def _end_line(self) -> None:
         if not self._at_line_start:
@@ -154,8 +181,13 @@ class JsonScreen(Screen):
         self._stdout.write(msgspec.json.encode(event, enc_hook=str).decode() + "\n")
 
 
-def _argument(input: Any) -> str:
-    """Return the arguments of a call in one short line."""
-    text = " ".join(str(value) for value in input.values()) if isinstance(input, dict) else str(input)
-    line = " ".join(text.split())
-    return line if len(line) <= _ARGUMENT_WIDTH else f"{line[: _ARGUMENT_WIDTH - 1]}…"
+def harmless(text: str) -> str:
+    r"""Return text with its control characters as escapes: what a tool printed must not drive the terminal."""
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def _line(call: ToolCallContent) -> str:
+    return call_line(call.name, call.invalid or call.arguments)
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -8,8 +8,8 @@ import sys
 import anyio
 import click
 
-from agent_hooks.cli.common import cwd_option, hook_option, set_up, short
-from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
+from agent_hooks.cli.common import cwd_option, hook_option, set_up, short, unused_hooks
+from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
 from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
 from agent_hooks.errors import ModelError, SessionError
 from agent_hooks.host.agent import Agent
@@ -56,6 +56,9 @@ def command(
     with ReservedStdout() as stdout:
         screen = JsonScreen(stdout) if as_json else Screen(stdout)
         code = anyio.run(_run, text, screen, hook_files, model, cwd, no_session)
+    if stdout.broken:
+        complain(f"the answer could not be written: {stdout.broken}")
+        code = FAILED
     ctx.exit(code)
 
 
@@ -72,6 +75,8 @@ async def _run(
     prompt: str, screen: Screen, hook_files: tuple[str, ...], model: Model, cwd: str, no_session: bool
 ) -> int:
     setup = await set_up(cwd, hook_files)
+    if warning := unused_hooks(setup.cwd):
+        screen.warning(warning)
     for error in setup.loaded.errors:
         screen.error(f"hook not loaded, so every tool call is blocked: {error}")
     runner = HookRunner(
@@ -108,17 +113,18 @@ async def _supervise(agent: Agent, prompt: str, screen: Screen) -> int:
             except ModelError as exc:
                 screen.error(f"the model failed: {exc}")
                 code = FAILED
+            finally:
+                screen.rest()
+                await agent.shut_down()
         if run.cancelled_caught:
             screen.error("interrupted")
             code = INTERRUPTED
-        await agent.shut_down()
-        screen.rest()
         tasks.cancel_scope.cancel()
     return code
 
 
 async def _cancel_on_signal(run: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
             run.cancel()
 

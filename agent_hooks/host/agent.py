@@ -41,13 +41,16 @@ class View(Protocol):
     def text(self, delta: str) -> None:
         """Show more of the model's words."""
 
-    def tool_begins(self, call: ToolCallContent) -> None:
-        """Show that a tool call is being judged."""
+    def tool_judged(self, call: ToolCallContent) -> None:
+        """Show that hooks begin to judge a tool call."""
+
+    def tool_runs(self, call: ToolCallContent) -> None:
+        """Show that a tool begins to run."""
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Show what a tool has printed so far."""
 
-    def tool_ended(self, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Show what came of a tool call."""
 
     def warning(self, text: str) -> None:
@@ -151,11 +154,12 @@ class Agent:
 
         async def run(call: ToolCallContent, judged: JudgedCall) -> None:
             started = perf_counter()
+            self._view.tool_runs(call)
             output = await run_tool(
                 judged, runner=self._runner, on_update=lambda partial: self._view.tool_progress(call, partial)
             )
             settle(call, output)
-            self._view.tool_ended(judged, output, perf_counter() - started)
+            self._view.tool_ended(call, judged, output, perf_counter() - started)
 
         try:
             judged_calls = [(call, await self._judge(call)) for call in calls]
@@ -170,7 +174,7 @@ class Agent:
         return [results[call.id] for call in calls]
 
     async def _judge(self, call: ToolCallContent) -> JudgedCall:
-        self._view.tool_begins(call)
+        self._view.tool_judged(call)
         tool = self._tools.get(call.name) or MissingTool(call.name, self._tools)
         arguments = call.arguments if call.invalid is None else call.invalid
         return await preflight(tool, call.id, arguments, runner=self._runner)

@@ -58,7 +58,7 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
         "event": "tool_call",
         "hook": str(command.project / ".agent/hooks/p.py"),
         "source": "project",
-        "handler": "register.<locals>.gate",
+        "handler": "gate",
         "tool": "bash",
         "priority": 5,
     }
@@ -68,7 +68,7 @@ def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
     """An empty list is no riddle."""
     assert "no hooks: ~/.agent/hooks and ./.agent/hooks hold none" in command("list").stdout
     command.add_hook("def register(api): pass\n")
-    assert command("list").stdout == "1 hooks, no handlers\n"
+    assert command("list").stdout == "1 hook, no handlers\n"
 
 
 def test_list_names_what_could_not_be_loaded(command: Command) -> None:

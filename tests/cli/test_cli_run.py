@@ -176,7 +176,7 @@ def test_a_gate_that_fails_blocks(command: Command, kind: str, body: str, says: 
     command.add_hook(f"def register(api):\n    @api.on('tool_call')\n    {kind} gate(event, ctx):\n        {body}\n")
     done = command("run", "@bash touch done")
     assert not (command.project / "done").exists()
-    assert "hook error: .agent/hooks/hook.py: register.<locals>.gate on tool_call: " in done.stderr
+    assert "hook error: .agent/hooks/hook.py: gate on tool_call: " in done.stderr
     assert says in done.stderr
     assert "(blocked)" in done.stderr
 
@@ -287,7 +287,7 @@ def test_a_model_that_fails_ends_the_run_with_one_shutdown(command: Command) -> 
 
 
 @pytest.mark.behaviour("S3", "T24")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_order(command: Command, number: signal.Signals) -> None:
     """The tool is killed, observers hear of it, the session file has the call's end, one shutdown, exit 130."""
     command.add_hook(RECORDER)
@@ -379,18 +379,8 @@ def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Comma
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(ours)
+    text = read_all(ours)
     assert run.wait(timeout=30) == 0
-    text = seen.decode()
     assert text.count("Let me see.") == 1
     assert text.count("1. bash echo one; sleep 0.3; echo two") == 1
     assert "\x1b[" in text
@@ -400,3 +390,94 @@ def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Comma
 def test_no_color_is_respected(command: Command) -> None:
     """Piped output is plain; so is a terminal's with NO_COLOR, but for the spinner."""
     assert "\x1b" not in command("run", "@ls").stderr
+
+
+def test_hooks_above_the_directory_are_not_used_and_that_is_said(command: Command) -> None:
+    """A run from a subdirectory would silently do without the project's hooks."""
+    command.add_hook(GATE)
+    (command.project / "sub").mkdir()
+    done = command("run", "--cwd", "sub", "hi")
+    assert f"warning: the hooks of {command.project} are not used here; to work there, add --cwd ." in done.stderr
+    assert "warning" not in command("run", "hi").stderr
+
+
+@pytest.mark.parametrize("args", ["--json", "--no-session"])
+def test_an_answer_that_cannot_be_written_is_told(command: Command, args: str) -> None:
+    """A full disk: exit 1 and one line, no traceback."""
+    line = f"{sys.executable} -m agent_hooks run {args} hi > /dev/full"
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "the answer could not be written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_stdout_is_no_reason_to_fail(command: Command) -> None:
+    """The tools still run; nobody reads the answer."""
+    line = f"{sys.executable} -m agent_hooks run '@bash touch done' >&-"
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert (command.project / "done").exists()
+
+
+def test_a_directory_that_is_gone_is_named(command: Command) -> None:
+    """The remedy is to go elsewhere."""
+    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m agent_hooks run hi"
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "the current directory does not exist any more" in done.stderr
+
+
+def test_names_with_brackets_are_shown_as_they_are(command: Command) -> None:
+    """They are no markup."""
+    command.add_hook("def register(api):\n    api.on('tool_call', print)\n", "x [bold].py")
+    assert ".agent/hooks/x [bold].py" in command("list").stdout
+
+
+def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -> None:
+    """As Ctrl-C would, in a handler as in a tool: in order, without a traceback, exit 130."""
+    command.add_hook(RECORDER)
+    command.add_hook(
+        """
+        def register(api):
+            @api.on("tool_call")
+            async def gate(event, ctx):
+                raise KeyboardInterrupt
+        """,
+        "stop.py",
+    )
+    done = command("run", "@bash touch done", code=130)
+    assert "interrupted" in done.stderr
+    assert not (command.project / "done").exists()
+    assert recorded(command.project).count("session:shutdown") == 1
+
+
+def test_control_characters_of_tools_do_not_drive_the_terminal(command: Command) -> None:
+    """An escape sequence in a command or its output is shown, not obeyed."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [sys.executable, "-m", "agent_hooks", "run", "--no-session", "@bash printf '\\033]0;title\\007' # \x1b[31m"],
+        cwd=command.project,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    seen = read_all(ours)
+    assert run.wait(timeout=30) == 0
+    assert "\x1b]0;title" not in seen
+    assert "\\x1b]0;title\\x07" in seen
+
+
+def read_all(fd: int) -> str:
+    """Return what a terminal was sent until its other end closed."""
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(fd, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            chunk = b""
+        if not chunk:
+            os.close(fd)
+            return seen.decode()
+        seen += chunk

@@ -31,14 +31,17 @@ class Watched:
     def text(self, delta: str) -> None:
         self.seen.append(f"text {delta.strip()}")
 
-    def tool_begins(self, call: ToolCallContent) -> None:
-        self.seen.append(f"begins {call.arguments['command']}")
+    def tool_judged(self, call: ToolCallContent) -> None:
+        self.seen.append(f"judged {call.arguments['command']}")
+
+    def tool_runs(self, call: ToolCallContent) -> None:
+        self.seen.append(f"runs {call.arguments['command']}")
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         self.seen.append(f"progress {partial.text}")
 
-    def tool_ended(self, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        self.seen.append(f"ended {judged.input['command']} {output.is_error}")
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+        self.seen.append(f"ended {call.arguments['command']} {output.is_error}")
 
     def warning(self, text: str) -> None:
         self.seen.append(f"warning {text}")
@@ -83,7 +86,7 @@ async def test_a_prompt_is_turns_and_each_has_its_number(project: Path) -> None:
     assert [len(event.tool_results) for event in events.of("turn_end")] == [1, 1, 0, 0]
     assert [message.role for message in events.of("agent_end")[1].messages] == ["user", "assistant"]
     assert len(events.of("session")[-1].entries) == 10
-    assert view.seen[:3] == ["text Look.", "begins a", "ended a False"]
+    assert view.seen[:4] == ["text Look.", "judged a", "runs a", "ended a False"]
 
 
 @pytest.mark.behaviour("T19")

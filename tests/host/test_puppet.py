@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,12 +76,13 @@ async def test_a_custom_tool_gets_its_only_text_argument() -> None:
     """The schema tells which; without one such argument the text passes as it is, and is refused later."""
     one = ToolOffer("say", "", {"properties": {"words": {"type": "string"}}, "required": ["words"]})
     two = ToolOffer("add", "", {"properties": {"a": {"type": "number"}}, "required": ["a"]})
-    message = await respond(says("@say hi\n@add 1\n@unknown x\n@write oops\n@bash {broken"), tools=(one, two))
+    write = ToolOffer("write", "", {"required": ["path", "content"]})
+    message = await respond(says("@say hi\n@add 1\n@unknown x\n@write oops\n@bash {broken"), tools=(one, two, write))
     assert [call.invalid or dict(call.arguments) for call in message.tool_calls] == [
         {"words": "hi"},
-        '"1"',
+        "1",
         {"argument": "x"},
-        {"argument": "oops"},
+        "oops",
         "{broken",
     ]
 
@@ -94,7 +94,7 @@ async def test_long_results_and_arguments_are_cut_in_the_answer() -> None:
     text = "\n".join(map(str, range(50)))
     result = ToolResultMessage(tool_call_id=first.tool_calls[0].id, tool_name="bash", content=text, timestamp=0)
     lines = (await respond(prompt, first, result)).text.splitlines()
-    assert lines[0] == f"1. bash {'x' * 100}…"
+    assert lines[0] == f"1. bash {'x' * 94}…"
     assert lines[-1] == "   … 30 more lines"
 
 

@@ -17,8 +17,9 @@ from msgspec import Struct, field
 from agent_hooks.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, ToolCallPiece, ToolOffer
+from agent_hooks.tool import MAIN_ARGUMENT, call_line
 
-MAIN_ARGUMENT = {"bash": "command", "read": "path", "ls": "path", "find": "pattern", "grep": "pattern"}
+BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")  # tools whose main argument says it all
 SHOWN_LINES = 20  # of each result, in the final answer
 HINT = 'I am a puppet: a line "@bash ls" in the prompt makes me call a tool.'
 _CALL = re.compile(r"@([A-Za-z_][\w.-]*)(?:[ \t]+(.*))?")
@@ -93,8 +94,8 @@ def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:
     """Return the arguments of a call as JSON text; what looks like JSON passes as it is, right or wrong."""
     if not argument or argument.startswith("{"):
         return argument or "{}"
-    name = MAIN_ARGUMENT.get(tool) or _only_text_argument(tool, offers)
-    return json.dumps({name: argument} if name else argument)
+    name = MAIN_ARGUMENT[tool] if tool in BARE_ARGUMENTS else _only_text_argument(tool, offers)
+    return json.dumps({name: argument}) if name else argument
 
 
 def _only_text_argument(tool: str, offers: tuple[ToolOffer, ...]) -> str | None:
@@ -117,16 +118,10 @@ def _report(since: tuple[Message, ...]) -> list[str]:
     lines: list[str] = []
     for number, call in enumerate(calls, 1):
         result = results.get(call.id)
-        arguments = call.invalid or " ".join(map(str, call.arguments.values()))
         failed = " (error)" if result is None or result.is_error else ""
-        lines.append(f"{number}. {call.name} {_one_line(arguments)}".rstrip() + failed)
+        lines.append(f"{number}. {call_line(call.name, call.invalid or call.arguments)}{failed}")
         text = text_of_content(result.content).splitlines() if result is not None else ["no result"]
         lines += [f"   {line}" for line in text[:SHOWN_LINES]]
         if len(text) > SHOWN_LINES:
             lines.append(f"   … {len(text) - SHOWN_LINES} more lines")
     return lines
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:100]}…"
