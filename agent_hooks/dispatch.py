@@ -149,7 +149,7 @@ class Dispatch:
                 elif isinstance(exc, KeyboardInterrupt):
                     raise
                 elif (foreign := clock.foreign(exc)) is not None:
-                    raise foreign
+                    raise foreign from None
                 else:
                     ended = self._fail(exc, describe(exc))
             if self._timed or clock.armed:

@@ -248,7 +248,11 @@ async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner)
     answer = await runner.emit(event)
     if answer is None:
         return output
-    changed = {"content": output.content, "details": output.details, "is_error": output.is_error} | answer.changes()
+    changed: dict[str, Any] = {
+        "content": output.content,
+        "details": output.details,
+        "is_error": output.is_error,
+    } | answer.changes()
     return ToolOutput(**changed)
 
 

@@ -130,7 +130,9 @@ class HookRunner:
                 with anyio.CancelScope(deadline=deadline, shield=True) as scope:
                     await self._call_unload(hook.path, callback, scope)
                 if scope.cancelled_caught:
-                    late = TimeoutError(f"did not end within {UNLOAD_TIMEOUT:g} s, the time for all on_unload functions")
+                    late = TimeoutError(
+                        f"did not end within {UNLOAD_TIMEOUT:g} s, the time for all on_unload functions"
+                    )
                     self._report_background(hook.path, callback, "on_unload", late)
 
     async def _call_unload(self, hook: str, callback: Callable[[], object], scope: anyio.CancelScope) -> None:

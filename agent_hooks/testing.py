@@ -6,6 +6,7 @@ Above: tests.  Below: everything but host and cli.
 
 from __future__ import annotations
 
+from inspect import isawaitable
 from typing import Any, NamedTuple
 
 import anyio
@@ -13,7 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from agent_hooks.deadlines import INF, Clock
 from agent_hooks.errors import HookError
-from agent_hooks.events import Event
+from agent_hooks.events import Event, SessionEvent
 from agent_hooks.runner import HookRunner
 from agent_hooks.ui.base import NotifyType
 
@@ -64,7 +65,7 @@ class ScriptedUI:
         answer = self._answers.pop(0)
         if callable(answer):
             answer = answer(asked)
-        return await answer if hasattr(answer, "__await__") else answer
+        return await answer if isawaitable(answer) else answer
 
 
 class RecordedEvents:
@@ -82,7 +83,9 @@ class RecordedEvents:
     @property
     def types(self) -> list[str]:
         """The types of the events, in order."""
-        return [f"{event.type}:{event.reason}" if hasattr(event, "reason") else event.type for event in self.events]
+        return [
+            f"{event.type}:{event.reason}" if isinstance(event, SessionEvent) else event.type for event in self.events
+        ]
 
     def of(self, event_type: str) -> list[Any]:
         """Return the events of one type."""

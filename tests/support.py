@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
+import pytest
+
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
 from agent_hooks.tool import OnUpdate
 
-ASYNCIO_ONLY = ["asyncio"]
+
+def eager_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop whose tasks take their first step at once."""
+    loop = asyncio.new_event_loop()
+    loop.set_task_factory(getattr(asyncio, "eager_task_factory", None))
+    return loop
+
+
+BACKENDS: list[Any] = [
+    pytest.param(("asyncio", {}), id="asyncio"),
+    pytest.param(("asyncio", {"debug": True}), id="debug"),
+    pytest.param(("trio", {}), id="trio"),
+]
+ASYNCIO = BACKENDS[:2]
+if sys.version_info >= (3, 12):
+    BACKENDS.append(pytest.param(("asyncio", {"loop_factory": eager_loop}), id="eager"))
+try:
+    import uvloop  # noqa: F401  # not a dependency; tested where it is installed
+except ImportError:  # pragma: no cover  # depends on the machine
+    pass
+else:
+    BACKENDS.append(pytest.param(("asyncio", {"use_uvloop": True}), id="uvloop"))
+    ASYNCIO.append(BACKENDS[-1])
+
+everywhere = pytest.mark.parametrize("anyio_backend", BACKENDS)
+on_asyncio = pytest.mark.parametrize("anyio_backend", ASYNCIO)
 
 
 def hook_of(register: Callable[[HookAPI], object], path: str = "hook.py") -> LoadedHook:

@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from support import call_of, hook_on, runner_of
 
 from agent_hooks import AgentStart, Block, ExecResult, HookContext, HookRunner, HookUsageError
 from agent_hooks.testing import Asked, ScriptedUI
+from support import call_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
 
@@ -193,6 +193,23 @@ async def test_a_dialog_may_be_kept_awaited_in_a_task_or_returned() -> None:
     await runner.emit(AgentStart())
     assert seen == [True]
     assert ["returned True" in error.error for error in errors] == [True]  # awaited, and then an answer to nothing
+
+
+async def test_a_dialog_that_is_awaited_too_late_has_been_reported_and_still_works() -> None:
+    """A handler that ends before its task began to ask has forgotten to wait for it."""
+    seen: list[object] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(pending: Any) -> None:
+            seen.append(await pending)
+
+        async def handler(event: object, ctx: HookContext) -> None:
+            tasks.start_soon(wait, ctx.ui.confirm("?"))
+
+        runner, errors = runner_of(hook_on("agent_start", handler), ui=ScriptedUI(True))
+        await runner.emit(AgentStart())
+    assert seen == [True]
+    assert ["was not awaited" in error.error for error in errors] == [True]
 
 
 async def test_a_dialog_can_be_driven_thrown_into_and_closed_by_hand() -> None:

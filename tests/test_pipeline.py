@@ -13,7 +13,6 @@ import trio
 from anyio.lowlevel import checkpoint
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import EchoTool, hook_of, hook_on, runner_of
 
 from agent_hooks import (
     AfterToolCall,
@@ -37,6 +36,7 @@ from agent_hooks import (
 from agent_hooks.answers import DEFAULT_REASON
 from agent_hooks.pipeline import preflight, run_tool
 from agent_hooks.testing import RecordedEvents, ScriptedUI, StepClock
+from support import EchoTool, hook_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
 LS = {"command": "ls"}
@@ -195,9 +195,7 @@ async def test_an_answer_of_the_wrong_shape_blocks_and_the_text_shows_the_right_
 async def test_a_handler_that_changes_its_event_in_place_fails(mutate: Callable[[Any], object]) -> None:
     """It raises in that handler and names Rewrite; tool and other handlers are not touched."""
     tool_input = {"command": "ls", "options": [{"name": "-l"}]}
-    text = await blocked_by(
-        hook_on("tool_call", lambda event, ctx: mutate(event), inline=True), tool_input=tool_input
-    )
+    text = await blocked_by(hook_on("tool_call", lambda event, ctx: mutate(event), inline=True), tool_input=tool_input)
     assert "Rewrite" in text
     seen: list[object] = []
     bare, tool, _ = wrapped(
@@ -232,7 +230,7 @@ async def test_everyone_after_a_rewrite_sees_the_rewritten_input() -> None:
     ui = ScriptedUI(True)
     bare, tool, recorded = wrapped(hook_of(register), ui=ui)
     await tool.execute("1", LS)
-    assert seen == dict.fromkeys(["rewriter", "gate", "result", "after"], {"command": "ls -l"})
+    assert seen == {name: {"command": "ls -l"} for name in ("rewriter", "gate", "result", "after")}
     assert bare.inputs == [{"command": "ls -l"}]
     assert "ls -l" in str(ui.asked[0].more)
     assert not recorded.errors
@@ -311,7 +309,7 @@ def asking() -> list[LoadedHook]:
 async def test_all_asks_of_a_call_become_one_question() -> None:
     """It shows what would run and every reason; yes runs it."""
     ui = ScriptedUI(True)
-    bare, tool, recorded = wrapped(*asking(), ui=ui)
+    _, tool, recorded = wrapped(*asking(), ui=ui)
     assert (await tool.execute("1", LS)).text == "ran ls -l"
     [asked] = ui.asked
     assert (asked.method, asked.title) == ("confirm", "Odd; Risky")
@@ -465,7 +463,7 @@ async def test_an_abort_while_the_tool_runs_still_fires_after_tool_call(where: s
         seen.append((event.error, event.blocked, event.result))
         assert event.duration_ms is not None
 
-    bare, tool, recorded = wrapped(
+    _, tool, recorded = wrapped(
         hook_on("after_tool_call", after), hook_on("tool_result", result), tool=EchoTool(body=body)
     )
     async with anyio.create_task_group() as tasks:
@@ -551,7 +549,7 @@ async def test_results_are_changed_field_by_field_in_a_chain() -> None:
         seen.append(event.content[0].text)  # type: ignore[union-attr]  # it is text
         return Replace(details={"from": "b"})
 
-    bare, tool, _ = wrapped(
+    _, tool, _ = wrapped(
         hook_on("tool_result", lambda event, ctx: {"content": "from a"}, inline=True),
         hook_on("tool_result", second, path="b.py", inline=True),
     )
@@ -692,11 +690,11 @@ async def test_progress_reaches_whoever_called() -> None:
             return ToolOutput("whole")
 
     for hooks in ([], [hook_on("tool_call", lambda event, ctx: None, inline=True)]):
-        seen: list[str] = []
+        seen: list[ToolOutput] = []
         runner, _ = runner_of(*hooks)
         tool = wrap_tool(Slow(), runner)
-        assert (await tool.execute("1", LS, on_update=lambda output: seen.append(output.text))).text == "whole"
-        assert seen == ["half"]
+        assert (await tool.execute("1", LS, on_update=seen.append)).text == "whole"
+        assert [output.text for output in seen] == ["half"]
 
 
 # ---- several calls ---------------------------------------------------------------------------------------------------
@@ -795,7 +793,7 @@ async def test_a_wrapped_tool_called_by_a_gate_is_no_deadlock(threaded: bool) ->
         anyio.from_thread.run(ask_tool, event)
 
     texts: list[str] = []
-    bare, tool, recorded = wrapped(hook_on("tool_call", plain_gate if threaded else gate))
+    _, tool, recorded = wrapped(hook_on("tool_call", plain_gate if threaded else gate))
     with anyio.fail_after(5):
         assert (await tool.execute("outer", LS)).text == "ran ls"
     assert texts == ["ran pwd"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from support import call_of, hook_on, runner_of
 
 from agent_hooks import AgentEnd, AgentStart, HookContext, SessionEvent
 from agent_hooks.testing import Asked, RecordedEvents, ScriptedUI, StepClock
+from support import call_of, hook_on, runner_of
 
 
 async def test_a_scripted_ui_answers_from_its_list() -> None:
@@ -33,7 +33,7 @@ async def test_a_scripted_ui_answers_from_its_list() -> None:
 
 async def test_a_scripted_ui_without_an_answer_left_raises_and_names_the_dialog() -> None:
     """A dialog the test did not expect must not pass as a no."""
-    with pytest.raises(AssertionError, match="no answer to Asked.*Sure"):
+    with pytest.raises(AssertionError, match=r"no answer to Asked.*Sure"):
         await ScriptedUI().confirm("Sure?", "")
 
 

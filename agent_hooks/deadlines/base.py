@@ -31,6 +31,7 @@ class Timer(Protocol):
 
     def now(self) -> float:
         """Return the current time in seconds."""
+        ...
 
     def watch(self, clock: Clock) -> None:
         """Call `clock.expire(now)` at `clock.deadline`; called again whenever the deadline moved."""
@@ -189,14 +190,8 @@ def cancellation_in(exc: BaseException, kind: type[BaseException]) -> BaseExcept
     return exc if isinstance(exc, kind) else None
 
 
-_never_ending: list[object] = []  # or Python would close them again, and complain
-
-
 def _abandon(coro: Coroutine[Any, Any, Any]) -> None:
-    chain: list[Any] = [coro]
-    while (inner := getattr(chain[-1], "cr_await", None)) is not None:
-        chain.append(inner)
     try:
         coro.close()
-    except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists
-        _never_ending.extend(chain)
+    except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists, and Python complains of it on stderr
+        pass  # keeping it would be worse: closed when the loop is gone, its endless `await` would spin at exit

@@ -91,12 +91,12 @@ class TrioClock(Clock, eq=False):
             self.timer.look_after(self)
 
     def settle(self, exc: BaseException | None) -> bool:
-        if self.scope is None or not self.scope.cancel_called:
-            self.deadline = INF
-            if self.scope is not None:
-                self.scope.deadline = INF  # the next handler has its own
+        scope = self.scope
+        assert scope is not None
+        if not scope.cancel_called:
+            self.deadline = scope.deadline = INF  # the next handler has its own
             return False
-        scope, self.scope, self.closed = self.scope, None, True
+        self.scope, self.closed = None, True
         self.fired, self.deadline, self.stopped_at = 0, INF, INF
         try:
             swallowed = scope.__exit__(type(exc) if exc else None, exc, exc.__traceback__ if exc else None)

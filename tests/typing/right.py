@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, assert_type
 
-from typing_extensions import TypeIs, assert_type
+from typing_extensions import TypeIs
 
 from agent_hooks import (
     AfterToolCall,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     class DeployResult(ToolResult, frozen=True):
         """A result of the custom tool."""
 
-        details: DeployDetails
+        details: DeployDetails = DeployDetails(url="")
 
 
 def is_deploy_tool_result(event: ToolResult) -> TypeIs[DeployResult]:
@@ -116,15 +116,16 @@ def register(api: HookAPI) -> None:
     async def decorated(event: ToolCall, ctx: HookContext) -> Block | None:
         return None
 
-    assert_type(decorated(ToolCall(tool_name="bash", tool_call_id="1", input={}), _context()), _Coroutine)
+    async def the_decorator_keeps_the_type(event: ToolCall, ctx: HookContext) -> None:
+        assert_type(await decorated(event, ctx), Block | None)
+
+    api.on("tool_call", the_decorator_keeps_the_type)
 
     @api.on("before_tool_call", tool=re.compile("bash"))
     def rewrite(event: BeforeToolCall, ctx: HookContext) -> Rewrite | Block | Ask | None:
         return Rewrite({**event.params, "timeout": 5})
 
-    assert_type(
-        rewrite(BeforeToolCall(tool_name="bash", params={}), _context()), Rewrite | Block | Ask | None
-    )
+    assert_type(rewrite(BeforeToolCall(tool_name="bash", params={}), _context()), Rewrite | Block | Ask | None)
 
     @api.on("tool_result")
     async def result(event: ToolResult, ctx: HookContext) -> Replace | None:
@@ -195,9 +196,6 @@ async def embed(tools: Sequence[Tool]) -> None:
         output = await wrap_tool(DeployTool(), runner).execute("1", {})
         assert_type(output.text, str)
         assert_type(runner.on_error(lambda error: print(error.hook_path)), Callable[[], None])
-
-
-_Coroutine = Awaitable[Block | None]
 
 
 def _context() -> HookContext:

@@ -25,16 +25,20 @@ async def any_event(event: object, ctx: HookContext) -> None: ...
 async def wrong_event(event: ToolResult, ctx: HookContext) -> None: ...
 
 
-async def wrong_answer(event: ToolCall, ctx: HookContext) -> Replace: ...
+async def wrong_answer(event: ToolCall, ctx: HookContext) -> Replace:
+    raise NotImplementedError
 
 
-async def rewriting_gate(event: ToolCall, ctx: HookContext) -> Rewrite | None: ...
+async def rewriting_gate(event: ToolCall, ctx: HookContext) -> Rewrite | None:
+    raise NotImplementedError
 
 
-def plain_wrong_answer(event: ToolCall, ctx: HookContext) -> bool: ...
+def plain_wrong_answer(event: ToolCall, ctx: HookContext) -> bool:
+    raise NotImplementedError
 
 
-async def cancelling_start(event: AgentStart, ctx: HookContext) -> Cancel: ...
+async def cancelling_start(event: AgentStart, ctx: HookContext) -> Cancel:
+    raise NotImplementedError
 
 
 async def no_context(event: ToolCall) -> None: ...
@@ -61,10 +65,12 @@ def register(api: HookAPI) -> None:
     async def of_another_event(event: SessionEvent, ctx: HookContext) -> None: ...
 
     @api.on("tool_call")  # ERROR
-    async def with_another_answer(event: ToolCall, ctx: HookContext) -> Cancel: ...
+    async def with_another_answer(event: ToolCall, ctx: HookContext) -> Cancel:
+        raise NotImplementedError
 
     @api.on("tool_call")  # ERROR
-    async def that_rewrites(event: ToolCall, ctx: HookContext) -> Rewrite: ...
+    async def that_rewrites(event: ToolCall, ctx: HookContext) -> Rewrite:
+        raise NotImplementedError
 
     @api.on("tool_call", inlin=True)  # ERROR
     async def with_a_misspelt_option(event: ToolCall, ctx: HookContext) -> None: ...
@@ -91,7 +97,7 @@ def register(api: HookAPI) -> None:
 
 async def embed(runner: HookRunner) -> None:
     answer = await runner.emit(ToolCall(tool_name="bash", tool_call_id="1", input={}))
-    answer.reason  # ERROR
+    print(answer.reason)  # ERROR
     ToolCall(tool_name="bash", input={})  # ERROR
     HookRunner([], cwd=".", timeout="30")  # ERROR
     HookRunner([], cwd=".", mode="desktop")  # ERROR
