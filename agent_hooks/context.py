@@ -83,9 +83,8 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
 
 def forgotten_await(what: str) -> str:
     """Return what to tell the author of a hook that did not await `what`."""
-    return (
-        f"`{what}` was not awaited: write `await {what}` in an `async def` handler; "
-        "a plain `def` handler returns Ask(title, message) instead"
+    return f"`{what}` was not awaited: write `await {what}` in an `async def` handler; a plain `def` handler " + (
+        "uses subprocess.run(...) instead" if what.startswith("ctx.exec") else "returns Ask(title, message) instead"
     )
 
 

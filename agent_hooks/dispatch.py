@@ -23,7 +23,7 @@ from agent_hooks.api import Handler
 from agent_hooks.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.deadlines import Clock, DidNotStopError, drive
 from agent_hooks.dispatch_table import EventSpec, OnError, read_answer, spec_name
-from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, shown, traceback_text
+from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, line_of, shown, traceback_text
 from agent_hooks.events import Event
 from agent_hooks.threads import ThreadCall
 
@@ -133,8 +133,8 @@ class Dispatch:
                     answer = await self._call_in_thread(handler)
                 else:
                     answer = self._function(handler)(self.event, self._context)
-                if answer is not None and (type(answer) is CoroutineType or inspect.isawaitable(answer)):
-                    answer = await answer
+                while answer is not None and (type(answer) is CoroutineType or inspect.isawaitable(answer)):
+                    answer = await answer  # again for an author who returned a call without awaiting it
                 if clock.armed and clock.settle(None):
                     ended = self._stopped()
                 elif self._unawaited:
@@ -211,7 +211,7 @@ class Dispatch:
         why, self.clock.stop = self.clock.stop, "deadline"
         if why == "shutdown":
             return self._fail(None, "was stopped, because the session ends")
-        return self._fail(None, f"timed out after {self.clock.limit:g} s", timed_out=True)
+        return self._fail(None, f"timed out after {self.clock.limit:.3g} s", timed_out=True)
 
     def _leave_behind(self, exc: DidNotStopError) -> None:
         """The running handler swallowed every cancellation; go on without it, and disable its hook."""
@@ -255,6 +255,7 @@ class Dispatch:
             error=text,
             exception=exc,
             traceback="" if exc is None else traceback_text(exc),
+            line=None if exc is None else line_of(exc),
             elapsed=perf_counter() - self._started,
             outcome=outcome,
         )

@@ -19,6 +19,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
 Outcome = Literal["blocked", "continued"]
 
 
@@ -46,8 +48,9 @@ class HookError(Struct, frozen=True, kw_only=True):
     """What an error listener is told about one failure.
 
     `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, with `reason` beside it
-    for `session`; `error`: one line of text; `exception` and `traceback`: what was raised, if something was; `elapsed`:
-    seconds the handler ran; `outcome`: whether the failure blocked the action or the dispatch went on.
+    for `session`; `error`: one line of text; `exception`, `traceback` and `line`: what was raised, if something was, and
+    where in the hook's file; `elapsed`: seconds the handler ran; `outcome`: whether the failure blocked the action or the
+    dispatch went on.
     """
 
     hook_path: str
@@ -58,12 +61,14 @@ class HookError(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     exception: BaseException | None = None
     traceback: str = ""
+    line: int | None = None
     elapsed: float = 0.0
 
     def __str__(self) -> str:
         """Return the line a person reads: hook, handler, event, what happened."""
         event = f"{self.event} ({self.reason})" if self.reason else self.event
-        return f"{self.hook_path}: {self.handler} on {event}: {self.error}"
+        place = f"{self.hook_path}:{self.line}" if self.line else self.hook_path
+        return f"{place}: {self.handler} on {event}: {self.error}"
 
 
 def text_of(value: object) -> str:
@@ -105,6 +110,13 @@ def line_in(exc: BaseException, path: str) -> int | None:
         return exc.lineno
     lines = [line for frame, line in tracebacks.walk_tb(exc.__traceback__) if frame.f_code.co_filename == path]
     return lines[-1] if lines else None
+
+
+def line_of(exc: BaseException) -> int | None:
+    """Return the line of the hook's own file where `exc` came from; that file is the first outside this package."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in tracebacks.walk_tb(exc.__traceback__)]
+    foreign = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
+    return [line for file, line in foreign if file == foreign[0][0]][-1] if foreign else None
 
 
 def os_reason(exc: OSError) -> str:

@@ -28,7 +28,7 @@ from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
 from agent_hooks.deadlines import INF
 from agent_hooks.dispatch import current_dispatch
-from agent_hooks.errors import describe, shown
+from agent_hooks.errors import HookUsageError, describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.runner import HookRunner
@@ -55,6 +55,10 @@ def wrap_tool(tool: Tool, runner: HookRunner) -> Tool:
     A blocked call is a result with `is_error=True` whose text is the reason and who blocked; a tool that raises gives an
     error result.  With no hook that listens, the call goes straight through and the very same result comes back.
     """
+    if isinstance(tool, type) or not isinstance(tool, Tool):
+        raise HookUsageError(
+            f"wrap_tool wants a tool, with name, description, input_schema and execute; not {shown(tool)}"
+        )
     runner.know_tools([tool.name])
     return WrappedTool(tool, runner)
 
@@ -81,6 +85,8 @@ class WrappedTool:
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
         """Run the tool as `call_tool` does, if anybody listens."""
+        if not self._runner.matchers_checked:
+            self._runner.check_matchers()
         if any(self._runner.listens(route) for route in self._routes):
             return await call_tool(self._tool, tool_call_id, input, runner=self._runner, on_update=on_update)
         with _as_parent(tool_call_id):

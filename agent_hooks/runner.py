@@ -1,17 +1,15 @@
 """The runner: which handlers an event goes to, when it waits for others, and who hears of failures.
 
 `emit` looks up a plan (the handlers of an event and tool, sorted, with the event's row of the dispatch table), waits for
-the lane of that row, and runs a `Dispatch`.  It also owns what lives as long as the hooks: their background tasks and
-their `on_unload` functions.  Above: pipeline, host.  Below: dispatch, loader, lanes.
+the lane of that row, and runs a `Dispatch`.  Above: pipeline, host.  Below: dispatch, background, lanes.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
 import re
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import fspath
 from os.path import abspath
 from pathlib import Path
@@ -20,28 +18,26 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
 
 from agent_hooks.api import Handler, ToolMatcher, Undo, matches_tool
+from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
-from agent_hooks.deadlines import INF, Clock, Timer, cancellation_in, clock_type
+from agent_hooks.deadlines import INF, Clock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, policy
 from agent_hooks.dispatch_table import SPECS
-from agent_hooks.errors import HookError, HookUsageError, describe, did_you_mean, shown, traceback_text
+from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event
 from agent_hooks.lanes import Lane
-from agent_hooks.loader import LoadedHook
+from agent_hooks.loader import LoadedHook, LoadResult
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
-from agent_hooks.threads import on_loop
 from agent_hooks.ui.base import UI, SilentUI
 
 A = TypeVar("A")
 SendHandler = Callable[[str, Sequence[Attachment], str], object]
 logger = logging.getLogger("agent_hooks")
 
-UNLOAD_TIMEOUT = 5.0  # seconds for all on_unload functions of a runner
 DRAIN_TIMEOUT = 1.5  # seconds a shutdown waits for what it cancelled
 _MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans starts anew past this many
 
@@ -49,6 +45,8 @@ _MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans s
 class HookRunner:
     """Dispatches events to the handlers of loaded hooks.
 
+    `hooks`: what `load_hooks` or `discover_and_load_hooks` returned, with which a hook that could not be loaded blocks
+    every tool call; or only the hooks of it, without that.
     `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
     `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
     nobody; `mode`, `session_file`, `session_id`: what handlers see in their context.
@@ -60,7 +58,7 @@ class HookRunner:
 
     def __init__(
         self,
-        hooks: Iterable[LoadedHook],
+        hooks: Iterable[LoadedHook] | LoadResult,
         *,
         cwd: str | Path,
         timeout: float | None = DEFAULT_TIMEOUT,
@@ -70,7 +68,11 @@ class HookRunner:
         session_file: str | Path | None = None,
         session_id: str | None = None,
     ) -> None:
-        self.hooks = list(hooks)
+        self.hooks = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
+        if wrong := [hook for hook in self.hooks if not isinstance(hook, LoadedHook)]:
+            raise HookUsageError(
+                f"HookRunner wants loaded hooks, not {shown(wrong[0])}: await load_hooks([...], cwd=…)"
+            )
         self.cwd = abspath(fspath(cwd))
         self.mode: Mode = mode
         self.session_id = session_id or uuid.uuid4().hex
@@ -88,65 +90,27 @@ class HookRunner:
         self._lanes = {"life": Lane(), "calls": Lane()}
         self._suspended: set[Clock] = set()
         self._disabled: set[str] = set()
-        self._tasks: TaskGroup | None = None
-        self._queued_tasks: list[tuple[str, Callable[[], Coroutine[Any, Any, object]]]] = []
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
+        self.matchers_checked = False
         self._clock_type: type[Clock] | None = None
         self._dispatches = 0
         self.set_ui(ui)
         self.set_session_file(session_file)
+        self._background = Background(self.hooks, self.report)
         for hook in self.hooks:
             hook.api.binding = self
-            self._queued_tasks += [(hook.path, task) for task in hook.api.queued_tasks]
-            hook.api.queued_tasks.clear()
 
     # ---- lifetime
 
     async def __aenter__(self) -> Self:
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        queued, self._queued_tasks = self._queued_tasks, []
-        for hook, function in queued:
-            self._tasks.start_soon(self._run_task, hook, function)
+        await self._background.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        assert self._tasks is not None
-        tasks, self._tasks = self._tasks, None
-        tasks.cancel_scope.cancel()
-        try:  # as if the body had not raised: a task group would wrap the program's own exception in a group
-            await tasks.__aexit__(None, None, None)
-        finally:
-            await self._unload()
-
-    async def _unload(self) -> None:
-        deadline = anyio.current_time() + UNLOAD_TIMEOUT
-        for hook in reversed(self.hooks):
-            callbacks, hook.api.unload_callbacks[:] = hook.api.unload_callbacks[::-1], []
-            for callback in callbacks:
-                with anyio.CancelScope(deadline=deadline, shield=True) as scope:
-                    await self._call_unload(hook.path, callback, scope)
-                if scope.cancelled_caught:
-                    late = TimeoutError(
-                        f"did not end within {UNLOAD_TIMEOUT:g} s, the time for all on_unload functions"
-                    )
-                    self._report_background(hook.path, callback, "on_unload", late)
-
-    async def _call_unload(self, hook: str, callback: Callable[[], object], scope: anyio.CancelScope) -> None:
-        try:
-            result = callback()
-            if inspect.isawaitable(result):
-                await result
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:  # the hook's own failure: reported, the other callbacks run
-            cancelled = cancellation_in(exc, anyio.get_cancelled_exc_class())
-            if cancelled is not None and scope.cancel_called:
-                raise cancelled from None
-            self._report_background(hook, callback, "on_unload", exc)
+        await self._background.end()
 
     # ---- what a program tells the runner
 
@@ -186,8 +150,9 @@ class HookRunner:
     def check_matchers(self) -> list[HookError]:
         """Report every handler whose `tool=` can match none of the known tools; return the reports.
 
-        Call it once all tools are known.
+        Call it once all tools are known; the first call of a wrapped tool does, if nobody has.
         """
+        self.matchers_checked = True
         reports = []
         for hook in self.hooks:
             for handlers in hook.handlers.values():
@@ -234,12 +199,9 @@ class HookRunner:
         """Plan anew from the next dispatch on."""
         self._plans.clear()
 
-    def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    def start_task(self, hook: str, function: Task) -> None:
         """Run a hook's background task; queued until the runner is entered."""
-        if self._tasks is None:
-            self._queued_tasks.append((hook, function))
-        else:
-            on_loop(self._tasks.start_soon, self._run_task, hook, function)
+        self._background.add(hook, function)
 
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
@@ -247,16 +209,6 @@ class HookRunner:
             logger.warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
         else:
             self._send_handler(text, attachments, hook)
-
-    async def _run_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        try:
-            await function()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:  # a background task's failure is the hook's, not the agent's
-            if (cancelled := cancellation_in(exc, anyio.get_cancelled_exc_class())) is not None:
-                raise cancelled from None
-            self._report_background(hook, function, "task", exc)
 
     # ---- dispatch
 
@@ -311,8 +263,8 @@ class HookRunner:
         return answer  # type: ignore[no-any-return]  # what a row's fold makes of the answers
 
     def _plan_for(self, route: Any) -> Plan | None:
-        if self._queued_tasks:
-            hooks = ", ".join(sorted({hook for hook, _ in self._queued_tasks}))
+        if self._background.queued:
+            hooks = ", ".join(sorted({hook for hook, _ in self._background.queued}))
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         try:
             return self._plans[route]
@@ -397,20 +349,6 @@ class HookRunner:
             listener(what)
         except Exception:  # a listener is a bystander: it must not break the dispatch
             logger.exception("a listener raised on: %s", what)
-
-    def _report_background(self, hook: str, function: Any, event: str, exc: BaseException) -> None:
-        name = getattr(function, "__qualname__", type(function).__name__)
-        self.report(
-            HookError(
-                hook_path=hook,
-                handler=name,
-                event=event,
-                error=describe(exc),
-                outcome="continued",
-                exception=exc,
-                traceback=traceback_text(exc),
-            )
-        )
 
 
 def _first_name(matcher: ToolMatcher) -> str:

@@ -47,7 +47,10 @@ class ScriptedUI:
 
     async def confirm(self, title: str, message: str) -> bool:
         """Answer with the next of the script."""
-        return bool(await self._answer(Asked("confirm", title, message)))
+        answer = await self._answer(Asked("confirm", title, message))
+        if not isinstance(answer, bool):
+            raise TypeError(f"the script answers confirm({title!r}) with {answer!r}; use True or False")
+        return answer
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
         """Answer with the next of the script."""

@@ -20,6 +20,7 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "context imports schema",
     "api",
     "loader dispatch",
+    "background",
     "runner",
     "pipeline",
     "__init__ testing",

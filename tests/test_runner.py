@@ -463,7 +463,7 @@ async def test_on_unload_functions_have_a_time_limit_and_run_although_the_progra
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that takes too long is cancelled and reported, and the quick ones still run."""
-    monkeypatch.setattr("agent_hooks.runner.UNLOAD_TIMEOUT", 0.02)
+    monkeypatch.setattr("agent_hooks.background.UNLOAD_TIMEOUT", 0.02)
     seen: list[str] = []
 
     def register(api: HookAPI) -> None:

@@ -18,7 +18,7 @@ async def test_a_scripted_ui_answers_from_its_list() -> None:
         await checkpoint()
         return asked.title.upper()
 
-    ui = ScriptedUI("b", 0, None, lambda asked: asked.more[0], slowly, "typed", None)
+    ui = ScriptedUI("b", False, None, lambda asked: asked.more[0], slowly, "typed", None)
     assert await ui.select("which", ["a", "b"]) == "b"
     assert await ui.confirm("sure", "") is False
     assert await ui.select("which", ["a"]) is None
@@ -35,6 +35,12 @@ async def test_a_scripted_ui_without_an_answer_left_raises_and_names_the_dialog(
     """A dialog the test did not expect must not pass as a no."""
     with pytest.raises(AssertionError, match=r"no answer to Asked.*Sure"):
         await ScriptedUI().confirm("Sure?", "")
+
+
+async def test_a_scripted_ui_takes_only_true_or_false_for_a_confirm() -> None:
+    """A script that is out of step with the dialogs must not pass as a yes or a no."""
+    with pytest.raises(TypeError, match=r"confirm\('Sure\?'\) with 'b'; use True or False"):
+        await ScriptedUI("b").confirm("Sure?", "")
 
 
 async def test_recorded_events_keep_what_was_emitted_and_what_failed() -> None:

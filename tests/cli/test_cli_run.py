@@ -176,7 +176,8 @@ def test_a_gate_that_fails_blocks(command: Command, kind: str, body: str, says: 
     command.add_hook(f"def register(api):\n    @api.on('tool_call')\n    {kind} gate(event, ctx):\n        {body}\n")
     done = command("run", "@bash touch done")
     assert not (command.project / "done").exists()
-    assert "hook error: .agent/hooks/hook.py: gate on tool_call: " in done.stderr
+    assert "hook error: .agent/hooks/hook.py" in done.stderr
+    assert ": gate on tool_call: " in done.stderr
     assert says in done.stderr
     assert "(blocked)" in done.stderr
 

@@ -1,0 +1,109 @@
+"""What lives as long as the hooks: their background tasks, and what they want called at the end.
+
+Above: runner.  Below: loader, threads.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from agent_hooks.api import name_of
+from agent_hooks.deadlines import cancellation_in
+from agent_hooks.errors import HookError, describe, line_of, traceback_text
+from agent_hooks.loader import LoadedHook
+from agent_hooks.threads import on_loop
+
+Task = Callable[[], Coroutine[Any, Any, object]]
+
+UNLOAD_TIMEOUT = 5.0  # seconds for all on_unload functions of a runner
+
+
+class Background:
+    """The background tasks of some hooks, from `start` to `end`; what is added before `start` waits for it."""
+
+    def __init__(self, hooks: Sequence[LoadedHook], report: Callable[[HookError], None]) -> None:
+        self._hooks = hooks
+        self._report = report
+        self._tasks: TaskGroup | None = None
+        self.queued: list[tuple[str, Task]] = []
+        for hook in hooks:
+            self.queued += [(hook.path, task) for task in hook.api.queued_tasks]
+            hook.api.queued_tasks.clear()
+
+    async def start(self) -> None:
+        """Start what waits."""
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        queued, self.queued = self.queued, []
+        for hook, task in queued:
+            self._tasks.start_soon(self._run, hook, task)
+
+    def add(self, hook: str, task: Task) -> None:
+        """Run a task of that hook; from any thread."""
+        if self._tasks is None:
+            self.queued.append((hook, task))
+        else:
+            on_loop(self._tasks.start_soon, self._run, hook, task)
+
+    async def end(self) -> None:
+        """End all tasks, then call the `on_unload` functions, the last hook's first; a failure of one is reported."""
+        assert self._tasks is not None
+        tasks, self._tasks = self._tasks, None
+        tasks.cancel_scope.cancel()
+        try:  # as if nothing had been raised: a task group would wrap the program's own exception in a group
+            await tasks.__aexit__(None, None, None)
+        finally:
+            await self._unload()
+
+    async def _run(self, hook: str, task: Task) -> None:
+        try:
+            await task()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # a background task's failure is the hook's, not the agent's
+            if (cancelled := cancellation_in(exc, anyio.get_cancelled_exc_class())) is not None:
+                raise cancelled from None
+            self._failed(hook, task, "task", exc)
+
+    async def _unload(self) -> None:
+        deadline = anyio.current_time() + UNLOAD_TIMEOUT
+        for hook in reversed(self._hooks):
+            callbacks, hook.api.unload_callbacks[:] = hook.api.unload_callbacks[::-1], []
+            for callback in callbacks:
+                with anyio.CancelScope(deadline=deadline, shield=True) as scope:
+                    await self._call(hook.path, callback, scope)
+                if scope.cancelled_caught:
+                    text = f"did not end within {UNLOAD_TIMEOUT:g} s, the time for all on_unload functions"
+                    self._failed(hook.path, callback, "on_unload", TimeoutError(text))
+
+    async def _call(self, hook: str, callback: Callable[[], object], scope: anyio.CancelScope) -> None:
+        try:
+            result = callback()
+            if inspect.isawaitable(result):
+                await result
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # the hook's own failure: reported, the other callbacks run
+            cancelled = cancellation_in(exc, anyio.get_cancelled_exc_class())
+            if cancelled is not None and scope.cancel_called:
+                raise cancelled from None
+            self._failed(hook, callback, "on_unload", exc)
+
+    def _failed(self, hook: str, function: object, event: str, exc: BaseException) -> None:
+        self._report(
+            HookError(
+                hook_path=hook,
+                handler=name_of(function),
+                event=event,
+                error=describe(exc),
+                outcome="continued",
+                exception=exc,
+                traceback=traceback_text(exc),
+                line=line_of(exc),
+            )
+        )
