@@ -27,7 +27,7 @@ async def test_a_runner_of_a_load_result_blocks_for_a_hook_that_could_not_be_loa
 
 async def test_what_is_no_hook_and_no_tool_is_refused_at_once() -> None:
     """A path instead of a loaded hook, a class instead of an object."""
-    with pytest.raises(HookUsageError, match="HookRunner wants loaded hooks, not 'a.py'"):
+    with pytest.raises(HookUsageError, match=r"HookRunner wants loaded hooks, not 'a\.py'"):
         HookRunner(["a.py"], cwd=".")  # type: ignore[list-item]  # the mistake
     with pytest.raises(HookUsageError, match="wrap_tool wants a tool"):
         wrap_tools([EchoTool], HookRunner([], cwd="."))  # type: ignore[list-item]  # the mistake
@@ -51,9 +51,8 @@ async def test_a_matcher_that_matches_none_of_the_wrapped_tools_is_reported_at_t
 
 async def test_a_failure_names_the_line_in_the_hooks_own_file(tmp_path: Path) -> None:
     """Not the line in a library that it called."""
-    (tmp_path / "h.py").write_text(
-        "import json\n\ndef register(api):\n    @api.on('tool_call')\n    def gate(event, ctx):\n        json.loads('{')\n"
-    )
+    handler = "    @api.on('tool_call')\n    def gate(event, ctx):\n        json.loads('{')\n"
+    (tmp_path / "h.py").write_text(f"import json\n\ndef register(api):\n{handler}")
     loaded = await load_hooks(["h.py"], cwd=tmp_path)
     runner = HookRunner(loaded.hooks, cwd=tmp_path)
     events = RecordedEvents(runner)
