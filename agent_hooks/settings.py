@@ -120,10 +120,13 @@ def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float 
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         nothing = "null" if unit == "milliseconds" else "None"
         raise SettingsError(f"{where}: expected {unit} above 0, or {nothing} for no limit; found {shown(value)}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise SettingsError(f"{where}: {shown(value)} is too large; use null for no limit") from None
 
 
 def resolve_path(path: str, *, base: str | Path, home: str | Path | None = None) -> str:

@@ -202,31 +202,31 @@ if TYPE_CHECKING:
 
     class BashToolResult(ToolResult, frozen=True):
         input: BashInput
-        details: BashToolDetails | None
+        details: BashToolDetails | None = None
 
     class ReadToolResult(ToolResult, frozen=True):
         input: ReadInput
-        details: ReadToolDetails | None
+        details: ReadToolDetails | None = None
 
     class WriteToolResult(ToolResult, frozen=True):
         input: WriteInput
-        details: None
+        details: None = None
 
     class EditToolResult(ToolResult, frozen=True):
         input: EditInput
-        details: None
+        details: None = None
 
     class LsToolResult(ToolResult, frozen=True):
         input: LsInput
-        details: LsToolDetails | None
+        details: LsToolDetails | None = None
 
     class FindToolResult(ToolResult, frozen=True):
         input: FindInput
-        details: FindToolDetails | None
+        details: FindToolDetails | None = None
 
     class GrepToolResult(ToolResult, frozen=True):
         input: GrepInput
-        details: GrepToolDetails | None
+        details: GrepToolDetails | None = None
 
 
 def is_bash_tool_call(event: ToolCall) -> TypeIs[BashToolCall]:

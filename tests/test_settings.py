@@ -228,3 +228,9 @@ def test_a_link_to_nothing_is_no_missing_file(home: Path, project: Path, link: s
     (project / link).symlink_to("gone")
     with pytest.raises(SettingsError, match=rf"{link} is a symlink to nothing"):
         load_settings(cwd=project, home=home)
+
+
+def test_a_deadline_too_large_for_a_number_is_refused(project: Path) -> None:
+    """An embedding program may pass any int."""
+    with pytest.raises(SettingsError, match=r"HookRunner\(timeout=…\): .* is too large"):
+        HookRunner([], cwd=project, timeout=10**400)
