@@ -59,6 +59,8 @@ class ReservedStdout:
         except OSError as exc:
             if not isinstance(exc, BrokenPipeError):
                 self.broken = os_reason(exc)
+            with suppress(OSError):  # or it is tried once more, when the object goes
+                self._file.close()
             self._file = open(os.devnull, "w")  # noqa: SIM115  # stands for stdout until the process ends
 
 
