@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from copy import copy
 from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
@@ -117,6 +118,12 @@ class Handler:
         self.stats = Stats()
         self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
         self.mistaken = False  # whether its answer to an event that takes none has been reported
+
+    def replaced_by(self, function: Callable[..., Any]) -> Handler:
+        """Return a copy that calls `function`, inline, and shares everything else."""
+        other = copy(self)
+        other.function, other.threaded = function, False
+        return other
 
     def handles(self, tool_name: str | None) -> bool:
         """Whether the handler wants events of this tool."""

@@ -33,6 +33,14 @@ class Surroundings(Protocol):
     agent_id: str
 
 
+class Timed(Protocol):
+    """What a handler runs in, and whose clock its dialogs stop."""
+
+    def need_clock(self) -> Clock:
+        """Return the clock."""
+        ...
+
+
 class Pending(Coroutine[Any, Any, T], Generic[T]):
     """The awaitable answer of a dialog or a program.
 
@@ -91,11 +99,11 @@ def forgotten_await(what: str) -> str:
 class HookUI:
     """The person, as a handler sees them; while a dialog is open the handler's clock stands."""
 
-    __slots__ = ("_clock", "_ui", "_unawaited")
+    __slots__ = ("_timed", "_ui", "_unawaited")
 
-    def __init__(self, ui: UI, clock: Clock, unawaited: list[str]) -> None:
+    def __init__(self, ui: UI, timed: Timed, unawaited: list[str]) -> None:
         self._ui = ui
-        self._clock = clock
+        self._timed = timed
         self._unawaited = unawaited
 
     def select(self, title: str, options: Sequence[str]) -> Pending[str | None]:
@@ -116,11 +124,12 @@ class HookUI:
 
     def _pending(self, what: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> Pending[T]:
         async def dialog() -> T:
-            self._clock.pause()
+            clock = self._timed.need_clock()
+            clock.pause()
             try:
                 return await ask()
             finally:
-                self._clock.resume()
+                clock.resume()
 
         return Pending(what, dialog, self._unawaited)
 
@@ -129,14 +138,19 @@ class HookContext(Struct, eq=False):
     """What a handler gets beside the event."""
 
     _surroundings: Surroundings
-    _clock: Clock
-    _unawaited: list[str]
+    _timed: Timed
     tool_name: str | None = None
+    unawaited: list[str] | None = None  # for the runner: what the running handler asked for and has not awaited
+
+    def _asked_for(self) -> list[str]:
+        if self.unawaited is None:
+            self.unawaited = []
+        return self.unawaited
 
     @property
     def ui(self) -> HookUI:
         """The person: `select`, `confirm`, `input` (awaited) and `notify`."""
-        return HookUI(self._surroundings.ui, self._clock, self._unawaited)
+        return HookUI(self._surroundings.ui, self._timed, self._asked_for())
 
     @property
     def has_ui(self) -> bool:
@@ -187,5 +201,5 @@ class HookContext(Struct, eq=False):
         return Pending(
             "ctx.exec(...)",
             lambda: process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout),
-            self._unawaited,
+            self._asked_for(),
         )

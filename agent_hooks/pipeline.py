@@ -129,7 +129,9 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         return _blocked(call, Block(error, cause="schema"))
     asks: list[Ask] = []
     if runner.listens(("before_tool_call", name)):
-        answer = await runner.emit_in_lane(BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id))
+        answer = await runner.emit(
+            BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
+        )
         if isinstance(answer, Ask):
             asks += [answer, *answer.also]
             answer = answer.rewrite
@@ -146,7 +148,7 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
             input=call.input,
             parent_tool_call_id=call.parent_tool_call_id,
         )
-        verdict = await runner.emit_in_lane(event)
+        verdict = await runner.emit(event, in_lane=True)
         if isinstance(verdict, Block):
             return _blocked(call, verdict)
         if isinstance(verdict, Ask):
@@ -170,14 +172,14 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
     lines += [f"{ask.by}: {ask.message or ask.title}" for ask in asks]
     outer = current_dispatch()  # of a handler that called a wrapped tool: its time stands too
     if outer is not None:
-        outer.clock.pause()
+        outer.need_clock().pause()
     try:
         answer = await runner.ui.confirm(title, "\n".join(lines))
     except Exception as exc:  # a broken UI is nobody who said yes
         return Block(f"{title}: the question could not be shown: {describe(exc)}", by, "nobody")
     finally:
         if outer is not None:
-            outer.clock.resume()
+            outer.need_clock().resume()
     return None if answer is True else Block(title, by, "user")
 
 

@@ -24,7 +24,7 @@ from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, clock_type
-from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, policy
+from agent_hooks.dispatch import Plan, begin, current_dispatch, disabled, policy
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event
@@ -88,13 +88,13 @@ class HookRunner:
         self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
         self._plans: dict[Any, Plan | None] = {}
         self._lanes = {"life": Lane(), "calls": Lane()}
-        self._suspended: set[Clock] = set()
+        self.suspended: set[Clock] = set()
         self._disabled: set[str] = set()
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
         self.matchers_checked = False
         self._clock_type: type[Clock] | None = None
-        self._dispatches = 0
+        self._needs_clock = True  # of the first dispatch, which finds out whether each one does
         self.set_ui(ui)
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
@@ -202,6 +202,7 @@ class HookRunner:
     def start_task(self, hook: str, function: Task) -> None:
         """Run a hook's background task; queued until the runner is entered."""
         self._background.add(hook, function)
+        self._plans.clear()  # while it waits to be started, no plan is made
 
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
@@ -212,40 +213,56 @@ class HookRunner:
 
     # ---- dispatch
 
-    async def emit(self, event: Event[A]) -> A | None:
+    async def emit(self, event: Event[A], *, in_lane: bool = False) -> A | None:
         """Call every handler of `event`, in order, and return what their answers combine to, or `None`.
 
         Emits that must not overlap wait for one another, first in, first out; one from within a handler, its tasks or
-        its thread runs at once.  Raises `HookUsageError` when a hook has queued a task and the runner was not entered.
+        its thread runs at once, and so does one by a caller that holds the lane itself (`in_lane`, see `calls_lane`).
+        Raises `HookUsageError` when a hook has queued a task and the runner was not entered.
         """
-        plan = self._plan_for(event.route)
+        route = event.route
+        try:
+            plan = self._plans[route]
+        except KeyError:
+            plan = self._plan(route)
         if plan is None:
-            self._show(event)
+            if self._observers:
+                self._show(event)
             return None
         if plan.spec.total is not None:
             plan = plan._replace(limit=max(plan.limit - await self._stop_running(), 0.001))
-        if plan.spec.lane is None:
-            return await self._dispatch(event, plan)
-        lane = self._lanes[plan.spec.lane]
-        if lane.busy and current_dispatch(self) is not None:
-            return await self._dispatch(event, plan)
-        await lane.enter()
+        lane = None if in_lane else plan.lane
+        if lane is not None:
+            if not lane.busy:
+                lane.busy = True
+            elif current_dispatch(self) is not None:
+                lane = None  # nested: it runs at once, in the turn of the dispatch around it
+            else:
+                await lane.enter()
+        dispatch = begin(self, plan, event)
         try:
-            return await self._dispatch(event, plan)
+            if self._needs_clock:
+                dispatch.need_clock()
+            coro = dispatch.call_handlers()
+            try:
+                waiting = coro.send(None)
+            except StopIteration:  # nobody suspended: that was it
+                pass
+            else:
+                await dispatch.go_on(coro, waiting)
         finally:
-            lane.leave()
+            dispatch.live = False
+            if dispatch.clock is not None:
+                dispatch.clock.close()
+            if lane is not None:
+                lane.leave()
+        if self._observers:
+            self._show(dispatch.event)
+        return dispatch.outcome  # type: ignore[no-any-return]  # what a row's fold makes of the answers
 
     async def emit_tool_call(self, event: Event[A]) -> A | None:
         """Do the same as `emit`; the name other hook systems have for it."""
         return await self.emit(event)
-
-    async def emit_in_lane(self, event: Event[A]) -> A | None:
-        """Emit for a caller that holds the event's lane (see `calls_lane`)."""
-        plan = self._plan_for(event.route)
-        if plan is None:
-            self._show(event)
-            return None
-        return await self._dispatch(event, plan)
 
     def calls_lane(self) -> Lane | None:
         """Return the lane that judging tool calls takes; `None` within a dispatch, where nobody waits."""
@@ -256,24 +273,12 @@ class HookRunner:
         for observer in tuple(self._observers):
             self._tell(observer, event)
 
-    async def _dispatch(self, event: Event[A], plan: Plan) -> A | None:
-        dispatch = Dispatch(self, plan, event)
-        answer = await dispatch.run()
-        self._show(dispatch.event)
-        return answer  # type: ignore[no-any-return]  # what a row's fold makes of the answers
-
-    def _plan_for(self, route: Any) -> Plan | None:
-        if self._background.queued:
-            hooks = ", ".join(sorted({hook for hook, _ in self._background.queued}))
-            raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
-        try:
-            return self._plans[route]
-        except KeyError:
-            return self._plan(route)
-
     def _plan(self, route: Any) -> Plan | None:
         if route in self._plans:
             return self._plans[route]
+        if self._background.queued:
+            hooks = ", ".join(sorted({hook for hook, _ in self._background.queued}))
+            raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         if len(self._plans) > _MANY_PLANS:
             self._plans.clear()
         name, tool_name = route if isinstance(route, tuple) else (route, None)
@@ -282,11 +287,18 @@ class HookRunner:
             handler
             for hook in self.hooks
             for handler in hook.handlers.get(name.partition(":")[0], ())
-            if handler.handles(tool_name) and (hook.path not in self._disabled or policy(handler, spec) == "block")
+            if handler.handles(tool_name)
         ]
+        if self._disabled:
+            handlers = [
+                disabled(handler) if self.is_disabled(handler.hook) else handler
+                for handler in handlers
+                if not self.is_disabled(handler.hook) or policy(handler, spec) == "block"
+            ]
         handlers.sort(key=lambda handler: -handler.priority)
         limit = self._limits[spec.deadline] if spec.deadline else spec.total
-        plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name)
+        lane = self._lanes[spec.lane] if spec.lane else None
+        plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name, lane)
         if not handlers and spec.total is None:  # a shutdown stops what runs, also when nobody listens to it
             plan = None
         self._plans[route] = plan
@@ -296,12 +308,8 @@ class HookRunner:
         """Return a clock of the running backend, nested in `parent`."""
         if self._clock_type is None:
             self._clock_type = clock_type()
-        return self._clock_type(limit, self._suspended, parent, self.timer)
-
-    def is_timed(self) -> bool:
-        """Tell whether the durations of the next dispatch are kept; true for one in 16, the first included."""
-        self._dispatches += 1
-        return self._dispatches & 15 == 1
+            self._needs_clock = self._clock_type.early
+        return self._clock_type(limit, self.suspended, parent, self.timer)
 
     async def _stop_running(self) -> float:
         """Before a shutdown: cancel the handlers that run, and give them a moment to end; return the seconds it took."""
@@ -312,7 +320,7 @@ class HookRunner:
             own.add(dispatch.clock)
             dispatch = dispatch.parent
         with anyio.move_on_after(DRAIN_TIMEOUT):
-            while running := self._suspended - own:
+            while running := self.suspended - own:
                 for clock in running:
                     clock.shut_down()
                 await anyio.sleep(0.005)

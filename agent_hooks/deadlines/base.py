@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
@@ -48,6 +48,8 @@ class Clock(Struct, eq=False):
     handler stop (trio).
     """
 
+    early: ClassVar[bool] = False  # whether a dispatch needs its clock before the first handler's first step
+
     limit: float
     suspended: set[Clock]
     parent: Clock | None = None
@@ -61,7 +63,7 @@ class Clock(Struct, eq=False):
     fired: int = 0  # how often the running handler has been cancelled by us
     stop: Stop = "deadline"  # why it was
     armed: bool = False  # whether the running handler has suspended
-    attached: bool = False  # whether the clock is bound to its task and has to be closed
+    attached: bool = False  # whether the clock is bound to its task
     closed: bool = False  # whether a scope has to be opened before the next handler
     gave_up: bool = False
 

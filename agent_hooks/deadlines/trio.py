@@ -6,6 +6,8 @@ every cancellation is therefore reported every second until it ends.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import trio
 
 from agent_hooks.deadlines.base import GRACE, INF, Clock, Timer, cancellation_in
@@ -70,6 +72,7 @@ def scope_timer() -> ScopeTimer:
 class TrioClock(Clock, eq=False):
     """Cancels by its scope; trio delivers that at every checkpoint until the handler ends."""
 
+    early: ClassVar[bool] = True
     closed: bool = True
     scope: trio.CancelScope | None = None
     stopped_at: float = INF
