@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
 import httpx2
+from anyio import sleep
 from msgspec import Struct
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request_stream
@@ -65,7 +65,7 @@ def open_remote(provider: Provider, model: str) -> Remote:
 
 
 class Remote:
-    """A model behind an HTTP API; `sleep` is how it waits between two tries."""
+    """A model behind an HTTP API."""
 
     def __init__(
         self,
@@ -74,14 +74,12 @@ class Remote:
         *,
         key: str,
         url: str | None,
-        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
     ) -> None:
         self.provider = provider.name
         self.id = model
         self._kind = provider
         self._key = key
         self._url = url
-        self._sleep = sleep
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Ask, and ask again while nothing has come and that may help; raises `ModelError`, never with the key in it."""
@@ -101,7 +99,7 @@ class Remote:
                     raise ModelError(text + tried + (remedy and f"; {remedy}")) from None
                 seconds = _wait(exc, attempt)
             yield NoticePiece(f"{text}; trying again in {seconds:.0f} s ({attempt} of {TRIES - 1})")
-            await self._sleep(seconds)
+            await sleep(seconds)
 
     async def _once(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Ask once; raises whatever pydantic-ai or an SDK raises."""
@@ -144,7 +142,7 @@ class Remote:
                 return f"check the key in {' or '.join(self._kind.key_variables)}"
             case exceptions.ModelNotFoundError():
                 return f"check the model's name, and the address{self._address()}"
-            case exceptions.ModelContextWindowExceededError():
+            case exceptions.ModelHTTPError() if _too_long(exc):
                 return "the conversation is too long for this model: start a new session, or take a larger model"
             case exceptions.ModelQuotaExceededError():
                 return "the account has used up what it may use"
@@ -179,7 +177,7 @@ def _end(response: StreamedResponse) -> EndPiece:
     """Return the end of a response; raises when it has none, or a bad one."""
     reason = response.finish_reason
     details = response.provider_details or {}
-    if reason is None and not details.get("finish_reason"):
+    if not details.get("finish_reason"):  # the provider's own word; pydantic-ai fills in one of its words without it
         raise BrokenOffError("the connection was closed in the middle of the response")
     if reason in ("content_filter", "error"):
         raise RefusedError(f"the provider stopped the response ({details.get('finish_reason', reason)})")
@@ -191,6 +189,13 @@ def _end(response: StreamedResponse) -> EndPiece:
         "cacheWriteTokens": usage.cache_write_tokens,
     }
     return EndPiece(_STOP_REASONS.get(reason or "", "stop"), {name: count for name, count in counts.items() if count})
+
+
+def _too_long(exc: exceptions.ModelHTTPError) -> bool:
+    """Tell whether the conversation does not fit; pydantic-ai does not know how Gemini says so."""
+    if isinstance(exc, exceptions.ModelContextWindowExceededError) or exc.status_code == 413:
+        return True
+    return exc.status_code == 400 and "maximum number of tokens" in _said(exc)
 
 
 def _passes(exc: Exception) -> bool:
