@@ -110,6 +110,7 @@ async def test_the_key_goes_out_in_the_header_of_its_provider_only(
     assert KEY not in json.dumps(sent.body)
 
 
+@pytest.mark.behaviour("M1")
 async def test_a_conversation_goes_out_with_its_calls_results_and_signatures(
     model: Model, kind: str, server: ModelServer
 ) -> None:
@@ -254,6 +255,7 @@ async def test_an_answer_that_hits_the_limit_says_so(model: Model, kind: str, se
     assert "cut off" in notices[0]
 
 
+@pytest.mark.behaviour("M5")
 async def test_cancelling_hangs_up(model: Model, server: ModelServer) -> None:
     """The server sees that nobody listens any more, and need not go on."""
     server.play(Say("Once upon a time there was a server that nobody listened to", hang_after=6))

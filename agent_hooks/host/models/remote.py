@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 from anyio import sleep
@@ -67,14 +69,7 @@ def open_remote(provider: Provider, model: str) -> Remote:
 class Remote:
     """A model behind an HTTP API."""
 
-    def __init__(
-        self,
-        provider: Provider,
-        model: str,
-        *,
-        key: str,
-        url: str | None,
-    ) -> None:
+    def __init__(self, provider: Provider, model: str, *, key: str, url: str | None) -> None:
         self.provider = provider.name
         self.id = model
         self._kind = provider
@@ -103,7 +98,7 @@ class Remote:
 
     async def _once(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Ask once; raises whatever pydantic-ai or an SDK raises."""
-        async with httpx2.AsyncClient(timeout=_TIMEOUT) as client:
+        async with httpx2.AsyncClient(timeout=_TIMEOUT, verify=_tls()) as client:
             model = self._kind.build(self.id, Access(self._key or "none", self._url, client))
             async with model_request_stream(
                 model,
@@ -131,7 +126,7 @@ class Remote:
         """Return one short line, without the key: who failed, how, and what the server said."""
         status = f"HTTP {exc.status_code}: " if isinstance(exc, exceptions.ModelHTTPError) else ""
         text = _said(exc)
-        if self._key:
+        if len(self._key) > 7:  # what is shorter is a placeholder, for a server that asks for no key
             text = text.replace(self._key, "***")
         text = " ".join(text.split())
         return f"{self._label}: {status}{text if len(text) <= SAID else f'{text[:SAID]}…'}"
@@ -158,8 +153,13 @@ class Remote:
         """Return the address and the variable that it is from; a password in it stays out."""
         if self._url is None:
             return f" (the provider's own; {self._kind.url_variable} changes it)"
-        parts = urlsplit(self._url)
-        return f" in {self._kind.url_variable} ({parts._replace(netloc=parts.netloc.rpartition('@')[2]).geturl()})"
+        return f" in {self._kind.url_variable} ({re.sub('//[^/]*@', '//', self._url)})"
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the certificates to trust; reading them takes longer than all the rest of a client."""
+    return httpx2.create_ssl_context()
 
 
 class BrokenOffError(Exception):
