@@ -92,7 +92,7 @@ class ModelServer:
     def environment(self, kind: str) -> dict[str, str]:
         """Return the variables that point a kind of model to this server."""
         key, url, path = ENVIRONMENT[kind]
-        return {key: KEY, url: self.url + path}
+        return {key: KEY, url: self.url + path, "NO_PROXY": "127.0.0.1"}
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()

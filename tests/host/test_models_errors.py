@@ -183,6 +183,28 @@ async def test_a_stream_that_breaks_off_later_is_an_error_that_keeps_what_was_sa
     assert (notices, len(server.requests)) == ([], 1)
 
 
+async def test_an_empty_answer_is_an_answer_and_does_not_go_out_again(model: Model, server: ModelServer) -> None:
+    """Models do end a turn without a word; providers refuse to be shown an empty message."""
+    server.play(Say(), Say("ok"))
+    empty = await collect(model, request_of(), lambda _: None)
+    assert (empty.content, empty.stop_reason) == ((), "stop")
+    again = request_of(*request_of().messages, empty, *request_of().messages)
+    assert (await collect(model, again, lambda _: None)).text == "ok"
+    assert "assistant" not in json.dumps(server.requests[1].body)
+    assert '"model", "parts"' not in json.dumps(server.requests[1].body)
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"], indirect=True)
+async def test_a_stream_that_breaks_off_in_a_call_leaves_nothing(
+    model: Model, kind: str, server: ModelServer, waits: list[float]
+) -> None:
+    """Half a call is no call, and without words there is nothing to keep."""
+    server.play(Say(calls=[("ls", {"path": "a/long/path/that/never/ends"})], cut_after=6))
+    error, notices = await failure_of(model)
+    assert not isinstance(error, BrokenResponseError)
+    assert (notices, len(server.requests)) == ([], 1)
+
+
 async def test_a_stream_that_is_no_json_is_an_error(model: Model, kind: str, server: ModelServer) -> None:
     """The prompt ends with a message, not with a traceback."""
     server.play(Raw("event: message_start\ndata: {nonsense\n\n"))
