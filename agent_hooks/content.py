@@ -49,17 +49,22 @@ class ImageContent(Value, frozen=True, tag_field="type", tag="image"):
 
 
 class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
-    """What a model thought before it answered; assistant messages only."""
+    """What a model thought before it answered; assistant messages only.
+
+    `signature` is for the model that thought it, and opaque to everybody else: it wants its thoughts back unchanged.
+    """
 
     type: ClassVar[Literal["thinking"]] = "thinking"
 
     thinking: str
+    signature: str | None = None
 
 
 class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
     """A tool call the model asks for; assistant messages only.
 
-    `arguments` is what the model wrote, decoded; `invalid` holds the text when it was no JSON object.
+    `arguments` is what the model wrote, decoded; `invalid` holds the text when it was no JSON object; `signature` as in
+    `ThinkingContent`.
     """
 
     type: ClassVar[Literal["toolCall"]] = "toolCall"
@@ -68,6 +73,7 @@ class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
     name: str
     arguments: Mapping[str, Any]
     invalid: str | None = None
+    signature: str | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "arguments", freeze(self.arguments))

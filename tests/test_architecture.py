@@ -33,7 +33,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "deadlines": set[str](),
     "ui": set[str](),
     "host/tools": {"listing", "search"},
-    "host/models": set[str](),
+    "host/models": {"remote", "conversation"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

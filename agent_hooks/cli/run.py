@@ -13,7 +13,7 @@ from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
 from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
 from agent_hooks.errors import ModelError, SessionError
 from agent_hooks.host.agent import Agent
-from agent_hooks.host.model import Model
+from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
@@ -26,7 +26,23 @@ from agent_hooks.tool import Tool
 @click.argument("prompt", required=False)
 @click.option("-p", "--print", "print_mode", is_flag=True, help="Print the answer and end (the only mode so far).")
 @hook_option
-@click.option("--model", "model_name", metavar="M", default="puppet", show_default=True, help="puppet or script:FILE.")
+@click.option(
+    "--model",
+    "model_name",
+    metavar="M",
+    default="puppet",
+    show_default=True,
+    help="puppet, script:FILE, or a real one: anthropic:NAME, openai:NAME, openai-responses:NAME, google:NAME.",
+)
+@click.option(
+    "--thinking",
+    "thinking_level",
+    metavar="LEVEL",
+    type=click.Choice(THINKING_LEVELS),
+    default="off",
+    show_default=True,
+    help="How much a real model thinks: off, low, medium or high.",
+)
 @cwd_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
@@ -37,6 +53,7 @@ def command(
     print_mode: bool,
     hook_files: tuple[str, ...],
     model_name: str,
+    thinking_level: ThinkingLevel,
     cwd: str,
     no_session: bool,
     as_json: bool,
@@ -55,7 +72,7 @@ def command(
         raise click.UsageError(f"--model {model_name}: {exc}") from None
     with ReservedStdout() as stdout:
         screen = JsonScreen(stdout) if as_json else Screen(stdout)
-        code = anyio.run(_run, text, screen, hook_files, model, cwd, no_session)
+        code = anyio.run(_run, text, screen, hook_files, model, thinking_level, cwd, no_session)
     if stdout.broken:
         complain(f"the answer could not be written: {stdout.broken}")
         code = FAILED
@@ -72,7 +89,13 @@ def _prompt(prompt: str | None) -> str:
 
 
 async def _run(
-    prompt: str, screen: Screen, hook_files: tuple[str, ...], model: Model, cwd: str, no_session: bool
+    prompt: str,
+    screen: Screen,
+    hook_files: tuple[str, ...],
+    model: Model,
+    thinking_level: ThinkingLevel,
+    cwd: str,
+    no_session: bool,
 ) -> int:
     setup = await set_up(cwd, hook_files)
     if warning := unused_hooks(setup.cwd):
@@ -96,6 +119,7 @@ async def _run(
             tools=_tools(setup.cwd, setup.loaded.hooks, screen),
             session=_session(setup.cwd, no_session, screen),
             view=screen,
+            thinking_level=thinking_level,
         )
         return await _supervise(agent, prompt, screen)
 

@@ -25,7 +25,15 @@ from agent_hooks.content import (
 )
 from agent_hooks.errors import SessionError, did_you_mean
 from agent_hooks.events import AgentEnd, AgentStart, SessionEvent, TurnEnd, TurnStart
-from agent_hooks.host.model import Model, ModelRequest, ToolOffer, collect, now_ms
+from agent_hooks.host.model import (
+    BrokenResponseError,
+    Model,
+    ModelRequest,
+    ThinkingLevel,
+    ToolOffer,
+    collect,
+    now_ms,
+)
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.runner import HookRunner
@@ -77,10 +85,18 @@ class Agent:
     """A coding agent with one session: `start`, then `prompt` as often as you like, then `shut_down`."""
 
     def __init__(
-        self, *, runner: HookRunner, model: Model, tools: Sequence[Tool], session: Session, view: View
+        self,
+        *,
+        runner: HookRunner,
+        model: Model,
+        tools: Sequence[Tool],
+        session: Session,
+        view: View,
+        thinking_level: ThinkingLevel = "off",
     ) -> None:
         self._runner = runner
         self._model = model
+        self._thinking_level = thinking_level
         self._tools = {tool.name: tool for tool in tools}
         self._session = session
         self._view = view
@@ -90,10 +106,22 @@ class Agent:
 
     async def start(self) -> None:
         """Tell the hooks that the session starts."""
-        self._save(lambda: self._session.add_model(self._model.provider, self._model.id))
+        self.set_model(self._model)
+        if self._thinking_level != "off":
+            self.set_thinking_level(self._thinking_level)
         self._runner.set_session_file(self._session.path, session_id=self._session.id)
         self._runner.check_matchers()
         await self._emit_session("start")
+
+    def set_model(self, model: Model) -> None:
+        """Let `model` answer from here on, also in the middle of a prompt: from the next request."""
+        self._model = model
+        self._save(lambda: self._session.add_model(model.provider, model.id))
+
+    def set_thinking_level(self, level: ThinkingLevel) -> None:
+        """Let the model think as much as `level` says from here on: from the next request."""
+        self._thinking_level = level
+        self._save(lambda: self._session.add_thinking_level(level))
 
     async def shut_down(self) -> None:
         """Tell the hooks that the session ends, also when the task is being cancelled; close the file."""
@@ -104,7 +132,7 @@ class Agent:
     async def prompt(self, text: str) -> AssistantMessage:
         """Work on one prompt until a response calls no tool, and return that response.
 
-        Raises `ModelError` when the model cannot answer.
+        Raises `ModelError` when the model cannot answer; another prompt may follow.
         """
         first = len(self._messages)
         self._add(UserMessage(content=text, timestamp=now_ms()))
@@ -122,7 +150,11 @@ class Agent:
         index, self._turn_index = self._turn_index, self._turn_index + 1
         entries = len(self._session.entries)
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
-        message = await collect(self._model, self._request(), self._view.text)
+        try:
+            message = await collect(self._model, self._request(), self._view.text, self._view.warning)
+        except BrokenResponseError as exc:  # the person has read it, so the model should know of it
+            self._add(exc.partial)
+            raise
         self._add(message)
         results = await self._run_calls(message.tool_calls)
         await self._runner.emit(TurnEnd(turn_index=index, message=message, tool_results=tuple(results)))
@@ -130,7 +162,12 @@ class Agent:
 
     def _request(self) -> ModelRequest:
         offers = tuple(ToolOffer(tool.name, tool.description, tool.input_schema) for tool in self._tools.values())
-        return ModelRequest(system=(SYSTEM.format(cwd=self._runner.cwd),), messages=tuple(self._messages), tools=offers)
+        return ModelRequest(
+            system=(SYSTEM.format(cwd=self._runner.cwd),),
+            messages=tuple(self._messages),
+            tools=offers,
+            thinking_level=self._thinking_level,
+        )
 
     # ---- tool calls
 

@@ -1,7 +1,7 @@
 """What the host asks of a model: a request in, pieces of one response out.
 
 Pieces, because real models stream text and write the arguments of tool calls bit by bit.  `collect` puts them together.
-Above: agent, models.  Below: content.
+Above: agent, models.  Below: content, errors.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any, Literal, Protocol, get_args
 
 from msgspec import Struct
 
 from agent_hooks.content import AssistantBlock, AssistantMessage, Message, TextContent, ThinkingContent, ToolCallContent
+from agent_hooks.errors import ModelError
+
+ThinkingLevel = Literal["off", "low", "medium", "high"]
+THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 
 
 class ToolOffer(Struct, frozen=True):
@@ -32,7 +37,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     system: tuple[str, ...]
     messages: tuple[Message, ...]
     tools: tuple[ToolOffer, ...]
-    thinking_level: str = "off"
+    thinking_level: ThinkingLevel = "off"
 
 
 class TextPiece(Struct, frozen=True):
@@ -42,18 +47,30 @@ class TextPiece(Struct, frozen=True):
 
 
 class ThinkingPiece(Struct, frozen=True):
-    """More of what the model thinks."""
+    """More of the thought number `index` of this response; `signature` comes with its last piece."""
 
     text: str
+    index: int = 0
+    signature: str = ""
 
 
 class ToolCallPiece(Struct, frozen=True):
-    """More of the tool call number `index` of this response; `id` and `name` come with its first piece."""
+    """More of the tool call number `index` of this response.
+
+    `id` and `name` come with its first piece, `signature` with its last.
+    """
 
     index: int
     arguments: str = ""
     id: str = ""
     name: str = ""
+    signature: str = ""
+
+
+class NoticePiece(Struct, frozen=True):
+    """What the person should know while they wait: that the model is asked once more, say; no part of the answer."""
+
+    text: str
 
 
 class EndPiece(Struct, frozen=True):
@@ -63,7 +80,16 @@ class EndPiece(Struct, frozen=True):
     usage: Mapping[str, Any] | None = None
 
 
-Piece = TextPiece | ThinkingPiece | ToolCallPiece | EndPiece
+_Part = TextPiece | ThinkingPiece | ToolCallPiece
+Piece = _Part | NoticePiece | EndPiece
+
+
+class BrokenResponseError(ModelError):
+    """The model failed after it had begun to answer; `partial` is what it had said until then, without tool calls."""
+
+    def __init__(self, text: str, partial: AssistantMessage) -> None:
+        super().__init__(text)
+        self.partial = partial
 
 
 class PieceStream(Protocol):
@@ -89,31 +115,41 @@ class Model(Protocol):
         ...
 
 
-async def collect(model: Model, request: ModelRequest, on_text: Callable[[str], object]) -> AssistantMessage:
-    """Ask `model` and return its whole response; `on_text` hears the text as it comes."""
-    text: list[str] = []
-    thinking: list[str] = []
-    calls: dict[int, list[ToolCallPiece]] = {}
+async def collect(
+    model: Model,
+    request: ModelRequest,
+    on_text: Callable[[str], object],
+    on_notice: Callable[[str], object] = lambda _: None,
+) -> AssistantMessage:
+    """Ask `model` and return its whole response; `on_text` hears the text as it comes, `on_notice` the notices.
+
+    Raises `ModelError`: as a `BrokenResponseError` when there was text already.
+    """
+    pieces: list[_Part] = []
     end = EndPiece()
-    async with aclosing(model.stream(request)) as pieces:
-        async for piece in pieces:
-            match piece:
-                case TextPiece():
-                    text.append(piece.text)
-                    on_text(piece.text)
-                case ThinkingPiece():
-                    thinking.append(piece.text)
-                case ToolCallPiece():
-                    calls.setdefault(piece.index, []).append(piece)
-                case EndPiece():
-                    end = piece
-    blocks: list[AssistantBlock] = []
-    if thinking:
-        blocks.append(ThinkingContent("".join(thinking)))
-    if text:
-        blocks.append(TextContent("".join(text)))
-    seen: set[str] = set()
-    blocks += [_tool_call(calls[index], seen) for index in sorted(calls)]
+    try:
+        async with aclosing(model.stream(request)) as stream:
+            async for piece in stream:
+                match piece:
+                    case NoticePiece():
+                        on_notice(piece.text)
+                    case EndPiece():
+                        end = piece
+                    case _:
+                        pieces.append(piece)
+                        if isinstance(piece, TextPiece):
+                            on_text(piece.text)
+    except ModelError as exc:
+        # The calls stay out: half of their arguments may be missing, and a call without a result breaks the session.
+        said: list[AssistantBlock] = [block for block in _blocks(pieces) if not isinstance(block, ToolCallContent)]
+        if any(isinstance(block, TextContent) for block in said):
+            raise BrokenResponseError(str(exc), _message(model, said, EndPiece("error"))) from None
+        raise
+    return _message(model, _blocks(pieces), end)
+
+
+def _message(model: Model, blocks: list[AssistantBlock], end: EndPiece) -> AssistantMessage:
+    calls = any(isinstance(block, ToolCallContent) for block in blocks)
     return AssistantMessage(
         content=tuple(blocks),
         timestamp=now_ms(),
@@ -124,6 +160,29 @@ async def collect(model: Model, request: ModelRequest, on_text: Callable[[str], 
     )
 
 
+def _blocks(pieces: list[_Part]) -> list[AssistantBlock]:
+    """Return the blocks, in the order in which they began; text that something else interrupts makes two of them."""
+    found: dict[tuple[type, int], list[Any]] = {}
+    texts = 0
+    for before, piece in pairwise([None, *pieces]):
+        assert piece is not None
+        if isinstance(piece, TextPiece):
+            texts += not isinstance(before, TextPiece)
+        number = texts if isinstance(piece, TextPiece) else piece.index
+        found.setdefault((type(piece), number), []).append(piece)
+    seen: set[str] = set()
+    return [_block(kind, of_block, seen) for (kind, _), of_block in found.items()]
+
+
+def _block(kind: type, pieces: list[Any], seen: set[str]) -> AssistantBlock:
+    if kind is ToolCallPiece:
+        return _tool_call(pieces, seen)
+    text = "".join(piece.text for piece in pieces)
+    if kind is TextPiece:
+        return TextContent(text)
+    return ThinkingContent(text, "".join(piece.signature for piece in pieces) or None)
+
+
 def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
     call_id = "".join(piece.id for piece in pieces)
     if not call_id or call_id in seen:  # results are told apart by the id, and not every model gives one
@@ -131,13 +190,14 @@ def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
     seen.add(call_id)
     name = "".join(piece.name for piece in pieces)
     text = "".join(piece.arguments for piece in pieces)
+    signature = "".join(piece.signature for piece in pieces) or None
     try:
         arguments = json.loads(text or "{}")
     except ValueError:
-        return ToolCallContent(call_id, name, {}, invalid=text)
+        return ToolCallContent(call_id, name, {}, invalid=text, signature=signature)
     if not isinstance(arguments, dict):
-        return ToolCallContent(call_id, name, {}, invalid=text)
-    return ToolCallContent(call_id, name, arguments)
+        return ToolCallContent(call_id, name, {}, invalid=text, signature=signature)
+    return ToolCallContent(call_id, name, arguments, signature=signature)
 
 
 def now_ms() -> int:

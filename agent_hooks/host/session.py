@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent_hooks.content import Entry, Message, MessageEntry, ModelChangeEntry, SessionHeader
+from agent_hooks.content import Entry, Message, MessageEntry, ModelChangeEntry, SessionHeader, ThinkingLevelChangeEntry
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
 
@@ -77,6 +77,10 @@ class Session:
     def add_model(self, provider: str, model_id: str) -> None:
         """Note which model answers from here on; raises as `append` does."""
         self.append(ModelChangeEntry(timestamp=now_iso(), provider=provider, model_id=model_id))
+
+    def add_thinking_level(self, level: str) -> None:
+        """Note how much the model thinks from here on; raises as `append` does."""
+        self.append(ThinkingLevelChangeEntry(timestamp=now_iso(), thinking_level=level))
 
     def stop_saving(self) -> None:
         """Keep entries in memory only from here on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from agent_hooks.errors import ModelError, did_you_mean
 from agent_hooks.host.model import Model
@@ -10,6 +11,10 @@ from agent_hooks.host.model import Model
 MODELS = {
     "puppet": "agent_hooks.host.models.puppet",
     "script": "agent_hooks.host.models.script",
+    "anthropic": "agent_hooks.host.models.anthropic",
+    "openai": "agent_hooks.host.models.openai",
+    "openai-responses": "agent_hooks.host.models.openai_responses",
+    "google": "agent_hooks.host.models.google",
 }
 
 
@@ -18,4 +23,8 @@ def open_model(name: str) -> Model:
     kind, _, argument = name.partition(":")
     if kind not in MODELS:
         raise ModelError(f"there is no model {name!r}{did_you_mean(kind, MODELS)}")
-    return import_module(MODELS[kind]).create(argument)  # type: ignore[no-any-return]  # every member has `create`
+    try:
+        member: Any = import_module(MODELS[kind])
+    except ImportError as exc:  # only the models behind an API import what may not be installed
+        raise ModelError(f"{kind} models need pip install 'agent-hooks-runtime[models]' ({exc})") from None
+    return member.create(argument)  # type: ignore[no-any-return]  # every member has `create`

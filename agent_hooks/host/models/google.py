@@ -1,0 +1,19 @@
+"""Gemini, over the Gemini API: `--model google:MODEL`."""
+
+from __future__ import annotations
+
+from pydantic_ai.models.google import GoogleModel
+from pydantic_ai.providers.google import GoogleProvider
+
+from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
+
+
+def create(argument: str) -> Remote:
+    """Return the model called `argument`; raises `ModelError` without a key."""
+    keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    return open_remote(Provider("google", keys, "GOOGLE_GEMINI_BASE_URL", _build), argument)
+
+
+def _build(model: str, access: Access) -> GoogleModel:
+    provider = GoogleProvider(api_key=access.key, base_url=access.url, http_client=access.client)
+    return GoogleModel(model, provider=provider)
