@@ -12,6 +12,7 @@ from copy import copy
 from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
+from weakref import WeakSet
 
 from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
 from agent_hooks.content import Attachment
@@ -180,7 +181,8 @@ class HookAPI:
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
-        self.binding: Binding | None = None
+        self.binding: Binding | None = None  # the runner, the last one if there are several
+        self.bindings: WeakSet[Binding] = WeakSet()
 
     # ---- events
 
@@ -275,8 +277,13 @@ class HookAPI:
         return undo
 
     def _changed(self) -> None:
-        if self.binding is not None:
-            self.binding.subscriptions_changed()
+        for binding in tuple(self.bindings):
+            binding.subscriptions_changed()
+
+    def bind(self, binding: Binding) -> None:
+        """Belong to a runner; every runner hears of new subscriptions, the last one gets tasks and messages."""
+        self.binding = binding
+        self.bindings.add(binding)
 
     # ---- the rest
 
@@ -298,6 +305,8 @@ class HookAPI:
         for attribute in ("name", "description", "input_schema", "execute"):
             if not hasattr(tool, attribute):
                 raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}")
+        if not isinstance(tool.name, str) or not tool.name or not isinstance(tool.input_schema, Mapping):
+            raise HookUsageError(f"api.register_tool({shown(tool)}): name is a text, and input_schema a mapping")
         if not is_async(tool.execute):
             raise HookUsageError(f"api.register_tool: {tool.name}.execute must be an `async def`")
         self.tools.append(tool)

@@ -193,7 +193,7 @@ class Dispatch(Struct, eq=False):
         """The running handler was cancelled by its clock."""
         why, clock.stop = clock.stop, "deadline"
         if why == "shutdown":
-            return self._fail(None, "was stopped, because the session ends")
+            return self._fail(None, "was stopped, because the session ends", closed=True)
         return self._fail(None, f"timed out after {clock.limit:.3g} s", timed_out=True)
 
     def _leave_behind(self, exc: DidNotStopError, clock: Clock) -> bool:
@@ -216,11 +216,14 @@ class Dispatch(Struct, eq=False):
         self.owner.disable(self.handler.hook)
         self._report(None, f"was cancelled {late:.0f} s ago and did not stop; its hook is disabled")
 
-    def _fail(self, exc: BaseException | None, text: str, *, timed_out: bool = False) -> bool:
-        """Report a failure of the running handler and apply its policy; return whether the dispatch ends."""
+    def _fail(self, exc: BaseException | None, text: str, *, timed_out: bool = False, closed: bool = False) -> bool:
+        """Report a failure of the running handler and apply its policy; return whether the dispatch ends.
+
+        `closed`: block whatever the policy, where something can be blocked: the handler did nothing wrong.
+        """
         handler: Handler = self.handler
         handler.stats.failures += 1
-        if policy(handler, self.plan.spec) == "continue":
+        if policy(handler, self.plan.spec) == "continue" and not (closed and self.plan.spec.can_block):
             self._report(exc, text)
             return False
         self._report(exc, text, "blocked")

@@ -6,6 +6,7 @@ Events carry payloads through many hands.  A dict subclass (rather than a mappin
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from copy import deepcopy
 from types import NoneType
 from typing import Any, Never
@@ -55,21 +56,22 @@ class FrozenList(list[Any]):
 
 
 _LEAVES = frozenset({str, int, float, bool, NoneType, FrozenDict, FrozenList})
+_TEXTS = (str, bytes, bytearray, memoryview)
 
 
 def freeze(value: Any) -> Any:
     """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects come back as they are.
 
-    Kinds of dict and list (`OrderedDict`, `defaultdict`, …) are JSON data too.
+    Every mapping, sequence and set counts as JSON data, whatever its class: a copy is made, which nobody else can change.
     """
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         frozen: Any = FrozenDict(value)
         put: Any = dict.__setitem__
         items: Any = frozen.items()
-    elif isinstance(value, list) or kind is tuple:
+    elif isinstance(value, Sequence | Set) and not isinstance(value, _TEXTS):
         frozen = FrozenList(value)
         put = list.__setitem__
         items = enumerate(frozen)

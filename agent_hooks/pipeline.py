@@ -16,7 +16,7 @@ parallel.  Above: host, testing.  Below: runner, schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
@@ -33,6 +33,7 @@ from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResu
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
+from agent_hooks.threads import while_wanted
 from agent_hooks.tool import OnUpdate, Tool
 
 ABORT_GRACE = 2.0  # seconds that after_tool_call handlers get when the turn is aborted
@@ -60,12 +61,22 @@ def wrap_tool(tool: Tool, runner: HookRunner) -> Tool:
             f"wrap_tool wants a tool, with name, description, input_schema and execute; not {shown(tool)}"
         )
     runner.know_tools([tool.name])
-    return WrappedTool(tool, runner)
+    return WrappedTool(FixedTool(tool), runner)
 
 
 def wrap_tools(tools: Iterable[Tool], runner: HookRunner) -> list[Tool]:
     """Wrap each of `tools`; see `wrap_tool`."""
     return [wrap_tool(tool, runner) for tool in tools]
+
+
+class FixedTool:
+    """A tool whose name and schema stay what they were: gates must not be asked about another name than was offered."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.input_schema = tool.input_schema
+        self.execute = tool.execute
 
 
 class WrappedTool:
@@ -108,19 +119,27 @@ async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRu
 
     Calls are judged one after another, first in, first out; one from within a handler is judged at once.
     """
-    call = JudgedCall(tool, tool_call_id, freeze(input), _running_call.get())
-    lane = runner.calls_lane()
     try:
-        if lane is None:
-            return await _judge(call, runner)
-        await lane.enter()
-        try:
-            return await _judge(call, runner)
-        finally:
-            lane.leave()
+        call = JudgedCall(tool, tool_call_id, freeze(input), _running_call.get())
+    except RecursionError:
+        text = f"{tool.name}: the input is nested too deeply, or holds itself"
+        return JudgedCall(tool, tool_call_id, {}, _running_call.get(), Block(text, cause="schema"))
+    try:
+        return await while_wanted(lambda: _judge_in_turn(call, runner))
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner)
         raise
+
+
+async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    lane = runner.calls_lane()
+    if lane is None:
+        return await _judge(call, runner)
+    await lane.enter()
+    try:
+        return await _judge(call, runner)
+    finally:
+        lane.leave()
 
 
 async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
@@ -145,10 +164,14 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         event = ToolCall(
             tool_name=name,
             tool_call_id=tool_call_id,
-            input=call.input,
+            input=thaw(call.input),  # a copy: what runs is in nobody's hands
             parent_tool_call_id=call.parent_tool_call_id,
         )
         verdict = await runner.emit(event, in_lane=True)
+        if event.input != call.input:  # C functions, heapq's for example, get past what refuses changes
+            return _blocked(
+                call, Block("a handler changed event.input in place; the input is read-only", name, "failed")
+            )
         if isinstance(verdict, Block):
             return _blocked(call, verdict)
         if isinstance(verdict, Ask):
@@ -186,8 +209,17 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
 # ---- steps 6 to 9 ----------------------------------------------------------------------------------------------------
 
 
-async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate | None = None) -> ToolOutput:
-    """Run a judged call and return what the agent is shown; a blocked one gives its reason."""
+async def run_tool(
+    call: JudgedCall,
+    *,
+    runner: HookRunner,
+    on_update: OnUpdate | None = None,
+    on_result: Callable[[ToolOutput], None] | None = None,
+) -> ToolOutput:
+    """Run a judged call and return what the agent is shown; a blocked one gives its reason.
+
+    `on_result` hears of that as soon as it is final, before the observers: an abort while they run must not lose it.
+    """
     name = call.tool.name
     if call.block is not None:
         text = str(call.block)
@@ -200,8 +232,11 @@ async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate 
             blocked=True,
             block_reason=call.block.reason or text,
         )
+        refusal = ToolOutput(text, details, is_error=True)
+        if on_result is not None:
+            on_result(refusal)
         await runner.emit(after)
-        return ToolOutput(text, details, is_error=True)
+        return refusal
     started = perf_counter()
     try:
         output = await _execute(call, runner, on_update)
@@ -211,6 +246,8 @@ async def run_tool(call: JudgedCall, *, runner: HookRunner, on_update: OnUpdate 
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise
+    if on_result is not None:
+        on_result(output)
     if runner.listens(("after_tool_call", name)):
         after = AfterToolCall(
             tool_name=name,
@@ -235,6 +272,7 @@ async def _execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | N
     except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
         if (cancelled := clock.foreign(exc)) is not None:
             raise cancelled from None
+        clock.settle(exc)  # raises a cancellation that the tool made something else of
         return ToolOutput(describe(exc), is_error=True)
     if isinstance(output, ToolOutput):
         return output

@@ -42,6 +42,13 @@ DRAIN_TIMEOUT = 1.5  # seconds a shutdown waits for what it cancelled
 _MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans starts anew past this many
 
 
+class _Unknown:
+    """Stands for no plan yet, where `None` is a plan without handlers."""
+
+
+_UNKNOWN = _Unknown()
+
+
 class HookRunner:
     """Dispatches events to the handlers of loaded hooks.
 
@@ -89,6 +96,7 @@ class HookRunner:
         self._plans: dict[Any, Plan | None] = {}
         self._lanes = {"life": Lane(), "calls": Lane()}
         self.suspended: set[Clock] = set()
+        self._generation = 0  # of subscriptions
         self._disabled: set[str] = set()
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
@@ -99,7 +107,7 @@ class HookRunner:
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
         for hook in self.hooks:
-            hook.api.binding = self
+            hook.api.bind(self)
 
     # ---- lifetime
 
@@ -196,13 +204,14 @@ class HookRunner:
     # ---- Binding: what a hook's api asks
 
     def subscriptions_changed(self) -> None:
-        """Plan anew from the next dispatch on."""
+        """Plan anew from the next dispatch on; may come from a handler's thread, also in the middle of planning."""
+        self._generation += 1
         self._plans.clear()
 
     def start_task(self, hook: str, function: Task) -> None:
         """Run a hook's background task; queued until the runner is entered."""
         self._background.add(hook, function)
-        self._plans.clear()  # while it waits to be started, no plan is made
+        self.subscriptions_changed()  # while it waits to be started, no plan is made
 
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
@@ -274,15 +283,17 @@ class HookRunner:
             self._tell(observer, event)
 
     def _plan(self, route: Any) -> Plan | None:
-        if route in self._plans:
-            return self._plans[route]
-        if self._background.queued:
+        known = self._plans.get(route, _UNKNOWN)
+        if not isinstance(known, _Unknown):
+            return known
+        generation = self._generation
+        name, tool_name = route if isinstance(route, tuple) else (route, None)
+        spec = SPECS[name]
+        if self._background.queued and spec.lane is not None:  # a result that is there is passed on all the same
             hooks = ", ".join(sorted({hook for hook, _ in self._background.queued}))
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         if len(self._plans) > _MANY_PLANS:
             self._plans.clear()
-        name, tool_name = route if isinstance(route, tuple) else (route, None)
-        spec = SPECS[name]
         handlers = [
             handler
             for hook in self.hooks
@@ -301,6 +312,8 @@ class HookRunner:
         plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name, lane)
         if not handlers and spec.total is None:  # a shutdown stops what runs, also when nobody listens to it
             plan = None
+        if self._generation != generation:  # what was planned from is old already
+            return self._plan(route)
         self._plans[route] = plan
         return plan
 
@@ -338,7 +351,7 @@ class HookRunner:
     def disable(self, hook_path: str) -> None:
         """Call no handler of a hook any more: its gates block, the others are left out."""
         self._disabled.add(hook_path)
-        self._plans.clear()
+        self.subscriptions_changed()
 
     def is_disabled(self, hook_path: str) -> bool:
         """Tell whether a handler of that hook would not stop."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
-import msgspec
-
 from agent_hooks.content import ToolOutput, Value
 from agent_hooks.errors import text_of
 from agent_hooks.events import ToolCall, ToolResult
+from agent_hooks.wire import to_json
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -67,7 +66,7 @@ def call_line(name: str, arguments: object) -> str:
             del rest[MAIN_ARGUMENT[name]]
             parts.append(main)
         if rest:
-            parts.append(msgspec.json.encode(rest, enc_hook=text_of).decode())
+            parts.append(to_json(rest).decode())
     else:
         parts.append(text_of(arguments))
     line = " ".join(" ".join(parts).split())

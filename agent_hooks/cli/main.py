@@ -71,22 +71,31 @@ def main() -> NoReturn:
         complain("interrupted")
         code = INTERRUPTED
     except BaseExceptionGroup as group:  # a task group's way to say what one of its tasks raised
-        if not group.subgroup(KeyboardInterrupt):
-            raise
-        complain("interrupted")
-        code = INTERRUPTED
+        if group.subgroup(KeyboardInterrupt):
+            complain("interrupted")
+            code = INTERRUPTED
+        else:
+            code = _internal_error(group)
+    except SystemExit as exc:  # in a task that a hook started
+        complain(f"something called sys.exit({exc.code!r}) and cut the run off")
+        code = FAILED
     except AgentHooksError as exc:
         complain(str(exc))
         code = FAILED
-    except Exception as exc:  # a bug of ours: the person gets one line, and a file to send us
-        complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
-        code = FAILED
+    except Exception as exc:  # a bug of ours
+        code = _internal_error(exc)
     _leave(code if isinstance(code, int) else OK)
 
 
 def complain(text: str) -> None:
     """Print an error for a person."""
     click.echo(f"agent-hooks: {text}", err=True)
+
+
+def _internal_error(exc: BaseException) -> int:
+    """Tell the person in one line, and write down the rest for us."""
+    complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
+    return FAILED
 
 
 def _write_report() -> str:

@@ -8,7 +8,6 @@ import sys
 from contextlib import suppress
 from typing import Any, Self
 
-import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 from rich.status import Status
@@ -20,6 +19,7 @@ from agent_hooks.errors import HookError, os_reason
 from agent_hooks.events import Event
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import call_line
+from agent_hooks.wire import to_json
 
 
 class ReservedStdout:
@@ -180,7 +180,7 @@ class JsonScreen(Screen):
 
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
-        self._stdout.write(msgspec.json.encode(event, enc_hook=str).decode() + "\n")
+        self._stdout.write(to_json(event).decode() + "\n")
 
 
 def harmless(text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 
 import anyio
 import click
@@ -20,6 +22,8 @@ from agent_hooks.host.tools import builtin_tools
 from agent_hooks.loader import LoadedHook
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import Tool
+
+END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
 
 
 @click.command("run")
@@ -85,7 +89,7 @@ def _prompt(prompt: str | None) -> str:
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""
     if not prompt.strip():
         raise click.UsageError("give a prompt, as an argument or on stdin:  agent-hooks run '@bash ls'")
-    return prompt
+    return prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
 
 
 async def _run(
@@ -144,12 +148,28 @@ async def _supervise(agent: Agent, prompt: str, screen: Screen) -> int:
             screen.error("interrupted")
             code = INTERRUPTED
         tasks.cancel_scope.cancel()
+    _leave_soon(code)
     return code
+
+
+def _leave_soon(code: int) -> None:
+    """See to it that the process ends, also when a hook's background task does not let itself be cancelled."""
+
+    def leave() -> None:
+        complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
+        os._exit(code)
+
+    timer = threading.Timer(END_GRACE, leave)
+    timer.daemon = True
+    timer.start()
 
 
 async def _cancel_on_signal(run: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
+            if run.cancel_called:  # once more: somebody is in a hurry, or a tool does not let itself be cancelled
+                complain("interrupted again; leaving at once")
+                os._exit(INTERRUPTED)
             run.cancel()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from weakref import WeakKeyDictionary
+from collections.abc import Callable
+from weakref import WeakKeyDictionary, ref
 
 from agent_hooks.deadlines.base import GRACE, INF, KICK, Clock, Timer
 
@@ -12,31 +13,37 @@ class LoopTimer:
     """Watches every suspended handler of one event loop with at most one pending timer, re-armed lazily."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        # loop and handle weakly, or the table of timers would keep every loop alive
+        self._loop = ref(loop)
         self._clocks: set[Clock] = set()
         self._when = INF
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: Callable[[], asyncio.TimerHandle | None] = lambda: None
 
     def now(self) -> float:
         """Return the loop's time."""
-        return self._loop.time()
+        return self._running().time()
 
     def watch(self, clock: Clock) -> None:
         """Have `clock` expire at its deadline."""
         self._clocks.add(clock)
         if clock.deadline < self._when:
-            if self._handle is not None:
-                self._handle.cancel()
+            if (pending := self._handle()) is not None:
+                pending.cancel()
             self._when = clock.deadline
-            self._handle = self._loop.call_at(clock.deadline, self._tick)
+            self._handle = ref(self._running().call_at(clock.deadline, self._tick))
 
     def forget(self, clock: Clock) -> None:
         """Leave `clock` alone; the timer itself stays until it ticks, which is cheaper than moving it."""
         self._clocks.discard(clock)
 
+    def _running(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop()
+        assert loop is not None, "who asks runs on it"
+        return loop
+
     def _tick(self) -> None:
-        now = self._loop.time()
-        self._when, self._handle = INF, None
+        now = self.now()
+        self._when = INF
         for clock in tuple(self._clocks):
             if clock.deadline <= now:
                 clock.expire(now)

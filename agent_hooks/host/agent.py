@@ -193,9 +193,11 @@ class Agent:
             started = perf_counter()
             self._view.tool_runs(call)
             output = await run_tool(
-                judged, runner=self._runner, on_update=lambda partial: self._view.tool_progress(call, partial)
+                judged,
+                runner=self._runner,
+                on_update=lambda partial: self._view.tool_progress(call, partial),
+                on_result=lambda result: settle(call, result),
             )
-            settle(call, output)
             self._view.tool_ended(call, judged, output, perf_counter() - started)
 
         try:

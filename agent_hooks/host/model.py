@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from itertools import pairwise
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, NoReturn, Protocol, get_args
 
 from msgspec import Struct
 
@@ -192,12 +192,16 @@ def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
     text = "".join(piece.arguments for piece in pieces)
     signature = "".join(piece.signature for piece in pieces) or None
     try:
-        arguments = json.loads(text or "{}")
-    except ValueError:
-        return ToolCallContent(call_id, name, {}, invalid=text, signature=signature)
-    if not isinstance(arguments, dict):
-        return ToolCallContent(call_id, name, {}, invalid=text, signature=signature)
-    return ToolCallContent(call_id, name, arguments, signature=signature)
+        arguments = json.loads(text or "{}", parse_constant=_no_number)
+        if isinstance(arguments, dict):
+            return ToolCallContent(call_id, name, arguments, signature=signature)
+    except (ValueError, RecursionError):
+        pass
+    return ToolCallContent(call_id, name, {}, invalid=text, signature=signature)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number in JSON")
 
 
 def now_ms() -> int:

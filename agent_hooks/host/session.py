@@ -11,11 +11,10 @@ import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
 from agent_hooks.content import Entry, Message, MessageEntry, ModelChangeEntry, SessionHeader, ThinkingLevelChangeEntry
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.wire import to_json
 
 VERSION = 1
 SESSIONS_DIRECTORY = "sessions"
@@ -63,7 +62,7 @@ class Session:
         self._entries.append(entry)
         if self._file is None:
             return
-        line = msgspec.json.encode(entry) + b"\n"
+        line = to_json(entry) + b"\n"
         try:
             while line:
                 line = line[os.write(self._file, line) :]

@@ -482,3 +482,93 @@ def read_all(fd: int) -> str:
             os.close(fd)
             return seen.decode()
         seen += chunk
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shows"),
+    [
+        ("hello \udcff", "hello ?"),
+        ('@bash {"command": "echo \\ud800"}', "surrogate"),
+        ('@bash {"command":' + "[" * 50000 + "]" * 50000 + "}", "must be a JSON object"),
+        ('@bash {"command": "true", "timeout": NaN}', "must be a JSON object"),
+    ],
+)
+def test_odd_prompts_and_arguments_end_in_a_result(command: Command, prompt: str, shows: str) -> None:
+    """No traceback, and the session file has all of it."""
+    assert shows in command("run", prompt).stdout
+    [file] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    assert json.loads(file.read_text().splitlines()[-1])["message"]["role"] == "assistant"
+
+
+def test_a_task_that_calls_sys_exit_does_not_end_the_run_as_if_all_were_well(command: Command) -> None:
+    """Exit 1, and who reads it knows why."""
+    command.add_hook(
+        """
+        import asyncio, sys
+
+        def register(api):
+            @api.on("tool_call")
+            async def gate(event, ctx):
+                async def child():
+                    sys.exit(0)
+                await asyncio.create_task(child())
+        """
+    )
+    done = command("run", "@bash touch done", code=1)
+    assert "sys.exit(0)" in done.stderr
+    assert not (command.project / "done").exists()
+
+
+def test_a_background_task_that_does_not_stop_does_not_hold_the_run(command: Command) -> None:
+    """The answer is there, and the process ends."""
+    command.add_hook(
+        """
+        import anyio
+
+        def register(api):
+            async def poll():
+                while True:
+                    try:
+                        await anyio.sleep(0.2)
+                    except:
+                        pass
+            api.start_task(poll)
+        """
+    )
+    done = command("run", "@bash echo hi")
+    assert "hi" in done.stdout
+    assert "a hook's background task did not stop within 10 s; leaving without it" in done.stderr
+
+
+def test_a_second_signal_ends_a_run_that_does_not_stop(command: Command) -> None:
+    """A tool that swallows its cancellation cannot keep the person from leaving."""
+    command.add_hook(
+        """
+        import anyio
+        from agent_hooks import ToolOutput
+
+        class Stuck:
+            name = "stuck"
+            description = ""
+            input_schema = {}
+
+            async def execute(self, tool_call_id, input, *, on_update=None):
+                open("begun", "w").write("x")
+                while True:
+                    try:
+                        await anyio.sleep(0.05)
+                    except BaseException:
+                        open("cancelled", "w").write("x")
+
+        def register(api):
+            api.register_tool(Stuck())
+        """
+    )
+    run = command.start("run", "@stuck")
+    wait_for(command.project / "begun")
+    run.send_signal(signal.SIGINT)
+    wait_for(command.project / "cancelled")
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "interrupted again; leaving at once" in stderr
