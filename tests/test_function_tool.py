@@ -70,6 +70,7 @@ async def result_of(function: Callable[..., Any], **arguments: Any) -> ToolOutpu
 # ---- what the model is told ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.behaviour("E1")
 def test_name_description_and_schema_are_read_off_the_function() -> None:
     """The docstring's first paragraph on one line; required is what has no default; a Meta description goes along."""
 
@@ -153,6 +154,7 @@ async def async_generator(n: int) -> AsyncIterator[int]:
     yield n
 
 
+@pytest.mark.behaviour("E2")
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -212,6 +214,7 @@ def test_what_goes_in_as_json_reaches_the_function_as_its_types(value: Everythin
     assert output.details == wire["value"]
 
 
+@pytest.mark.behaviour("E3")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -223,13 +226,15 @@ def test_what_goes_in_as_json_reaches_the_function_as_its_types(value: Everythin
     ],
 )
 async def test_arguments_that_do_not_fit_are_an_error_result(arguments: dict[str, Any], words: str) -> None:
-    """Also with no hook around, where nobody checks the schema; the function is not called."""
+    """Also with no hook around, where nobody else checks the schema; the function is not called."""
 
     def move(point: Point, steps: int = 1, colour: Colour = Colour.RED) -> None:
         raise AssertionError("never called")
 
     output = await result_of(move, **arguments)
     assert (output.is_error, output.text) == (True, words)
+    runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: None, inline=True))
+    assert (await wrap_tool(move, runner).execute("1", arguments)).is_error
 
 
 async def test_an_input_that_is_no_object_is_an_error_result() -> None:
@@ -299,6 +304,7 @@ async def test_a_function_that_raises_is_an_error_result_where_a_hook_listens(er
         assert type(error).__name__ in output.text
 
 
+@pytest.mark.behaviour("E4")
 async def test_a_cancelled_call_of_a_plain_def_waits_until_the_function_is_done() -> None:
     """Python cannot stop a thread, so nothing goes on behind the agent's back."""
     begun, go_on = threading.Event(), threading.Event()
