@@ -7,6 +7,7 @@ What msgspec can express and convert is what a parameter may be: dataclasses, en
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, get_type_hints
@@ -86,8 +87,9 @@ class FunctionTool:
         for parameter in self._parameters:
             if parameter.default is not Parameter.empty:
                 try:
-                    default = msgspec.to_builtins(parameter.default, str_keys=True)
-                except Exception:  # noqa: S112  # any object may mark "not given"; the model just leaves it out
+                    default = msgspec.to_builtins(parameter.default, str_keys=True, order="deterministic")
+                    json.dumps(default, allow_nan=False)
+                except Exception:  # noqa: S112  # no JSON: infinity, or an object for "not given"; the model leaves it out
                     continue
                 properties[parameter.name] = {**properties[parameter.name], "default": default}
         schema = {

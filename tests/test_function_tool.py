@@ -128,10 +128,10 @@ def test_a_function_without_docstring_and_parameters_is_a_tool_too() -> None:
     def ping() -> str:
         return "pong"
 
-    def pong(n: int = object()) -> None: ...  # type: ignore[assignment]  # a mark for "not given"
+    def pong(n: int = object(), limit: float = float("inf")) -> None: ...  # type: ignore[assignment]  # "not given"
 
     assert (bare(ping).description, bare(ping).input_schema["properties"]) == ("", {})
-    assert bare(pong).input_schema["properties"] == {"n": {"type": "integer"}}
+    assert bare(pong).input_schema["properties"] == {"n": {"type": "integer"}, "limit": {"type": "number"}}
     assert bare(pong).input_schema["required"] == []
 
 
