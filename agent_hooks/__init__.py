@@ -70,7 +70,7 @@ from agent_hooks.tool import (
     is_write_tool_call,
     is_write_tool_result,
 )
-from agent_hooks.ui.base import UI
+from agent_hooks.ui.base import UI, SilentUI
 
 __all__ = [
     "UI",
@@ -118,6 +118,7 @@ __all__ = [
     "SessionHeader",
     "Settings",
     "SettingsError",
+    "SilentUI",
     "SkipConversationRestore",
     "TextContent",
     "ThinkingContent",

@@ -11,7 +11,7 @@
 
 First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers, interceptors and guards.)
 `preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
-parallel.  Above: host, testing.  Below: runner, schema.
+parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
 from agent_hooks.deadlines import INF
 from agent_hooks.dispatch import current_dispatch
-from agent_hooks.errors import HookUsageError, describe, shown
+from agent_hooks.errors import describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
+from agent_hooks.function_tool import as_tool
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
 from agent_hooks.threads import while_wanted
@@ -50,21 +51,19 @@ class JudgedCall(Struct, frozen=True):
     block: Block | None = None
 
 
-def wrap_tool(tool: Tool, runner: HookRunner) -> Tool:
+def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
     """Return a tool that does what `tool` does, with the runner's hooks around it.
 
+    `tool` may be a typed function, `def` or `async def`: its name, docstring and type hints tell the model what it needs.
     A blocked call is a result with `is_error=True` whose text is the reason and who blocked; a tool that raises gives an
     error result.  With no hook that listens, the call goes straight through and the very same result comes back.
     """
-    if isinstance(tool, type) or not isinstance(tool, Tool):
-        raise HookUsageError(
-            f"wrap_tool wants a tool, with name, description, input_schema and execute; not {shown(tool)}"
-        )
+    tool = as_tool(tool)
     runner.know_tools([tool.name])
     return WrappedTool(FixedTool(tool), runner)
 
 
-def wrap_tools(tools: Iterable[Tool], runner: HookRunner) -> list[Tool]:
+def wrap_tools(tools: Iterable[Tool | Callable[..., Any]], runner: HookRunner) -> list[Tool]:
     """Wrap each of `tools`; see `wrap_tool`."""
     return [wrap_tool(tool, runner) for tool in tools]
 

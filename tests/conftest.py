@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from agent_hooks import LoadedHook, load_hooks
 from running import Command
 
-LoadHook = Callable[..., Awaitable[LoadedHook]]
+pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -36,21 +33,6 @@ def project(tmp_path: Path, home: Path) -> Path:
     path = tmp_path / "project"
     path.mkdir()
     return path
-
-
-@pytest.fixture
-def load_hook(tmp_path: Path) -> LoadHook:
-    """Write a hook file and load it: `hook = await load_hook("def register(api): ...")`."""
-
-    async def load(source: str, name: str = "hook.py") -> LoadedHook:
-        path = tmp_path / "hooks" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(dedent(source))
-        result = await load_hooks([path], cwd=tmp_path)
-        assert not result.errors, result.errors[0]
-        return result.hooks[0]
-
-    return load
 
 
 @pytest.fixture

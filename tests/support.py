@@ -30,7 +30,7 @@ ASYNCIO = BACKENDS[:2]
 if sys.version_info >= (3, 12):
     BACKENDS.append(pytest.param(("asyncio", {"loop_factory": eager_loop}), id="eager"))
 try:
-    import uvloop  # noqa: F401  # not a dependency; tested where it is installed
+    import uvloop  # type: ignore[import-not-found,unused-ignore]  # noqa: F401  # not a dependency; tested where it is installed
 except ImportError:  # pragma: no cover  # depends on the machine
     pass
 else:

@@ -40,7 +40,7 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
     """What a newcomer copies from the page does what the page says."""
     (project / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
-        if block.kind in ("python", "json"):
+        if block.kind in ("python", "json", "toml"):
             path = project / (block.file or "no_file.py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)
@@ -52,6 +52,20 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
                     check(line, shown, project)
         else:
             assert block.kind == "text", f"{page.name}: who runs a {block.kind!r} block?"
+
+
+def test_the_programs_of_the_embedding_page_are_short_well_typed_and_run_on_trio(project: Path) -> None:
+    """Under 40 lines each, as one reads them at a glance; mypy has nothing to say about what is all ours."""
+    programs = [block for block in blocks(ROOT / "docs" / "embedding.md") if block.kind == "python" and block.file]
+    for block in programs:
+        assert block.text.count("\n") < 40, block.file
+        assert block.file
+        path = project / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text.replace("anyio.run(main)", "anyio.run(main, backend='trio')"))
+    files = [str(block.file) for block in programs if "pydantic_ai" not in block.text]
+    subprocess.run([sys.executable, "-m", "mypy", "--strict", *files], cwd=project, check=True, timeout=300)
+    check("echo y | python agent.py", ["cat note.txt → hello", "turn 1: 1 calls"], project)
 
 
 def commands(text: str) -> list[tuple[str, list[str]]]:

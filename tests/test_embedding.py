@@ -30,7 +30,7 @@ async def test_what_is_no_hook_and_no_tool_is_refused_at_once() -> None:
     with pytest.raises(HookUsageError, match=r"HookRunner wants loaded hooks, not 'a\.py'"):
         HookRunner(["a.py"], cwd=".")  # type: ignore[list-item]  # the mistake
     with pytest.raises(HookUsageError, match="wrap_tool wants a tool"):
-        wrap_tools([EchoTool], HookRunner([], cwd="."))  # type: ignore[list-item]  # the mistake
+        wrap_tools([EchoTool], HookRunner([], cwd="."))
 
 
 @pytest.mark.behaviour("T22")

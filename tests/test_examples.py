@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks import HookRunner, load_hooks, wrap_tool
 from agent_hooks.host.tools import builtin_tools
-from agent_hooks.testing import ScriptedUI
+from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
 from running import Command
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -51,14 +50,13 @@ def test_the_permission_gate_lets_harmless_commands_pass(command: Command) -> No
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("yes", [True, False])
-async def test_the_permission_gate_asks_the_person(project: Path, yes: bool) -> None:
+async def test_the_permission_gate_asks_the_person(project: Path, hook_runner: MakeRunner, yes: bool) -> None:
     """Yes runs the command, no does not; the question shows it."""
     (project / "build").mkdir()
-    loaded = await load_hooks([example("permission_gate.py")], cwd=project)
     ui = ScriptedUI(yes)
-    runner = HookRunner(loaded.hooks, cwd=project, ui=ui)
-    bash = wrap_tool(builtin_tools(cwd=str(project))[0], runner)
-    output = await bash.execute("1", {"command": "rm -rf build"})
+    runner = await hook_runner("examples/hooks/permission_gate.py", ui=ui, cwd=project)
+    bash = builtin_tools(cwd=str(project))[0]
+    output = await call_tool(runner, "bash", {"command": "rm -rf build"}, bash)
     assert (project / "build").exists() is not yes
     assert output.is_error is not yes
     assert ui.asked[0].title == "Run a recursive rm?"

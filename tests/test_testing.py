@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agent_hooks import AgentEnd, AgentStart, HookContext, SessionEvent
-from agent_hooks.testing import Asked, RecordedEvents, ScriptedUI, StepClock
+from agent_hooks import AgentEnd, AgentStart, HookContext, HookUsageError, SessionEvent, ToolOutput
+from agent_hooks.testing import (
+    Asked,
+    LoadHook,
+    MakeRunner,
+    RecordedEvents,
+    ScriptedUI,
+    StandInTool,
+    StepClock,
+    call_tool,
+)
 from support import call_of, hook_on, runner_of
 
 
@@ -78,3 +92,131 @@ async def test_a_step_clock_moves_deadlines_and_nothing_else() -> None:
     assert ended == ["slow", "slow"]
     assert [error.error for error in errors] == ["timed out after 30 s"] * 2
     assert clock.now() == 1060
+
+
+# ---- tool calls and fixtures -----------------------------------------------------------------------------------------
+
+GATE = """
+    from agent_hooks import Ask, Block, Rewrite
+
+    def register(api):
+        @api.on("before_tool_call", tool="bash")
+        async def quietly(event, ctx):
+            return Rewrite({**event.params, "timeout": 5})
+
+        @api.on("tool_call", tool="bash")
+        async def gate(event, ctx):
+            if "rm" in event.input["command"]:
+                return Block("no deleting")
+            return Ask("Sure?") if "push" in event.input["command"] else None
+"""
+
+
+async def test_a_gate_is_tested_with_one_call(hook_runner: MakeRunner) -> None:
+    """Blocked with reason and hook; asked about; let through to a stand-in that shows the input it got."""
+    runner = await hook_runner(GATE, ui=ScriptedUI(True, False))
+    blocked = await call_tool(runner, "bash", {"command": "rm x"})
+    assert (blocked.is_error, blocked.text) == (True, "no deleting (hooks/hook.py)")
+    assert not (await call_tool(runner, "bash", {"command": "push"})).is_error
+    assert (await call_tool(runner, "bash", {"command": "push"})).is_error
+    passed = await call_tool(runner, "bash", {"command": "ls"})
+    assert (passed.text, passed.details) == ('ran bash ls {"timeout":5}', {"command": "ls", "timeout": 5})
+
+
+async def test_a_stand_in_answers_what_the_test_needs_and_keeps_its_inputs(hook_runner: MakeRunner) -> None:
+    """Text, an output, a function, an async one, or one that raises, which is an error result."""
+
+    async def slowly(tool_input: dict[str, Any]) -> str:
+        await checkpoint()
+        return str(tool_input["n"])
+
+    def fail(tool_input: dict[str, Any]) -> None:
+        raise OSError("disk full")
+
+    runner = await hook_runner()
+    answers: list[tuple[Any, str, bool]] = [
+        ("text", "text", False),
+        (ToolOutput("bad", is_error=True), "bad", True),
+        (lambda tool_input: f"got {tool_input['n']}", "got 1", False),
+        (slowly, "1", False),
+        (fail, "OSError: disk full", True),
+    ]
+    for answer, text, is_error in answers:
+        tool = StandInTool("count", answer)
+        output = await call_tool(runner, "count", {"n": 1}, tool)
+        assert (output.text, output.is_error) == (text, is_error)
+        assert tool.inputs == [{"n": 1}]
+
+
+async def test_a_tool_of_another_name_is_refused(hook_runner: MakeRunner) -> None:
+    """Or a gate of `bash` would be tested with a call of `sh`."""
+    with pytest.raises(HookUsageError, match="calls 'bash', but its tool is named 'sh'"):
+        await call_tool(await hook_runner(), "bash", {}, StandInTool("sh"))
+
+
+async def test_a_runner_takes_files_source_and_loaded_hooks(
+    hook_runner: MakeRunner, load_hook: LoadHook, tmp_path: Path
+) -> None:
+    """In the order given; each source is a file of its own, and options go to the runner."""
+    source = "def register(api): api.on('agent_start', lambda event, ctx: None)"
+    (tmp_path / "file.py").write_text(source)
+    loaded = await load_hook(source, "loaded.py")
+    runner = await hook_runner(source, tmp_path / "file.py", str(tmp_path / "file.py"), source, loaded, mode="print")
+    assert [hook.name for hook in runner.hooks] == ["hook", "file", "file", "hook4", "loaded"]
+    assert (runner.mode, runner.cwd, runner.has_ui) == ("print", str(tmp_path), False)
+    assert (await hook_runner(cwd="/")).cwd == "/"
+
+
+async def test_a_path_is_looked_for_from_the_root_directory(
+    load_hook: LoadHook, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Wherever pytest was started."""
+    monkeypatch.chdir(tmp_path)
+    hook = await load_hook("examples/hooks/permission_gate.py")
+    assert hook.handlers["tool_call"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        ("nowhere.py", "nowhere.py: no such file"),
+        ("def register(api):\n    oops", r"hook\.py:2: NameError(.|\n)*Traceback"),
+    ],
+)
+async def test_a_hook_that_cannot_be_loaded_fails_the_test_with_the_reason(
+    hook_runner: MakeRunner, hook: str, words: str
+) -> None:
+    """With the traceback, if there is one."""
+    with pytest.raises(AssertionError, match=words):
+        await hook_runner(hook)
+
+
+async def test_a_hook_with_a_background_task_runs_in_an_entered_runner(hook_runner: MakeRunner) -> None:
+    """The fixture leaves entering to the test, which knows when it wants the task to end."""
+    source = """
+        import anyio
+
+        def register(api):
+            @api.start_task
+            async def watch():
+                api.send("watching")
+                await anyio.sleep_forever()
+    """
+    heard: list[str] = []
+    told = anyio.Event()
+
+    def hear(text: str, attachments: object, hook: str) -> None:
+        heard.append(text)
+        told.set()
+
+    runner = await hook_runner(source)
+    runner.set_send_handler(hear)
+    async with runner:
+        await told.wait()
+    assert heard == ["watching"]
+
+
+def test_the_test_doubles_do_without_pytest() -> None:
+    """Only the fixtures need it; a program of any test runner may use the rest."""
+    code = "import sys, agent_hooks.testing; sys.exit('pytest' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -25,7 +25,10 @@ class UI(Protocol):
 
 
 class SilentUI:
-    """Nobody is there: every dialog answers at once with its default."""
+    """Nobody is there: every dialog answers at once with its default.
+
+    A UI of your own may derive from it, and answers what it overrides.
+    """
 
     async def select(self, title: str, options: list[str]) -> str | None:
         """Answer that nothing was chosen."""

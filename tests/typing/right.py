@@ -38,6 +38,7 @@ from agent_hooks import (
     wrap_tool,
     wrap_tools,
 )
+from agent_hooks.testing import LoadHook, MakeRunner, ScriptedUI, StandInTool, call_tool
 
 
 class DeployDetails(TypedDict):
@@ -75,6 +76,26 @@ class DeployTool:
     ) -> ToolOutput:
         """Do it."""
         return ToolOutput("done", {"url": "https://example.org"})
+
+
+def add(a: int, b: int = 1) -> int:
+    """Add."""
+    return a + b
+
+
+async def add_later(a: int, *, b: int = 1) -> int:
+    """Add."""
+    return a + b
+
+
+async def test_a_hook(hook_runner: MakeRunner, load_hook: LoadHook) -> None:
+    """Use what a hook's tests use."""
+    ui = ScriptedUI(True, lambda asked: asked.title)
+    runner = await hook_runner("gate.py", await load_hook("def register(api): ..."), ui=ui, mode="print")
+    assert_type(runner, HookRunner)
+    assert_type(await call_tool(runner, "bash", {"command": "ls"}), ToolOutput)
+    assert_type(await call_tool(runner, "deploy", {}, DeployTool()), ToolOutput)
+    assert_type(StandInTool("bash", "text").inputs, list[dict[str, Any]])
 
 
 async def gate(event: ToolCall, ctx: HookContext) -> Block | Ask | None:
@@ -192,7 +213,8 @@ async def embed(tools: Sequence[Tool]) -> None:
             await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text")), Replace | None
         )
         assert_type(await runner.emit(AgentStart()), None)
-        assert_type(wrap_tools([*tools, DeployTool()], runner), list[Tool])
+        assert_type(wrap_tools([*tools, DeployTool(), add, add_later], runner), list[Tool])
+        assert_type(wrap_tool(add, runner), Tool)
         output = await wrap_tool(DeployTool(), runner).execute("1", {})
         assert_type(output.text, str)
         assert_type(runner.on_error(lambda error: print(error.hook_path)), Callable[[], None])

@@ -16,7 +16,10 @@ from agent_hooks import (
     ToolResult,
     is_bash_tool_call,
     is_bash_tool_result,
+    wrap_tool,
+    wrap_tools,
 )
+from agent_hooks.testing import call_tool
 
 
 async def any_event(event: object, ctx: HookContext) -> None: ...
@@ -101,3 +104,6 @@ async def embed(runner: HookRunner) -> None:
     ToolCall(tool_name="bash", input={})  # ERROR
     HookRunner([], cwd=".", timeout="30")  # ERROR
     HookRunner([], cwd=".", mode="desktop")  # ERROR
+    wrap_tools([7], runner)  # ERROR
+    wrap_tool("bash", runner)  # ERROR
+    await call_tool(runner, 7, {})  # ERROR

@@ -1,24 +1,103 @@
 """Test doubles for hooks, the same ones this project's own tests use.
 
-`ScriptedUI` answers dialogs from a list, `RecordedEvents` keeps what was emitted, `StepClock` moves deadlines by hand.
-Above: tests.  Below: everything but host and cli.
+`call_tool` takes a call through all steps, with a stand-in for the tool; `ScriptedUI` answers dialogs from a list,
+`RecordedEvents` keeps what was emitted, `StepClock` moves deadlines by hand.  The pytest fixtures are in
+`agent_hooks.testing.fixtures`.  Above: tests.  Below: everything but host and cli.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from inspect import isawaitable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 from anyio.lowlevel import checkpoint
 
+from agent_hooks import pipeline
+from agent_hooks.content import ToolOutput
 from agent_hooks.deadlines import INF, Clock
-from agent_hooks.errors import HookError
+from agent_hooks.errors import HookError, HookUsageError
 from agent_hooks.events import Event, SessionEvent
+from agent_hooks.loader import LoadedHook
 from agent_hooks.runner import HookRunner
-from agent_hooks.ui.base import NotifyType
+from agent_hooks.tool import OnUpdate, Tool, call_line
+from agent_hooks.ui.base import UI, NotifyType
 
-__all__ = ["Asked", "RecordedEvents", "ScriptedUI", "StepClock"]
+__all__ = [
+    "Asked",
+    "LoadHook",
+    "MakeRunner",
+    "RecordedEvents",
+    "ScriptedUI",
+    "StandInTool",
+    "StepClock",
+    "call_tool",
+]
+
+
+class LoadHook(Protocol):
+    """What the fixture `load_hook` is: `hook = await load_hook("gate.py")`, or with the source text of a hook."""
+
+    async def __call__(self, hook: str | Path, name: str = "hook.py") -> LoadedHook: ...
+
+
+class MakeRunner(Protocol):
+    """What the fixture `hook_runner` is: `runner = await hook_runner("gate.py", ui=ScriptedUI(True))`."""
+
+    async def __call__(self, *hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner: ...
+
+
+# ---- tool calls ------------------------------------------------------------------------------------------------------
+
+
+class StandInTool:
+    """A tool that does nothing but keep what it was called with, in `inputs`.
+
+    `output` is what it returns, or a function of the input that returns or raises it, which may be async.  Without, it
+    says what it was asked to do, and has the input in its details.  It takes any input.
+    """
+
+    description = "Stands in for a tool."
+    input_schema: Mapping[str, Any] = {"type": "object"}
+
+    def __init__(
+        self, name: str = "bash", output: str | ToolOutput | Callable[[dict[str, Any]], Any] | None = None
+    ) -> None:
+        self.name = name
+        self.inputs: list[dict[str, Any]] = []
+        self._output = output
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Keep the input and return the output."""
+        self.inputs.append(input)
+        output: Any = self._output(input) if callable(self._output) else self._output
+        if isawaitable(output):
+            output = await output
+        if output is None:
+            return ToolOutput(f"ran {call_line(self.name, input)}", input)
+        return ToolOutput(output) if isinstance(output, str) else output
+
+
+async def call_tool(
+    runner: HookRunner, name: str, input: Mapping[str, Any], tool: Tool | None = None, *, tool_call_id: str = "1"
+) -> ToolOutput:
+    """Take a call of the tool `name` through all steps and return what the agent would be shown.
+
+    Nothing real runs: without `tool`, a `StandInTool` takes the call; it answers `ran …`, with the input it got as
+    details.  A blocked call is an output with `is_error`, whose text is the reason and who blocked.
+    """
+    if tool is None:
+        tool = StandInTool(name)
+    elif tool.name != name:
+        raise HookUsageError(f"call_tool calls {name!r}, but its tool is named {tool.name!r}: give both the same name")
+    return await pipeline.call_tool(tool, tool_call_id, dict(input), runner=runner)
+
+
+# ---- the person, the events, the time --------------------------------------------------------------------------------
 
 
 class Asked(NamedTuple):
