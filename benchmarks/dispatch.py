@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import trio
 
-from benchmarks.harness import Effort, Row, Rounds, Side, bare_await, interleave, unrolled
+from benchmarks.harness import Effort, Rounds, Row, Side, bare_await, interleave, unrolled
 from benchmarks.hooks import TOOL_CALL, TURN_END, nothing, runner_with
 from benchmarks.peer_runs import Peers
 

@@ -35,7 +35,7 @@ class Row:
 
     name: str
     measured: float
-    unit: str = "×"
+    unit: str = "×"  # noqa: RUF001  # it is meant
     must: float | None = None
     goal: float | None = None
     peers: dict[str, float] = field(default_factory=dict)
