@@ -27,8 +27,7 @@ bench: .venv/dev  ## what agent_hooks costs, beside the peers that are installed
 soak: .venv/dev  ## whether memory grows, for 20 s; a whole day: make soak ARGS='--seconds 0'
 	@$(BIN)/python -m benchmarks.soak $(ARGS)
 
-bench-peers:  ## other hook systems, each in an environment of its own; one that cannot be had is a printed line
-	@$(MAKE) --no-print-directory --keep-going --ignore-errors $(PEERS:%=.bench/%/ready) .bench/pi/ready
+bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; one that cannot be had is a printed line
 
 oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
 	.bench/oldest/bin/python -m pytest -q $(OLDEST_TESTS)
@@ -47,16 +46,15 @@ clean:
 	@touch $@
 
 .bench/%/ready:
-	@$(PYTHON) -m venv .bench/$*
-	@.bench/$*/bin/python -m pip install --quiet --disable-pip-version-check $(or $(PACKAGE_$*),$*) \
-		|| { echo "$*: cannot be installed"; rm -rf .bench/$*; exit 1; }
-	@touch $@ && echo "$*: installed"
+	@$(PYTHON) -m venv .bench/$* \
+		&& .bench/$*/bin/python -m pip install --quiet --disable-pip-version-check $(or $(PACKAGE_$*),$*) \
+		&& touch $@ && echo "$*: installed" || { echo "$*: cannot be installed"; rm -rf .bench/$*; }
 
 .bench/pi/ready:
-	@mkdir -p .bench/pi && echo '{"private": true}' > .bench/pi/package.json
-	@(cd .bench/pi && npm install --silent --no-audit --no-fund --ignore-scripts @mariozechner/pi-coding-agent@0.27.9) \
-		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf .bench/pi; exit 1; }
-	@touch $@ && echo "pi: installed"
+	@mkdir -p .bench/pi && echo '{"private": true}' > .bench/pi/package.json && cd .bench/pi \
+		&& npm install --silent --no-audit --no-fund --ignore-scripts @mariozechner/pi-coding-agent@0.27.9 \
+		&& touch ready && echo "pi: installed" \
+		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf $(CURDIR)/.bench/pi; }
 
 .bench/oldest/ready: pyproject.toml constraints-oldest.txt
 	rm -rf .bench/oldest

@@ -13,8 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / ".bench"
-PYTHON_PEERS = ("pluggy", "blinker", "google_adk", "strands", "pydantic_ai")
-PEERS = (*PYTHON_PEERS, "pi")
+PEERS = ("pluggy", "blinker", "google_adk", "strands", "pydantic_ai", "pi")
 TIMEOUT = 120
 
 
@@ -69,11 +68,9 @@ class Peers:
 def _run(name: str, *, quick: bool) -> dict[str, Any] | str:
     if name == "pi":
         command = ["node", str(Path(__file__).parent / "peers" / "pi.mjs"), str(HOME / "pi")]
-        ready = (HOME / "pi" / "node_modules").is_dir()
     else:
         command = [str(HOME / name / "bin" / "python"), "-W", "ignore", "-m", f"benchmarks.peers.{name}"]
-        ready = (HOME / name / "bin" / "python").is_file()
-    if not ready:
+    if not (HOME / name / "ready").exists():
         return "not installed (make bench-peers)"
     try:
         done = subprocess.run(
