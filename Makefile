@@ -1,8 +1,15 @@
 # `make demo` and `make test` set up what they need, in .venv; nothing else of the machine is changed.
 PYTHON ?= python3
 BIN := .venv/bin
+PEERS := pluggy blinker google_adk strands pydantic_ai
+PACKAGE_strands := strands-agents
+PACKAGE_pydantic_ai := pydantic-ai-slim
+PACKAGE_google_adk := google-adk
+# Type checkers, what shows the newest versions' output, and the models extra are left to `make test`.
+OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
+	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py
 
-.PHONY: demo test check clean
+.PHONY: demo test check bench bench-peers soak oldest clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -15,8 +22,19 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+bench: .venv/dev  ## what agent_hooks costs, beside the peers that are installed
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+soak: .venv/dev  ## whether memory grows, for 20 s; a whole day: make soak ARGS='--seconds 0'
+	@$(BIN)/python -m benchmarks.soak $(ARGS)
+
+bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; one that cannot be had is a printed line
+
+oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
+	.bench/oldest/bin/python -m pytest -q $(OLDEST_TESTS)
+
 clean:
-	rm -rf .venv .demo
+	rm -rf .venv .demo .bench
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "agent_hooks needs Python 3.11 or newer; try: make PYTHON=python3.12")'
@@ -26,4 +44,22 @@ clean:
 
 .venv/dev: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.bench/%/ready:
+	@$(PYTHON) -m venv .bench/$* \
+		&& .bench/$*/bin/python -m pip install --quiet --disable-pip-version-check $(or $(PACKAGE_$*),$*) \
+		&& touch $@ && echo "$*: installed" || { echo "$*: cannot be installed"; rm -rf .bench/$*; }
+
+.bench/pi/ready:
+	@mkdir -p .bench/pi && echo '{"private": true}' > .bench/pi/package.json && cd .bench/pi \
+		&& npm install --silent --no-audit --no-fund --ignore-scripts @mariozechner/pi-coding-agent@0.27.9 \
+		&& touch ready && echo "pi: installed" \
+		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf $(CURDIR)/.bench/pi; }
+
+.bench/oldest/ready: pyproject.toml constraints-oldest.txt
+	rm -rf .bench/oldest
+	$(PYTHON) -m venv .bench/oldest
+	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints-oldest.txt --editable '.[trio]' pytest pytest-anyio hypothesis
 	@touch $@

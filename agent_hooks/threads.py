@@ -59,8 +59,8 @@ class ThreadCall:
             scope.cancel()
 
     def _work(self, token: EventLoopToken) -> None:
-        _become_worker(self, token)
         try:  # a pair, so that no StopIteration or GeneratorExit travels through a future
+            _become_worker(self, token)
             self._outcome = self._function(*self._args), None
         except KeyboardInterrupt as exc:  # Ctrl-C reaches the main thread only: this one is the function's own
             failure = RuntimeError("raised KeyboardInterrupt in a thread")

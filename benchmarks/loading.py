@@ -1,0 +1,164 @@
+"""What hook files cost to load, and to keep."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import shutil
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from agent_hooks import load_hooks
+from benchmarks.harness import Effort, Rounds, Row
+from benchmarks.peer_runs import Peers
+
+FILES = 100
+TO_IMPORTLIB = (1.2, 0.95)
+SOURCE = '''"""Stop what needs a person."""
+
+from agent_hooks import Block, HookAPI, HookContext, ToolCall
+
+WORDS = ("rm -rf", "git push --force", "sudo ")
+
+
+def register(api: HookAPI) -> None:
+    """Subscribe."""
+
+    @api.on("tool_call", tool="bash")
+    async def no_rm(event: ToolCall, ctx: HookContext) -> Block | None:
+        command = event.input["command"]
+        for word in WORDS:
+            if word in command:
+                return Block(f"{word} needs a person")
+        return None
+'''
+TEN_HANDLERS = """from agent_hooks import HookAPI
+
+
+def register(api: HookAPI) -> None:
+    for number in range(10):
+
+        async def handler(event, ctx):
+            return None
+
+        api.on("tool_call", handler, tool=f"tool_{number}")
+"""
+
+
+class Subscriptions:
+    """As much of an api as a file needs that is loaded without agent_hooks."""
+
+    def __init__(self) -> None:
+        self.handlers: list[Any] = []
+
+    def on(self, event: str, handler: Any = None, **options: Any) -> Any:
+        if handler is None:
+            return self.handlers.append
+        self.handlers.append(handler)
+        return handler
+
+
+def write(directory: Path, count: int, source: str) -> list[Path]:
+    """Write that many hook files; no two are the same."""
+    paths = [directory / f"hook_{number:04}.py" for number in range(count)]
+    for number, path in enumerate(paths):
+        path.write_text(f"{source}\n\nNUMBER = {number}\n")
+    return paths
+
+
+def with_agent_hooks(paths: list[Path]) -> list[Any]:
+    """Load the files as a host does."""
+    result = asyncio.run(load_hooks(paths, cwd=paths[0].parent))
+    assert not result.errors, result.errors[0]
+    return result.hooks
+
+
+def with_importlib(paths: list[Path]) -> list[Any]:
+    """Load the files as a plugin system of ten lines does; importlib caches the bytecode."""
+    return asyncio.run(_with_importlib(paths))
+
+
+async def _with_importlib(paths: list[Path]) -> list[Any]:
+    loaded = []
+    for path in paths:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        api = Subscriptions()
+        module.register(api)
+        loaded.append((module, api))
+    return loaded
+
+
+def run(effort: Effort, peers: Peers) -> list[Row]:
+    """Measure in temporary directories; every round loads anew what the first one has cached."""
+    directory = Path(tempfile.mkdtemp(prefix="bench-"))
+    try:
+        return [_cached(directory, effort), *_many(directory, effort)]
+    finally:
+        shutil.rmtree(directory)
+
+
+def _cached(directory: Path, effort: Effort) -> Row:
+    paths = write(directory, FILES, SOURCE)
+    rounds = _rounds({"ours": with_agent_hooks, "importlib": with_importlib}, paths, 3 if effort.quick else 15)
+    must, goal = TO_IMPORTLIB
+    took = rounds.seconds("ours") * 1e3
+    note = f"to importlib with cached bytecode; {took:.0f} ms"
+    return Row(f"load {FILES} hook files again", rounds.ratio("ours", "importlib"), must=must, goal=goal, note=note)
+
+
+def _many(directory: Path, effort: Effort) -> list[Row]:
+    count = 100 if effort.quick else 1000
+    directory = directory / "many"
+    directory.mkdir()
+    paths = write(directory, count, TEN_HANDLERS)
+    rounds = _rounds({"ours": with_agent_hooks, "importlib": with_importlib}, paths, 1 if effort.quick else 3)
+    ours, theirs = _bytes(with_agent_hooks, paths), _bytes(with_importlib, paths)
+    name = f"{count:,} hooks with 10 handlers"
+    note = "{:.1f} with importlib alone"
+    return [
+        Row(f"{name}: load", rounds.seconds("ours") * 1e3, "ms", note=note.format(rounds.seconds("importlib") * 1e3)),
+        Row(f"{name}: memory of one", ours / count / 1024, "KiB", note=note.format(theirs / count / 1024)),
+    ]
+
+
+def _rounds(loads: dict[str, Callable[[list[Path]], object]], paths: list[Path], count: int) -> Rounds:
+    times: dict[str, list[float]] = {name: [] for name in loads}
+    for number in range(count + 1):
+        for name, load in loads.items():
+            before = set(sys.modules)
+            gc.collect()
+            begin = perf_counter()
+            load(paths)
+            took = perf_counter() - begin
+            if number:  # the first one fills the caches
+                times[name].append(took)
+            for module in set(sys.modules) - before:
+                del sys.modules[module]
+    return Rounds(times)
+
+
+def _bytes(load: Callable[[list[Path]], object], paths: list[Path]) -> int:
+    """Return what stays allocated while the result is held."""
+    before = set(sys.modules)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        kept = load(paths)
+        gc.collect()
+        size = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    del kept
+    for module in set(sys.modules) - before:
+        del sys.modules[module]
+    return size
