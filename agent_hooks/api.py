@@ -120,6 +120,12 @@ class Handler:
         self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
         self.mistaken = False  # whether its answer to an event that takes none has been reported
 
+    @property
+    def line(self) -> int | None:
+        """The line of its file where the function begins, if Python knows."""
+        code = getattr(self.function, "__code__", None)
+        return None if code is None else code.co_firstlineno
+
     def replaced_by(self, function: Callable[..., Any]) -> Handler:
         """Return a copy that calls `function`, inline, and shares everything else."""
         other = copy(self)

@@ -70,7 +70,7 @@ def import_hook(path: str) -> ModuleType:
     sys.modules[name] = module
     try:
         _HookLoader(name, path).exec_module(module)
-    except BaseException:
+    except BaseException:  # whatever the hook raised goes on to the loader, which tells it
         forget_module(module)
         raise
     return module

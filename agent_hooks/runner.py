@@ -175,6 +175,7 @@ class HookRunner:
                             handler=handler.name,
                             event=handler.event,
                             error=text,
+                            line=handler.line,
                             outcome="continued",
                         )
                     )

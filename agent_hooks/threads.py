@@ -44,7 +44,7 @@ class ThreadCall:
         self._thread.start()
         try:
             await self._done.wait()
-        except BaseException:
+        except BaseException:  # a cancellation, which goes on its way
             self._give_up()
             raise
         assert self._outcome is not None

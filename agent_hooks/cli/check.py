@@ -35,7 +35,7 @@ async def _check(files: tuple[str, ...], cwd: str) -> tuple[list[str], LoadResul
     loaded = await load_hooks(files, cwd=cwd)
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
-    runner.on_error(lambda error: problems.append(f"{error.hook_path}:{error.handler}: {error.error}"))
+    runner.on_error(lambda error: problems.append(str(error)))
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 
 from agent_hooks.api import Handler
-from agent_hooks.cli.common import Setup, console, count, cwd_option, hook_option, json_option, set_up, short
+from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
@@ -38,10 +38,10 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
 
 
 def _rows(setup: Setup) -> list[dict[str, Any]]:
-    """Return a row per handler, by event and then in the order they run."""
+    """Return a row per handler, by event and then in the order they run; then tools, and hooks with nothing."""
     handlers = [handler for hook in setup.loaded.hooks for each in hook.handlers.values() for handler in each]
     handlers.sort(key=lambda handler: (EVENT_NAMES.index(handler.event), -handler.priority))
-    return [
+    rows: list[dict[str, Any]] = [
         {
             "event": handler.event,
             "hook": handler.hook,
@@ -52,6 +52,14 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
         }
         for handler in handlers
     ]
+    for hook in setup.loaded.hooks:
+        names: list[str | None] = [tool.name for tool in hook.tools]
+        if not names and not any(hook.handlers.values()):
+            names.append(None)
+        event = "(offers a tool)" if hook.tools else "(nothing)"
+        place = {"hook": hook.path, "source": setup.source(hook.path)}
+        rows += [{"event": event, **place, "handler": None, "tool": name, "priority": None} for name in names]
+    return rows
 
 
 def matcher_text(handler: Handler) -> str | None:
@@ -63,13 +71,9 @@ def matcher_text(handler: Handler) -> str | None:
 
 
 def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
-    if not rows and setup.loaded.errors:
-        return
     if not rows:
-        places = "~/.agent/hooks and ./.agent/hooks hold none"
-        click.echo(
-            f"{count(len(setup.loaded.hooks), 'hook')}, no handlers" if setup.loaded.hooks else f"no hooks: {places}"
-        )
+        if not setup.loaded.errors:
+            click.echo("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
         return
     table = Table(box=None, pad_edge=False)
     for column in ("event", "hook", "source", "handler", "tool", "priority"):
@@ -79,8 +83,8 @@ def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
             row["event"],
             short(row["hook"]),
             row["source"],
-            row["handler"],
-            row["tool"] or "any",
-            str(row["priority"]),
+            row["handler"] or "",
+            row["tool"] or ("any" if row["handler"] else ""),
+            "" if row["priority"] is None else str(row["priority"]),
         )
     console().print(table)

@@ -25,7 +25,7 @@ COMMANDS = {
     "emit": "Fire one event at a hook and show what it answers.",
     "schema": "Print a JSON Schema: of settings or of events.",
 }
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's
 _THREAD_GRACE = 1.0  # seconds a worker thread gets to end before the process ends without it
 
 

@@ -71,25 +71,25 @@ class Clock(Struct, eq=False):
 
     def attach(self) -> None:
         """Bind the clock to the current task, at the first suspension of the dispatch."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError
 
     def open(self) -> None:
         """Prepare for the next handler; called when `closed`."""
 
     def cancel(self) -> None:
         """Cancel what the handler waits for."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError
 
     def settle(self, exc: BaseException | None) -> bool:
         """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did.
 
         Raises somebody else's cancellation when the handler swallowed it and nobody would deliver it again.
         """
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError
 
     def foreign(self, exc: BaseException) -> BaseException | None:
         """Return somebody else's cancellation if that is what `exc` is: it has to be passed on."""
-        raise NotImplementedError  # pragma: no cover
+        raise NotImplementedError
 
     def detach(self) -> None:
         """Undo `attach`; called at the end of the dispatch."""

@@ -67,8 +67,30 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
 def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
     """An empty list is no riddle."""
     assert "no hooks: ~/.agent/hooks and ./.agent/hooks hold none" in command("list").stdout
-    command.add_hook("def register(api): pass\n")
-    assert command("list").stdout == "1 hook, no handlers\n"
+
+
+def test_list_shows_tools_and_hooks_that_register_nothing(command: Command) -> None:
+    """A hook is listed whatever it does."""
+    command.add_hook("def register(api): pass\n", "a.py")
+    command.add_hook(
+        """
+        class Tool:
+            name = "dice"
+            description = ""
+            input_schema = {}
+
+            async def execute(self, tool_call_id, input, *, on_update=None): ...
+
+        def register(api):
+            api.register_tool(Tool())
+        """,
+        "b.py",
+    )
+    rows = [line.split() for line in command("list").stdout.splitlines()[1:]]
+    assert rows == [
+        ["(nothing)", ".agent/hooks/a.py", "project"],
+        ["(offers", "a", "tool)", ".agent/hooks/b.py", "project", "dice"],
+    ]
 
 
 def test_list_names_what_could_not_be_loaded(command: Command) -> None:
@@ -87,10 +109,10 @@ def test_check_loads_without_running_an_agent(command: Command) -> None:
 def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
     """Syntax, a matcher that can match nothing, a missing file: exit 1."""
     command.add_hook("def register(api):\n    1 +\n", "bad.py")
-    command.add_hook("def register(api):\n    api.on('tool_call', print, tool='bahs')\n", "typo.py")
+    command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: None, tool='bahs')\n", "typo.py")
     done = command("check", ".agent/hooks/bad.py", ".agent/hooks/typo.py", "gone.py", code=1)
     assert ".agent/hooks/bad.py:2: SyntaxError" in done.stdout
-    assert "typo.py:print: tool='bahs' can match no known tool" in done.stdout
+    assert "typo.py:2: <lambda> on tool_call: tool='bahs' can match no known tool" in done.stdout
     assert "did you mean 'bash'" in done.stdout
     assert "gone.py: no such file" in done.stdout
 
