@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +30,22 @@ class Command:
         assert "Traceback" not in done.stdout + done.stderr
         return done
 
+    def on_terminal(self, *args: str) -> str:
+        """Run it to its end on a terminal of 100 columns, and return what that was sent."""
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen(
+            [sys.executable, "-m", "agent_hooks", *args],
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )
+        os.close(theirs)
+        seen = read_all(ours)
+        assert run.wait(timeout=30) == 0
+        return seen
+
     def start(self, *args: str) -> subprocess.Popen[str]:
         """Start it, for a test that sends signals."""
         return subprocess.Popen(
@@ -45,3 +63,17 @@ class Command:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(source))
         return path
+
+
+def read_all(fd: int) -> str:
+    """Return what a terminal was sent until its other end closed."""
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(fd, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            chunk = b""
+        if not chunk:
+            os.close(fd)
+            return seen.decode()
+        seen += chunk

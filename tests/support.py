@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+import anyio
 import pytest
 
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
@@ -96,3 +97,16 @@ class EchoTool:
             output = await self._body(input)
             return output if output is not None else ToolOutput("done")
         return ToolOutput(f"ran {input['command']}", {"command": input["command"]})
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended; a zombie that nobody has fetched yet has."""
+    with anyio.fail_after(5):
+        while True:
+            try:
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            if state == "Z":
+                return
+            await anyio.sleep(0.005)

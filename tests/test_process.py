@@ -17,6 +17,7 @@ import pytest
 from agent_hooks import ExecResult, HookRunner, LoadedHook, TurnStart
 from agent_hooks.process import CAPTURE_LIMIT, Capture, run, stream
 from agent_hooks.testing import RecordedEvents
+from support import gone
 
 pytestmark = pytest.mark.anyio
 LoadHook = Callable[..., Awaitable[LoadedHook]]
@@ -46,19 +47,6 @@ def run_in_hook(load_hook: LoadHook, tmp_path: Path) -> Exec:
         return result
 
     return execute
-
-
-async def gone(pid: int) -> None:
-    """Wait until a process has ended (a zombie that nobody has fetched yet has)."""
-    with anyio.fail_after(5):
-        while True:
-            try:
-                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            except (FileNotFoundError, ProcessLookupError):
-                return
-            if state == "Z":
-                return
-            await anyio.sleep(0.005)
 
 
 @pytest.mark.behaviour("X1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -363,25 +362,7 @@ def test_a_reader_that_goes_away_does_not_break_the_run(command: Command) -> Non
 
 def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Command) -> None:
     """What a person sees: words as they come, a line per call, no answer twice."""
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "agent_hooks",
-            "run",
-            "--no-session",
-            "Let me see.\n@bash echo one; sleep 0.3; echo two",
-        ],
-        cwd=command.project,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )
-    os.close(theirs)
-    text = read_all(ours)
-    assert run.wait(timeout=30) == 0
+    text = command.on_terminal("run", "--no-session", "Let me see.\n@bash echo one; sleep 0.3; echo two")
     assert text.count("Let me see.") == 1
     assert text.count("1. bash echo one; sleep 0.3; echo two") == 1
     assert "\x1b[" in text
@@ -454,34 +435,9 @@ def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -
 
 def test_control_characters_of_tools_do_not_drive_the_terminal(command: Command) -> None:
     """An escape sequence in a command or its output is shown, not obeyed."""
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [sys.executable, "-m", "agent_hooks", "run", "--no-session", "@bash printf '\\033]0;title\\007' # \x1b[31m"],
-        cwd=command.project,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )
-    os.close(theirs)
-    seen = read_all(ours)
-    assert run.wait(timeout=30) == 0
+    seen = command.on_terminal("run", "--no-session", "@bash printf '\\033]0;title\\007' # \x1b[31m")
     assert "\x1b]0;title" not in seen
     assert "\\x1b]0;title\\x07" in seen
-
-
-def read_all(fd: int) -> str:
-    """Return what a terminal was sent until its other end closed."""
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(fd, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            chunk = b""
-        if not chunk:
-            os.close(fd)
-            return seen.decode()
-        seen += chunk
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -30,19 +29,6 @@ OVERFLOWS = {
     "openai-responses": Fail(400, "too many tokens", code="context_length_exceeded"),
     "google": Fail(400, "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."),
 }
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """Give a model server."""
-    with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """Give each kind of real model."""
-    return str(request.param)
 
 
 @pytest.fixture

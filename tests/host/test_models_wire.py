@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -23,7 +22,7 @@ from agent_hooks.content import (
 )
 from agent_hooks.host.model import Model, ModelRequest, ThinkingLevel, ToolOffer, collect
 from agent_hooks.host.models import open_model
-from model_server import KEY, KINDS, ModelServer, Say
+from model_server import KEY, ModelServer, Say
 
 pytestmark = pytest.mark.anyio
 NAMES = {
@@ -34,19 +33,6 @@ NAMES = {
 }
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 PIXEL = base64.b64encode(b"not really a picture").decode()
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """Give a model server."""
-    with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """Give each kind of real model."""
-    return str(request.param)
 
 
 @pytest.fixture

@@ -13,24 +13,12 @@ import pytest
 from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools import bash, builtin_tools
 from agent_hooks.tool import BashToolDetails
+from support import gone
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call
 
 pytestmark = pytest.mark.anyio
-
-
-async def gone(pid: int) -> None:
-    """Wait until a process has ended (or is a zombie nobody has collected yet)."""
-    with anyio.fail_after(5):
-        while True:
-            try:
-                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            except (FileNotFoundError, ProcessLookupError):
-                return
-            if state == "Z":
-                return
-            await anyio.sleep(0.01)
 
 
 async def test_output_is_stdout_and_stderr_in_order(call: Call) -> None:
