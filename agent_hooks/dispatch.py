@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from agent_hooks.lanes import Lane
 from agent_hooks.threads import ThreadCall
 
 
-class Plan(NamedTuple):
+class Plan(Struct, frozen=True, eq=False):
     """What one dispatch needs to know; made once per event type, reason and tool.  `limit` in seconds."""
 
     spec: EventSpec
@@ -61,7 +61,8 @@ class Dispatch(Struct, eq=False):
     """One event on its way through its handlers; outlives the coroutine that calls them.
 
     A struct, because one is made for every event, and without a clock until somebody needs one.  `parent` is the dispatch
-    this one is nested in; `handlers` are those that are left to call.
+    this one is nested in; `handlers` are those that are left to call.  Whoever makes one puts it into `running` and calls
+    `call_handlers`; at the end they set `live` to `False` and close the clock, if there is one.
     """
 
     owner: Owner
@@ -250,28 +251,13 @@ class Dispatch(Struct, eq=False):
         self.owner.report(error)
 
 
-_current: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
-
-
-def begin(owner: Owner, plan: Plan, event: Event[Any]) -> Dispatch:
-    """Return a new dispatch, nested in the one this code runs in; `call_handlers` is next.
-
-    At the end whoever began it sets `live` to `False` and closes the clock, if there is one.
-    """
-    parent = _current.get()
-    while parent is not None and not parent.live:
-        parent = parent.parent
-    dispatch = Dispatch(owner, plan, event, parent, plan.handlers)
-    _current.set(dispatch)
-    return dispatch
+# Set and never reset, which is cheaper: a dispatch that is over does not count.
+running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
 
 
 def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
-    """Return the innermost dispatch (of `owner`, if given) that this code runs in: its handler, task or thread.
-
-    The context variable is set and never reset, which is cheaper; a dispatch that is over does not count.
-    """
-    dispatch = _current.get()
+    """Return the innermost dispatch (of `owner`, if given) that this code runs in: its handler, task or thread."""
+    dispatch = running.get()
     while dispatch is not None and not (dispatch.live and owner in (None, dispatch.owner)):
         dispatch = dispatch.parent
     return dispatch
