@@ -37,6 +37,24 @@ async def naive(handlers: list[Any], event: Any) -> None:
             await handler(event, None)
 
 
+async def loop(handlers: list[Any], event: Any) -> None:
+    """Call the handlers, and nothing else."""
+    for handler in handlers:
+        answer = handler(event, None)
+        if answer is not None:
+            await answer
+
+
+async def least(handlers: list[Any], event: Any) -> None:
+    """Call the handlers so that a first suspension would be seen, and nothing else: the floor of any deadline.
+
+    No event, no context, no nesting, no lanes, no stats, no answers, and what is raised goes through.
+    """
+    coro = loop(handlers, event)
+    if next(coro.__await__(), least) is not least:
+        raise AssertionError("these handlers do not suspend")
+
+
 async def naive_trio(handlers: list[Any], event: Any) -> None:
     """Do the same without anyio in between."""
     for handler in handlers:
@@ -67,6 +85,7 @@ def _sides() -> dict[str, Side]:
             sides[f"{event} {count}"] = emit(event, count)
     for count in (1, 10):
         sides[f"naive {count}"] = unrolled("await naive(h, e)", naive=naive, h=[nothing] * count, e=TURN_END)
+        sides[f"least {count}"] = unrolled("await least(h, e)", least=least, h=[nothing] * count, e=TURN_END)
     return sides
 
 
@@ -75,7 +94,10 @@ def _floors(rounds: Rounds, peers: Peers) -> list[Row]:
     for (event, count), (must, goal) in TARGETS.items():
         beside = {}
         if event == "turn_end":
-            beside = {"naive scope": rounds.ratio(f"naive {count}", "bare", count)}
+            beside = {
+                "naive scope": rounds.ratio(f"naive {count}", "bare", count),
+                "empty loop": rounds.ratio(f"least {count}", "bare", count),
+            }
         if count:
             found = peers.floors("dispatch", count)
             beside |= {name: found[name] / count for name in found if event == "turn_end" or name not in DEADLINES}
