@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Sequence
 from contextvars import ContextVar
+from operator import length_hint
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Protocol
@@ -72,9 +73,14 @@ class Dispatch(Struct, eq=False):
     handlers: Sequence[Handler]
     outcome: Any = None
     clock: Clock | None = None
-    handler: Any = None  # the running one
+    left: Any = None  # an iterator of the handlers that are still to be called
     started: float = 0.0  # when it began, or, for one whose time nobody takes, when the first one did
     live: bool = True
+
+    @property
+    def handler(self) -> Handler:
+        """The running handler; found by what is left, because a note of each would cost more than all the rest here."""
+        return self.handlers[-1 - length_hint(self.left)]
 
     def need_clock(self) -> Clock:
         """Return the dispatch's clock, made now if there was none."""
@@ -87,8 +93,8 @@ class Dispatch(Struct, eq=False):
         """Call the handlers that are left, strictly one after another."""
         context = HookContext(self.owner, self, self.plan.tool_name)
         self.started = perf_counter()
-        for handler in self.handlers:
-            self.handler = handler
+        self.left = left = iter(self.handlers)
+        for handler in left:
             stats = handler.stats
             stats.count = count = stats.count + 1
             clock = self.clock
@@ -100,9 +106,13 @@ class Dispatch(Struct, eq=False):
                     answer = await self._call_in_thread(handler, context)
                 else:
                     answer = handler.function(self.event, context)
-                while answer is not None and (type(answer) is CoroutineType or inspect.isawaitable(answer)):
-                    answer = await answer  # again for an author who returned a call without awaiting it
+                if type(answer) is CoroutineType:
+                    answer = await answer
+                while answer is not None and inspect.isawaitable(answer):
+                    answer = await answer  # the author returned a call without awaiting it
                 clock = self.clock  # a handler that suspended has one
+                if clock is None and answer is None and context.unawaited is None and count & 15 != 1:
+                    continue  # as most do
                 if clock is not None and clock.armed and clock.settle(None):
                     context = HookContext(self.owner, self, self.plan.tool_name)
                     ended = self._stopped(clock)
@@ -201,17 +211,14 @@ class Dispatch(Struct, eq=False):
         """The running handler swallowed every cancellation: disable its hook; return whether the dispatch ends."""
         clock.settle(exc)
         text = f"timed out after {clock.limit:.3g} s and did not stop when cancelled; its hook is disabled"
-        self._disable()
+        hook = self.handler.hook
+        self.owner.disable(hook)
         ended = self._fail(None, text, timed_out=True)
         self._note_duration(self.handler)
         clock.armed = False
+        # later events do without that hook, and so does the rest of this one
+        self.handlers = [each if each.hook != hook else disabled(each) for each in self.left]
         return ended
-
-    def _disable(self) -> None:
-        """Disable the hook of the running handler: later events do without it, and so does the rest of this one."""
-        self.owner.disable(self.handler.hook)
-        left = self.handlers[self.handlers.index(self.handler) + 1 :]
-        self.handlers = [each if each.hook != self.handler.hook else disabled(each) for each in left]
 
     def _overdue(self, late: float) -> None:
         self.owner.disable(self.handler.hook)
