@@ -62,6 +62,12 @@ async def naive_trio(handlers: list[Any], event: Any) -> None:
             await handler(event, None)
 
 
+async def least_trio(handlers: list[Any], event: Any) -> None:
+    """Call the handlers in the one scope that a deadline needs there, and nothing else."""
+    with trio.CancelScope():
+        await loop(handlers, event)
+
+
 def emit(event_name: str, count: int) -> Side:
     """Return a side that emits one event to that many handlers."""
     event = TURN_END if event_name == "turn_end" else TOOL_CALL
@@ -130,6 +136,7 @@ def _on_trio(effort: Effort) -> list[Row]:
     for count in TO_FAIL_AFTER:
         sides[f"emit {count}"] = emit("turn_end", count)
         sides[f"naive {count}"] = unrolled("await naive(h, e)", naive=naive_trio, h=[nothing] * count, e=TURN_END)
+        sides[f"least {count}"] = unrolled("await least(h, e)", least=least_trio, h=[nothing] * count, e=TURN_END)
     rounds = trio.run(interleave, sides, effort)
     return [
         Row(
@@ -137,6 +144,7 @@ def _on_trio(effort: Effort) -> list[Row]:
             rounds.ratio(f"emit {count}", f"naive {count}"),
             must=must,
             goal=goal,
+            peers={"empty scope": rounds.ratio(f"least {count}", f"naive {count}")},
             note="to a trio.fail_after each",
         )
         for count, (must, goal) in TO_FAIL_AFTER.items()
