@@ -61,5 +61,5 @@ clean:
 	rm -rf .bench/oldest
 	$(PYTHON) -m venv .bench/oldest
 	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints-oldest.txt --editable '.[trio]' pytest pytest-anyio hypothesis
+		--constraint constraints-oldest.txt --editable '.[trio]' pytest pytest-anyio hypothesis jsonschema
 	@touch $@

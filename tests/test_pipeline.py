@@ -266,7 +266,7 @@ async def test_a_rewrite_that_breaks_the_schema_blocks_and_names_the_rewriter() 
         hook_on("before_tool_call", lambda event, ctx: Rewrite({"cmd": "ls"}), path="clumsy.py", inline=True),
         hook_on("tool_call", lambda event, ctx: seen.append("asked"), inline=True),
     )
-    assert "'command' is a required property" in text
+    assert '"command" is a required property' in text
     assert "rewritten by clumsy.py" in text
     assert not seen
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from collections.abc import Iterator
+from contextvars import ContextVar
+from queue import Empty
 from textwrap import dedent
+from typing import Any
 
 import anyio
 import pytest
@@ -14,8 +20,9 @@ from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
 from agent_hooks import AfterToolCall, AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext
+from agent_hooks import threads as threads_module
 from agent_hooks.testing import ScriptedUI, StepClock
-from agent_hooks.threads import ThreadCall
+from agent_hooks.threads import MOST_IDLE, ThreadCall
 from support import call_of, hook_of, hook_on, runner_of
 
 SHORT = 0.02
@@ -301,8 +308,11 @@ def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> N
     assert time.monotonic() - begun < 20
 
 
-def test_a_thread_that_ends_after_its_event_loop_ends_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_thread_that_ends_after_its_event_loop_ends_quietly(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There is nobody left to tell."""
+    monkeypatch.setattr(threads_module, "IDLE_TIME", 0)
     wake = threading.Event()
     threads: list[threading.Thread] = []
 
@@ -321,3 +331,164 @@ def test_a_thread_that_ends_after_its_event_loop_ends_quietly(capfd: pytest.Capt
         threads[-1].join(5)
         assert not threads[-1].is_alive()
     assert capfd.readouterr().err == ""
+
+
+# ---- threads that are used again -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_idle() -> Iterator[list[Any]]:
+    """Give the list of waiting threads, in which none waits that another test began."""
+    kept = threads_module._idle.copy()
+    threads_module._idle.clear()
+    yield threads_module._idle
+    threads_module._idle.extend(kept)
+
+
+async def test_one_thread_works_for_one_call_after_another(no_idle: list[Any]) -> None:
+    """Each call in a context of its own, and with its own event loop to reach."""
+    place = ContextVar("place", default="nowhere")
+
+    def work(name: str) -> tuple[threading.Thread, str, int]:
+        before = place.get()
+        place.set(name)
+        return threading.current_thread(), before, from_thread.run_sync(threading.get_ident)
+
+    here = threading.get_ident()
+    first = await ThreadCall(work, "first").result()
+    second = await ThreadCall(work, "second").result()
+    assert first == (second[0], "nowhere", here)
+    assert second[1:] == ("nowhere", here)
+    assert no_idle == [first[0]]
+
+
+async def test_a_thread_that_was_given_up_is_used_again_when_it_has_ended_its_call(no_idle: list[Any]) -> None:
+    """Until then another one works."""
+    go = threading.Event()
+    began: list[threading.Thread] = []
+
+    def stuck() -> None:
+        began.append(threading.current_thread())
+        go.wait(10)
+
+    call = ThreadCall(stuck)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call.result)
+        while not began:
+            await checkpoint()
+        tasks.cancel_scope.cancel()
+    ran_on = call.running
+    other = await ThreadCall(threading.current_thread).result()
+    assert other is not began[0]
+    go.set()
+    with anyio.fail_after(5):
+        while len(no_idle) < 2:
+            await anyio.sleep(0.001)
+    assert (ran_on, call.running) == (True, False)
+    assert await ThreadCall(threading.current_thread).result() is began[0]
+
+
+async def test_what_a_function_returned_is_not_kept_by_its_thread(no_idle: list[Any]) -> None:
+    """Nor what it was given."""
+
+    class Big:
+        pass
+
+    given = Big()
+    kept = [weakref.ref(given), weakref.ref(await ThreadCall(lambda big: Big(), given).result())]
+    del given
+    with anyio.fail_after(5):
+        while [ref() for ref in kept] != [None, None]:
+            gc.collect()
+            await anyio.sleep(0.001)
+    assert len(no_idle) == 1
+
+
+async def test_as_many_threads_work_as_are_called_and_only_some_wait_afterwards(no_idle: list[Any]) -> None:
+    """No call waits for another one's thread: they may wait for each other."""
+    count = MOST_IDLE + 3
+    barrier = threading.Barrier(count)
+    found: list[threading.Thread] = []
+
+    def meet() -> None:
+        barrier.wait(10)
+        found.append(threading.current_thread())
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(ThreadCall(meet).result)
+    assert len(set(found)) == count
+    with anyio.fail_after(5):
+        while not 1 <= len(no_idle) <= MOST_IDLE:
+            await anyio.sleep(0.001)
+
+
+async def test_a_thread_that_nobody_needs_ends(no_idle: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next call starts another one."""
+    monkeypatch.setattr(threads_module, "IDLE_TIME", 0.001)
+    thread = await ThreadCall(threading.current_thread).result()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert no_idle == []
+    assert await ThreadCall(threading.current_thread).result() is not thread
+
+
+async def test_a_thread_that_is_taken_as_its_time_is_up_does_its_call(no_idle: list[Any]) -> None:
+    """The call is on its way, and must not be lost."""
+
+    class Calls:
+        def get(self, timeout: float | None = None) -> str:
+            if timeout is not None:
+                raise Empty
+            return "the call"
+
+    thread: Any = threads_module._HandlerThread(ThreadCall(int))
+    thread.calls = Calls()
+    assert thread._next() == "the call"
+    no_idle.append(thread)
+    assert thread._next() is None
+    assert no_idle == []
+
+
+def test_event_loops_in_several_threads_share_the_waiting_threads(no_idle: list[Any]) -> None:
+    """asyncio and trio at once; each function reaches the loop that called it."""
+    wrong: list[object] = []
+
+    async def calls() -> None:
+        for _ in range(200):
+            if await ThreadCall(from_thread.run_sync, threading.get_ident).result() != threading.get_ident():
+                wrong.append("loop")
+
+    loops = [
+        threading.Thread(target=anyio.run, args=[calls], kwargs={"backend": backend})
+        for backend in ("asyncio", "trio") * 2
+    ]
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join(30)
+        assert not loop.is_alive()
+    assert wrong == []
+
+
+def test_a_forked_process_does_not_wait_for_threads_that_it_has_not() -> None:
+    """They are its parent's."""
+    program = """
+        import os, anyio
+        from agent_hooks.threads import ThreadCall
+
+        async def main():
+            with anyio.fail_after(10):
+                return await ThreadCall(os.getpid).result()
+
+        assert anyio.run(main) == os.getpid()
+        child = os.fork()
+        if not child:
+            os._exit(0 if anyio.run(main) == os.getpid() else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", dedent(program)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")

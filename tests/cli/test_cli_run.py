@@ -264,9 +264,9 @@ def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> Non
     done = command("run", '@write {"path": "x"}\n@write {oops\n@read {"path": 3}\n@nope')
     assert done.stdout.count("(error)") == 4
     for text in (
-        "'content' is a required property",
+        '"content" is a required property',
         "must be a JSON object",
-        "3 is not of type 'string'",
+        '3 is not of type "string"',
         "no tool 'nope'",
     ):
         assert text in done.stdout
