@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from agent_hooks.api import name_of
 from agent_hooks.deadlines import cancellation_in
 from agent_hooks.errors import HookError, describe, line_of, traceback_text
+from agent_hooks.handlers import name_of
 from agent_hooks.loader import LoadedHook
 from agent_hooks.threads import on_loop
 

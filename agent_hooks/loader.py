@@ -19,10 +19,11 @@ import anyio
 from msgspec import Struct
 
 from agent_hooks.answers import Block
-from agent_hooks.api import Handler, HookAPI
+from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
 from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, shown, traceback_text
 from agent_hooks.events import ToolCall
+from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
 from agent_hooks.tool import Tool

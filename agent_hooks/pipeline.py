@@ -1,12 +1,14 @@
 """The order of one tool call; the only place that knows it.
 
     0 validate            the input against the tool's schema
+    2 tool.before         interceptors: rewrite or block
     3 before_tool_call    rewrite or block
-      validate again      if 3 changed it; the error names who did
+      validate again      if 2 or 3 changed it; the error names who did
     5 tool_call           block or ask: every judge sees exactly what would run
       one question        for all asks together; anything but yes blocks
     6 execute             a raised error becomes an error result
     7 tool_result         chain
+    8 tool.after          interceptors: chain
     9 after_tool_call     observers, also after a block and after an abort
 
 First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers, interceptors and guards.)
@@ -16,6 +18,7 @@ parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from time import perf_counter
@@ -33,6 +36,15 @@ from agent_hooks.errors import describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
+from agent_hooks.points import (
+    AtPoint,
+    PermissionInput,
+    PermissionOutput,
+    ToolAfterInput,
+    ToolAfterOutput,
+    ToolBeforeInput,
+    ToolBeforeOutput,
+)
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
 from agent_hooks.threads import in_handler_thread, while_wanted
@@ -158,6 +170,10 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     name, tool_call_id = call.tool.name, call.tool_call_id
     audience = runner.audience(name)
     asks: list[Ask] = []
+    if audience.before_point:
+        call = await _intercept(call, runner)
+        if call.block is not None:
+            return call
     if audience.before_tool_call:
         answer = await runner.emit(
             BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
@@ -170,9 +186,9 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         if isinstance(answer, Block):
             return _blocked(call, answer)
         if isinstance(answer, Rewrite):
-            call = replace(call, input=answer.input, arguments=thaw(answer.input))
-            if error := schema_error(name, call.tool.input_schema, call.input):
-                return _blocked(call, Block(f"{error} (rewritten by {answer.by})", answer.by, "schema"))
+            call = _rewritten(call, answer.input, answer.by)
+            if call.block is not None:
+                return call
     if audience.tool_call:
         verdict = await runner.emit(
             ToolCall(
@@ -194,6 +210,31 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     return call
 
 
+async def _intercept(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    """Step 2: let interceptors rewrite or block."""
+    name = call.tool.name
+    answer = await runner.emit(
+        AtPoint(
+            point="tool.before",
+            key=name,
+            input=ToolBeforeInput(tool_name=name, tool_call_id=call.tool_call_id),
+            output=ToolBeforeOutput(thaw(call.input)),
+        ),
+        in_lane=True,
+    )
+    if isinstance(answer, Block):
+        return _blocked(call, answer)
+    return call if answer is None else _rewritten(call, answer.output.args, answer.by)
+
+
+def _rewritten(call: JudgedCall, input: Any, by: str) -> JudgedCall:
+    """Return the call with another input; blocked, when that breaks the tool's schema."""
+    call = replace(call, input=freeze(input), arguments=thaw(input))
+    if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
+        return _blocked(call, Block(f"{error} (rewritten by {by})", by, "schema"))
+    return call
+
+
 def _tampered(tool_name: str) -> Block:
     """Return the block for an event that was changed in place: C functions, heapq's for example, can do that."""
     return Block("a handler changed event.input in place; the input is read-only", tool_name, "failed")
@@ -207,6 +248,11 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
     """Put all questions about one call as one; return the block unless the answer is yes."""
     title = "; ".join(dict.fromkeys(ask.title for ask in asks))
     by = ", ".join(dict.fromkeys(ask.by for ask in asks))
+    match await _permission(title, call, runner):
+        case "allow":
+            return None
+        case "deny":
+            return Block(f"{title}: denied by permission.ask", by)
     if not runner.has_ui:
         return Block(title, by, "nobody")
     lines = [f"{call.tool.name} {shown(thaw(call.input), 2000)}"]
@@ -222,6 +268,23 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
         if outer is not None:
             outer.need_clock().resume()
     return None if answer is True else Block(title, by, "user")
+
+
+async def _permission(question: str, call: JudgedCall, runner: HookRunner) -> str:
+    """Let interceptors settle a question before the person is asked; one that fails leaves it to the person."""
+    output = await runner.reach(
+        "permission.ask",
+        PermissionInput(
+            agent_id=runner.agent_id,
+            session_key=runner.session_id,
+            tool_name=call.tool.name,
+            tool_call_id=call.tool_call_id,
+            args=call.input,
+            reason=question,
+        ),
+        PermissionOutput(),
+    )
+    return output.status if isinstance(output, PermissionOutput) else "ask"
 
 
 # ---- steps 6 to 9 ----------------------------------------------------------------------------------------------------
@@ -240,15 +303,16 @@ async def run_tool(
     """
     name = call.tool.name
     if call.block is not None:
-        text = str(call.block)
-        details = {"status": "blocked", "tool": name, "reason": text}
+        reason = str(call.block)
+        details = {"status": "blocked", "tool": name, "reason": reason}
+        text = json.dumps(details, ensure_ascii=False) if call.block.cause == "interceptor" else reason
         after = AfterToolCall(
             tool_name=name,
             params=call.input if isinstance(call.input, dict) else {},
             tool_call_id=call.tool_call_id,
-            error=text,
+            error=reason,
             blocked=True,
-            block_reason=call.block.reason or text,
+            block_reason=call.block.reason or reason,
         )
         refusal = ToolOutput(text, details, is_error=True)
         if on_result is not None:
@@ -261,6 +325,8 @@ async def run_tool(
         duration = (perf_counter() - started) * 1000
         if runner.audience(name).tool_result:
             output = await _pass_result(call, output, runner)
+        if runner.audience(name).after_point:
+            output = await _intercept_result(call, output, runner)
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise
@@ -320,6 +386,20 @@ async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner)
         "is_error": output.is_error,
     } | answer.changes()
     return ToolOutput(**changed)
+
+
+async def _intercept_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
+    """Step 8: let interceptors change the result."""
+    name = call.tool.name
+    answer = await runner.reach(
+        "tool.after",
+        ToolAfterInput(tool_name=name, tool_call_id=call.tool_call_id, is_error=output.is_error),
+        ToolAfterOutput(output),
+        key=name,
+    )
+    if not isinstance(answer, ToolAfterOutput) or answer.result is output:
+        return output
+    return ToolOutput(answer.result.content, answer.result.details, answer.result.is_error)
 
 
 async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:

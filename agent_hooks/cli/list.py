@@ -10,11 +10,11 @@ import click
 import msgspec
 from rich.table import Table
 
-from agent_hooks.api import Handler
 from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
+from agent_hooks.handlers import Handler
 
 
 @click.command("list")
