@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from functools import partial
-from types import CoroutineType
+from types import CoroutineType, FunctionType
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
 
@@ -156,7 +156,9 @@ def is_async(function: Any) -> bool:
     """Tell whether `function` is known to return an awaitable: seen through partials, bound methods and `__call__`."""
     while isinstance(function, partial):
         function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not isinstance(function, FunctionType) and inspect.iscoroutinefunction(
         getattr(type(function), "__call__", None)  # noqa: B004  # not whether it is callable: whether calling is async
     )
 
@@ -283,8 +285,9 @@ class HookAPI:
         return undo
 
     def _changed(self) -> None:
-        for binding in tuple(self.bindings):
-            binding.subscriptions_changed()
+        if self.bindings:  # a weak set is slow to walk, and empty while the hook loads
+            for binding in tuple(self.bindings):
+                binding.subscriptions_changed()
 
     def bind(self, binding: Binding) -> None:
         """Belong to a runner; every runner hears of new subscriptions, the last one gets tasks and messages."""
@@ -367,6 +370,8 @@ def _is_text_pattern(part: object) -> bool:
 
 
 def _check_matcher(where: str, tool: object) -> None:
+    if isinstance(tool, str) and tool:
+        return
     parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
     if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
         raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")
