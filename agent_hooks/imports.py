@@ -14,7 +14,6 @@ import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import find_spec
 from types import CodeType, ModuleType
@@ -40,7 +39,7 @@ class _HookLoader(SourceFileLoader):
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  # to run it is what loading means
 
 
-class _HookFinder(MetaPathFinder):
+class _HookFinder:
     """Finds modules inside the private packages."""
 
     def find_spec(
