@@ -12,9 +12,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Sequence
 from contextvars import ContextVar
+from operator import length_hint
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from agent_hooks.lanes import Lane
 from agent_hooks.threads import ThreadCall
 
 
-class Plan(NamedTuple):
+class Plan(Struct, frozen=True, eq=False):
     """What one dispatch needs to know; made once per event type, reason and tool.  `limit` in seconds."""
 
     spec: EventSpec
@@ -61,7 +62,8 @@ class Dispatch(Struct, eq=False):
     """One event on its way through its handlers; outlives the coroutine that calls them.
 
     A struct, because one is made for every event, and without a clock until somebody needs one.  `parent` is the dispatch
-    this one is nested in; `handlers` are those that are left to call.
+    this one is nested in; `handlers` are those that are left to call.  Whoever makes one puts it into `running` and calls
+    `call_handlers`; at the end they set `live` to `False` and close the clock, if there is one.
     """
 
     owner: Owner
@@ -71,9 +73,14 @@ class Dispatch(Struct, eq=False):
     handlers: Sequence[Handler]
     outcome: Any = None
     clock: Clock | None = None
-    handler: Any = None  # the running one
+    left: Any = None  # an iterator of the handlers that are still to be called
     started: float = 0.0  # when it began, or, for one whose time nobody takes, when the first one did
     live: bool = True
+
+    @property
+    def handler(self) -> Handler:
+        """The running handler; found by what is left, because a note of each would cost more than all the rest here."""
+        return self.handlers[-1 - length_hint(self.left)]
 
     def need_clock(self) -> Clock:
         """Return the dispatch's clock, made now if there was none."""
@@ -86,8 +93,8 @@ class Dispatch(Struct, eq=False):
         """Call the handlers that are left, strictly one after another."""
         context = HookContext(self.owner, self, self.plan.tool_name)
         self.started = perf_counter()
-        for handler in self.handlers:
-            self.handler = handler
+        self.left = left = iter(self.handlers)
+        for handler in left:
             stats = handler.stats
             stats.count = count = stats.count + 1
             clock = self.clock
@@ -99,9 +106,13 @@ class Dispatch(Struct, eq=False):
                     answer = await self._call_in_thread(handler, context)
                 else:
                     answer = handler.function(self.event, context)
-                while answer is not None and (type(answer) is CoroutineType or inspect.isawaitable(answer)):
-                    answer = await answer  # again for an author who returned a call without awaiting it
+                if type(answer) is CoroutineType:
+                    answer = await answer
+                while answer is not None and inspect.isawaitable(answer):
+                    answer = await answer  # the author returned a call without awaiting it
                 clock = self.clock  # a handler that suspended has one
+                if clock is None and answer is None and context.unawaited is None and count & 15 != 1:
+                    continue  # as most do
                 if clock is not None and clock.armed and clock.settle(None):
                     context = HookContext(self.owner, self, self.plan.tool_name)
                     ended = self._stopped(clock)
@@ -200,17 +211,14 @@ class Dispatch(Struct, eq=False):
         """The running handler swallowed every cancellation: disable its hook; return whether the dispatch ends."""
         clock.settle(exc)
         text = f"timed out after {clock.limit:.3g} s and did not stop when cancelled; its hook is disabled"
-        self._disable()
+        hook = self.handler.hook
+        self.owner.disable(hook)
         ended = self._fail(None, text, timed_out=True)
         self._note_duration(self.handler)
         clock.armed = False
+        # later events do without that hook, and so does the rest of this one
+        self.handlers = [each if each.hook != hook else disabled(each) for each in self.left]
         return ended
-
-    def _disable(self) -> None:
-        """Disable the hook of the running handler: later events do without it, and so does the rest of this one."""
-        self.owner.disable(self.handler.hook)
-        left = self.handlers[self.handlers.index(self.handler) + 1 :]
-        self.handlers = [each if each.hook != self.handler.hook else disabled(each) for each in left]
 
     def _overdue(self, late: float) -> None:
         self.owner.disable(self.handler.hook)
@@ -250,28 +258,13 @@ class Dispatch(Struct, eq=False):
         self.owner.report(error)
 
 
-_current: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
-
-
-def begin(owner: Owner, plan: Plan, event: Event[Any]) -> Dispatch:
-    """Return a new dispatch, nested in the one this code runs in; `call_handlers` is next.
-
-    At the end whoever began it sets `live` to `False` and closes the clock, if there is one.
-    """
-    parent = _current.get()
-    while parent is not None and not parent.live:
-        parent = parent.parent
-    dispatch = Dispatch(owner, plan, event, parent, plan.handlers)
-    _current.set(dispatch)
-    return dispatch
+# Set and never reset, which is cheaper: a dispatch that is over does not count.
+running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
 
 
 def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
-    """Return the innermost dispatch (of `owner`, if given) that this code runs in: its handler, task or thread.
-
-    The context variable is set and never reset, which is cheaper; a dispatch that is over does not count.
-    """
-    dispatch = _current.get()
+    """Return the innermost dispatch (of `owner`, if given) that this code runs in: its handler, task or thread."""
+    dispatch = running.get()
     while dispatch is not None and not (dispatch.live and owner in (None, dispatch.owner)):
         dispatch = dispatch.parent
     return dispatch

@@ -8,6 +8,7 @@ Above: tool, dispatch_table.  Below: answers, content, frozen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, TypeVar
 
@@ -30,6 +31,7 @@ from agent_hooks.content import (
 from agent_hooks.frozen import READ_ONLY, freeze
 
 A_co = TypeVar("A_co", covariant=True)
+_BY_TOOL = property(attrgetter("type", "tool_name"))  # made in C, because it is read for every event
 
 
 def _nothing() -> tuple[()]:
@@ -40,11 +42,8 @@ class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", ta
     """Base of all events; `A_co` is the union of the answers a handler may return."""
 
     type: ClassVar[str]
-
-    @property
-    def route(self) -> Any:
-        """What the runner looks handlers up by: the row of the dispatch table, and the tool if there is one."""
-        return self.type
+    route: ClassVar[Any] = property(attrgetter("type"))
+    """What the runner looks handlers up by: the row of the dispatch table, and the tool if there is one."""
 
 
 class CutPoint(Value, frozen=True, kw_only=True):
@@ -86,6 +85,7 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     """
 
     type: ClassVar[str] = "session"
+    route: ClassVar[Any] = property(lambda event: f"session:{event.reason}")  # each reason has its own answers
 
     reason: SessionReason
     entries: tuple[Entry, ...] = field(default_factory=_nothing)
@@ -105,11 +105,6 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
 
     def __post_init__(self) -> None:
         as_tuples(self, "entries", "messages_to_summarize", "messages_to_keep")
-
-    @property
-    def route(self) -> Any:
-        """The reason picks the row: each has its own answers."""
-        return f"session:{self.reason}"
 
 
 class AgentStart(Event[Never], frozen=True, tag="agent_start"):
@@ -163,6 +158,7 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
     """
 
     type: ClassVar[str] = "tool_call"
+    route: ClassVar[Any] = _BY_TOOL
 
     tool_name: str
     tool_call_id: str
@@ -175,16 +171,12 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
 
-    @property
-    def route(self) -> Any:
-        """Handlers are matched by tool."""
-        return "tool_call", self.tool_name
-
 
 class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
     """A tool ran (or raised); each handler sees the result as the one before left it."""
 
     type: ClassVar[str] = "tool_result"
+    route: ClassVar[Any] = _BY_TOOL
 
     tool_name: str
     tool_call_id: str
@@ -217,16 +209,12 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
 
-    @property
-    def route(self) -> Any:
-        """Handlers are matched by tool."""
-        return "tool_result", self.tool_name
-
 
 class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call"):
     """A tool is asked for; this is the place to rewrite `params`.  A gate belongs in `tool_call`."""
 
     type: ClassVar[str] = "before_tool_call"
+    route: ClassVar[Any] = _BY_TOOL
 
     tool_name: str
     params: Mapping[str, Any]
@@ -234,11 +222,6 @@ class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool
 
     def __post_init__(self) -> None:
         force_setattr(self, "params", freeze(self.params))
-
-    @property
-    def route(self) -> Any:
-        """Handlers are matched by tool."""
-        return "before_tool_call", self.tool_name
 
 
 class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
@@ -249,6 +232,7 @@ class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
     """
 
     type: ClassVar[str] = "after_tool_call"
+    route: ClassVar[Any] = _BY_TOOL
 
     tool_name: str
     params: Mapping[str, Any]
@@ -261,11 +245,6 @@ class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
 
     def __post_init__(self) -> None:
         force_setattr(self, "params", freeze(self.params))
-
-    @property
-    def route(self) -> Any:
-        """Handlers are matched by tool."""
-        return "after_tool_call", self.tool_name
 
 
 EVENTS: tuple[type[Event[Any]], ...] = (

@@ -8,13 +8,16 @@ import anyio
 
 
 class Lane:
-    """A lock that is handed to whoever waited longest; taking a free one costs no suspension."""
+    """A lock that is handed to whoever waited longest; taking a free one costs no suspension.
 
-    __slots__ = ("_waiting", "busy")
+    Whoever is in a hurry sets `busy` of a free lane, and clears it when nobody is `waiting`, without a call.
+    """
+
+    __slots__ = ("busy", "waiting")
 
     def __init__(self) -> None:
         self.busy = False
-        self._waiting: deque[anyio.Event] = deque()
+        self.waiting: deque[anyio.Event] = deque()
 
     async def enter(self) -> None:
         """Wait for the lane and take it."""
@@ -22,19 +25,19 @@ class Lane:
             self.busy = True
             return
         turn = anyio.Event()
-        self._waiting.append(turn)
+        self.waiting.append(turn)
         try:
             await turn.wait()
         except BaseException:  # cancelled while waiting: pass the turn on if it had just come
             if turn.is_set():
                 self.leave()
             else:
-                self._waiting.remove(turn)
+                self.waiting.remove(turn)
             raise
 
     def leave(self) -> None:
         """Hand the lane to the next in line, or leave it free."""
-        if self._waiting:
-            self._waiting.popleft().set()
+        if self.waiting:
+            self.waiting.popleft().set()
         else:
             self.busy = False

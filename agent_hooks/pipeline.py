@@ -23,6 +23,7 @@ from typing import Any
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
@@ -34,10 +35,11 @@ from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
-from agent_hooks.threads import while_wanted
+from agent_hooks.threads import in_handler_thread, while_wanted
 from agent_hooks.tool import OnUpdate, Tool
 
 ABORT_GRACE = 2.0  # seconds that after_tool_call handlers get when the turn is aborted
+# makes the calls that a tool makes know which call they are part of
 _running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
 
 
@@ -47,6 +49,7 @@ class JudgedCall(Struct, frozen=True):
     tool: Tool
     tool_call_id: str
     input: Any
+    arguments: Any  # the same, plain: what runs is in nobody's hands
     parent_tool_call_id: str | None = None
     block: Block | None = None
 
@@ -87,20 +90,24 @@ class WrappedTool:
         self.input_schema = tool.input_schema
         self._tool = tool
         self._runner = runner
-        self._routes = [
-            (event, tool.name) for event in ("before_tool_call", "tool_call", "tool_result", "after_tool_call")
-        ]
 
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
         """Run the tool as `call_tool` does, if anybody listens."""
-        if not self._runner.matchers_checked:
-            self._runner.check_matchers()
-        if any(self._runner.listens(route) for route in self._routes):
-            return await call_tool(self._tool, tool_call_id, input, runner=self._runner, on_update=on_update)
-        with _as_parent(tool_call_id):
+        runner = self._runner
+        if not runner.matchers_checked:
+            runner.check_matchers()
+        audience = runner.audience(self.name)
+        if not audience.anybody:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)
+        if not audience.nobody:
+            return await call_tool(self._tool, tool_call_id, input, runner=runner, on_update=on_update)
+        outer = _running_call.set(tool_call_id)
+        try:
+            return await self._tool.execute(tool_call_id, input, on_update=on_update)
+        finally:
+            _running_call.reset(outer)
 
 
 async def call_tool(
@@ -118,19 +125,25 @@ async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRu
 
     Calls are judged one after another, first in, first out; one from within a handler is judged at once.
     """
+    parent = _running_call.get()
     try:
-        call = JudgedCall(tool, tool_call_id, freeze(input), _running_call.get())
+        frozen = freeze(input)
+        call = JudgedCall(tool, tool_call_id, frozen, thaw(frozen), parent)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
-        return JudgedCall(tool, tool_call_id, {}, _running_call.get(), Block(text, cause="schema"))
+        return JudgedCall(tool, tool_call_id, {}, {}, parent, Block(text, cause="schema"))
     try:
-        return await while_wanted(lambda: _judge_in_turn(call, runner))
+        if in_handler_thread():
+            return await while_wanted(lambda: _judge_in_turn(call, runner))
+        return await _judge_in_turn(call, runner)
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner)
         raise
 
 
 async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
+        return _blocked(call, Block(error, cause="schema"))
     lane = runner.calls_lane()
     if lane is None:
         return await _judge(call, runner)
@@ -143,34 +156,35 @@ async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
 
 async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     name, tool_call_id = call.tool.name, call.tool_call_id
-    if error := schema_error(name, call.tool.input_schema, call.input):
-        return _blocked(call, Block(error, cause="schema"))
+    audience = runner.audience(name)
     asks: list[Ask] = []
-    if runner.listens(("before_tool_call", name)):
+    if audience.before_tool_call:
         answer = await runner.emit(
             BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
         )
+        if call.input != call.arguments:
+            return _blocked(call, _tampered(name))
         if isinstance(answer, Ask):
             asks += [answer, *answer.also]
             answer = answer.rewrite
         if isinstance(answer, Block):
             return _blocked(call, answer)
         if isinstance(answer, Rewrite):
-            call = JudgedCall(call.tool, tool_call_id, answer.input, call.parent_tool_call_id)
+            call = replace(call, input=answer.input, arguments=thaw(answer.input))
             if error := schema_error(name, call.tool.input_schema, call.input):
                 return _blocked(call, Block(f"{error} (rewritten by {answer.by})", answer.by, "schema"))
-    if runner.listens(("tool_call", name)):
-        event = ToolCall(
-            tool_name=name,
-            tool_call_id=tool_call_id,
-            input=thaw(call.input),  # a copy: what runs is in nobody's hands
-            parent_tool_call_id=call.parent_tool_call_id,
+    if audience.tool_call:
+        verdict = await runner.emit(
+            ToolCall(
+                tool_name=name,
+                tool_call_id=tool_call_id,
+                input=call.input,
+                parent_tool_call_id=call.parent_tool_call_id,
+            ),
+            in_lane=True,
         )
-        verdict = await runner.emit(event, in_lane=True)
-        if event.input != call.input:  # C functions, heapq's for example, get past what refuses changes
-            return _blocked(
-                call, Block("a handler changed event.input in place; the input is read-only", name, "failed")
-            )
+        if call.input != call.arguments:
+            return _blocked(call, _tampered(name))
         if isinstance(verdict, Block):
             return _blocked(call, verdict)
         if isinstance(verdict, Ask):
@@ -180,8 +194,13 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     return call
 
 
+def _tampered(tool_name: str) -> Block:
+    """Return the block for an event that was changed in place: C functions, heapq's for example, can do that."""
+    return Block("a handler changed event.input in place; the input is read-only", tool_name, "failed")
+
+
 def _blocked(call: JudgedCall, block: Block) -> JudgedCall:
-    return JudgedCall(call.tool, call.tool_call_id, call.input, call.parent_tool_call_id, block)
+    return replace(call, block=block)
 
 
 async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> Block | None:
@@ -240,14 +259,14 @@ async def run_tool(
     try:
         output = await _execute(call, runner, on_update)
         duration = (perf_counter() - started) * 1000
-        if runner.listens(("tool_result", name)):
+        if runner.audience(name).tool_result:
             output = await _pass_result(call, output, runner)
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise
     if on_result is not None:
         on_result(output)
-    if runner.listens(("after_tool_call", name)):
+    if runner.audience(name).after_tool_call:
         after = AfterToolCall(
             tool_name=name,
             params=call.input,
@@ -263,9 +282,9 @@ async def run_tool(
 async def _execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | None) -> ToolOutput:
     clock = runner.make_clock(INF, None)
     clock.attach()  # knows which cancellations are somebody else's; it is never armed
+    outer = _running_call.set(call.tool_call_id)
     try:
-        with _as_parent(call.tool_call_id):
-            output: object = await call.tool.execute(call.tool_call_id, thaw(call.input), on_update=on_update)
+        output: object = await call.tool.execute(call.tool_call_id, call.arguments, on_update=on_update)
     except KeyboardInterrupt:
         raise
     except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
@@ -273,6 +292,8 @@ async def _execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | N
             raise cancelled from None
         clock.settle(exc)  # raises a cancellation that the tool made something else of
         return ToolOutput(describe(exc), is_error=True)
+    finally:
+        _running_call.reset(outer)
     if isinstance(output, ToolOutput):
         return output
     return ToolOutput(
@@ -312,18 +333,3 @@ async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | 
             duration_ms=duration,
         )
         await runner.emit(event)
-
-
-class _as_parent:  # noqa: N801  # reads as the `with` it is; a generator would cost more than the rest of a bare call
-    """Make the calls that a tool makes know which call they are part of."""
-
-    __slots__ = ("_id", "_token")
-
-    def __init__(self, tool_call_id: str) -> None:
-        self._id = tool_call_id
-
-    def __enter__(self) -> None:
-        self._token = _running_call.set(self._id)
-
-    def __exit__(self, *_: object) -> None:
-        _running_call.reset(self._token)

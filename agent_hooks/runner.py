@@ -18,13 +18,15 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_hooks.api import Handler, ToolMatcher, Undo, matches_tool
 from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, clock_type
-from agent_hooks.dispatch import Plan, begin, current_dispatch, disabled, policy
+from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event
@@ -42,11 +44,28 @@ DRAIN_TIMEOUT = 1.5  # seconds a shutdown waits for what it cancelled
 _MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans starts anew past this many
 
 
+class Audience(Struct, frozen=True):
+    """Who would see an event about one tool; made once per tool, until somebody subscribes.
+
+    `nobody`: its calls concern no one; `anybody`: calls of some tool, which this one might make, concern someone.
+    """
+
+    before_tool_call: bool
+    tool_call: bool
+    tool_result: bool
+    after_tool_call: bool
+    nobody: bool
+    anybody: bool
+
+
 class _Unknown:
     """Stands for no plan yet, where `None` is a plan without handlers."""
 
 
 _UNKNOWN = _Unknown()
+_EVERYBODY = Audience(True, True, True, True, nobody=False, anybody=True)
+TOOL_EVENTS = ("before_tool_call", "tool_call", "tool_result", "after_tool_call")  # as in Audience
+_OVER = object()  # what a coroutine that has ended yields
 
 
 class HookRunner:
@@ -94,6 +113,7 @@ class HookRunner:
         self._observers: list[Callable[[Event[Any]], object]] = []
         self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
         self._plans: dict[Any, Plan | None] = {}
+        self._audiences: dict[str, Audience] = {}
         self._lanes = {"life": Lane(), "calls": Lane()}
         self.suspended: set[Clock] = set()
         self._generation = 0  # of subscriptions
@@ -131,7 +151,14 @@ class HookRunner:
 
     def observe(self, listener: Callable[[Event[Any]], object]) -> Undo:
         """Call `listener` with every event after its handlers, as they left it; returns a function that undoes it."""
-        return _add(self._observers, listener)
+        undo = _add(self._observers, listener)
+
+        def stop() -> None:
+            undo()
+            self.subscriptions_changed()
+
+        self.subscriptions_changed()
+        return stop
 
     def on_answer(self, listener: Callable[[Handler, Event[Any], Any], object]) -> Undo:
         """Call `listener(handler, event, answer)` with every value a handler returned; returns the undo."""
@@ -193,6 +220,24 @@ class HookRunner:
         """Tell whether anybody would see an event of this `route` (see `Event.route`)."""
         return bool(self._observers) or self._plan(route) is not None
 
+    def audience(self, tool_name: str) -> Audience:
+        """Tell who would see a call of that tool."""
+        try:
+            return self._audiences[tool_name]
+        except KeyError:
+            pass
+        if self._background.queued:
+            return _EVERYBODY  # so that `emit` is asked, which says what is wrong
+        generation = self._generation
+        before, calls, results, after = (self.listens((event, tool_name)) for event in TOOL_EVENTS)
+        anybody = bool(self._observers) or any(self.has_handlers(event) for event in TOOL_EVENTS)
+        audience = Audience(before, calls, results, after, not (before or calls or results or after), anybody)
+        if len(self._audiences) > _MANY_PLANS:
+            self._audiences.clear()
+        if self._generation == generation:
+            self._audiences[tool_name] = audience
+        return audience
+
     def stats(self) -> list[HandlerStats]:
         """Return how often each handler ran and failed, and how long it took, in load order."""
         return [
@@ -208,6 +253,7 @@ class HookRunner:
         """Plan anew from the next dispatch on; may come from a handler's thread, also in the middle of planning."""
         self._generation += 1
         self._plans.clear()
+        self._audiences.clear()
 
     def start_task(self, hook: str, function: Task) -> None:
         """Run a hook's background task; queued until the runner is entered."""
@@ -240,7 +286,7 @@ class HookRunner:
                 self._show(event)
             return None
         if plan.spec.total is not None:
-            plan = plan._replace(limit=max(plan.limit - await self._stop_running(), 0.001))
+            plan = replace(plan, limit=max(plan.limit - await self._stop_running(), 0.001))
         lane = None if in_lane else plan.lane
         if lane is not None:
             if not lane.busy:
@@ -249,23 +295,27 @@ class HookRunner:
                 lane = None  # nested: it runs at once, in the turn of the dispatch around it
             else:
                 await lane.enter()
-        dispatch = begin(self, plan, event)
+        parent = running.get()
+        if parent is not None and not parent.live:
+            parent = current_dispatch()
+        dispatch = Dispatch(self, plan, event, parent, plan.handlers)
+        running.set(dispatch)
         try:
             if self._needs_clock:
                 dispatch.need_clock()
             coro = dispatch.call_handlers()
-            try:
-                waiting = coro.send(None)
-            except StopIteration:  # nobody suspended: that was it
-                pass
-            else:
+            waiting = next(coro.__await__(), _OVER)  # the first step; cheaper than `send`, which ends in an exception
+            if waiting is not _OVER:
                 await dispatch.go_on(coro, waiting)
         finally:
             dispatch.live = False
             if dispatch.clock is not None:
                 dispatch.clock.close()
             if lane is not None:
-                lane.leave()
+                if lane.waiting:
+                    lane.leave()
+                else:
+                    lane.busy = False
         if self._observers:
             self._show(dispatch.event)
         return dispatch.outcome  # type: ignore[no-any-return]  # what a row's fold makes of the answers

@@ -144,6 +144,11 @@ _thread_call: ContextVar[ThreadCall | None] = ContextVar("agent_hooks thread cal
 _here = local()
 
 
+def in_handler_thread() -> bool:
+    """Tell whether a handler's thread asked for what runs here."""
+    return _thread_call.get() is not None
+
+
 async def while_wanted(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Await `start()`; if a handler's thread asked for it, end it as soon as that thread is given up."""
     call = _thread_call.get()

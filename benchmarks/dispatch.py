@@ -37,11 +37,35 @@ async def naive(handlers: list[Any], event: Any) -> None:
             await handler(event, None)
 
 
+async def loop(handlers: list[Any], event: Any) -> None:
+    """Call the handlers, and nothing else."""
+    for handler in handlers:
+        answer = handler(event, None)
+        if answer is not None:
+            await answer
+
+
+async def least(handlers: list[Any], event: Any) -> None:
+    """Call the handlers so that a first suspension would be seen, and nothing else: the floor of any deadline.
+
+    No event, no context, no nesting, no lanes, no stats, no answers, and what is raised goes through.
+    """
+    coro = loop(handlers, event)
+    if next(coro.__await__(), least) is not least:
+        raise AssertionError("these handlers do not suspend")
+
+
 async def naive_trio(handlers: list[Any], event: Any) -> None:
     """Do the same without anyio in between."""
     for handler in handlers:
         with trio.fail_after(30):
             await handler(event, None)
+
+
+async def least_trio(handlers: list[Any], event: Any) -> None:
+    """Call the handlers in the one scope that a deadline needs there, and nothing else."""
+    with trio.CancelScope():
+        await loop(handlers, event)
 
 
 def emit(event_name: str, count: int) -> Side:
@@ -67,6 +91,7 @@ def _sides() -> dict[str, Side]:
             sides[f"{event} {count}"] = emit(event, count)
     for count in (1, 10):
         sides[f"naive {count}"] = unrolled("await naive(h, e)", naive=naive, h=[nothing] * count, e=TURN_END)
+        sides[f"least {count}"] = unrolled("await least(h, e)", least=least, h=[nothing] * count, e=TURN_END)
     return sides
 
 
@@ -75,7 +100,10 @@ def _floors(rounds: Rounds, peers: Peers) -> list[Row]:
     for (event, count), (must, goal) in TARGETS.items():
         beside = {}
         if event == "turn_end":
-            beside = {"naive scope": rounds.ratio(f"naive {count}", "bare", count)}
+            beside = {
+                "naive scope": rounds.ratio(f"naive {count}", "bare", count),
+                "empty loop": rounds.ratio(f"least {count}", "bare", count),
+            }
         if count:
             found = peers.floors("dispatch", count)
             beside |= {name: found[name] / count for name in found if event == "turn_end" or name not in DEADLINES}
@@ -108,6 +136,7 @@ def _on_trio(effort: Effort) -> list[Row]:
     for count in TO_FAIL_AFTER:
         sides[f"emit {count}"] = emit("turn_end", count)
         sides[f"naive {count}"] = unrolled("await naive(h, e)", naive=naive_trio, h=[nothing] * count, e=TURN_END)
+        sides[f"least {count}"] = unrolled("await least(h, e)", least=least_trio, h=[nothing] * count, e=TURN_END)
     rounds = trio.run(interleave, sides, effort)
     return [
         Row(
@@ -115,6 +144,7 @@ def _on_trio(effort: Effort) -> list[Row]:
             rounds.ratio(f"emit {count}", f"naive {count}"),
             must=must,
             goal=goal,
+            peers={"empty scope": rounds.ratio(f"least {count}", f"naive {count}")},
             note="to a trio.fail_after each",
         )
         for count, (must, goal) in TO_FAIL_AFTER.items()

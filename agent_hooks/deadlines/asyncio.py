@@ -73,8 +73,11 @@ class AsyncioClock(Clock, eq=False):
         task = asyncio.current_task()
         assert task is not None
         self.task, self.baseline = task, task.cancelling()
+
+    def arm(self) -> None:
         if self.timer is None:
-            self.timer = loop_timer(task.get_loop())
+            self.timer = loop_timer(asyncio.get_running_loop())
+        super().arm()
 
     def expire(self, now: float) -> None:
         if not self.fired:
