@@ -238,7 +238,7 @@ def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
 
 async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
     result = register(api)
-    if not inspect.isawaitable(result):
+    if result is None or not inspect.isawaitable(result):
         return
     with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
         await result
