@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import traceback as tracebacks
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -126,6 +125,8 @@ def os_reason(exc: OSError) -> str:
 
 def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest of `known`, or a list of all of them when none is near."""
+    from difflib import get_close_matches  # here, as few programs make such a mistake
+
     names = sorted(known)
     near = get_close_matches(str(wrong), names, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 from agent_hooks.dispatch_table import OnError
@@ -97,6 +98,8 @@ def is_async(function: Any) -> bool:
     """Tell whether `function` is known to return an awaitable: seen through partials, bound methods and `__call__`."""
     while isinstance(function, partial):
         function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not isinstance(function, FunctionType) and inspect.iscoroutinefunction(
         getattr(type(function), "__call__", None)  # noqa: B004  # not whether it is callable: whether calling is async
     )

@@ -397,9 +397,10 @@ async def _intercept_result(call: JudgedCall, output: ToolOutput, runner: HookRu
         ToolAfterOutput(output),
         key=name,
     )
-    if not isinstance(answer, ToolAfterOutput) or answer.result is output:
+    if not isinstance(answer, ToolAfterOutput):
         return output
-    return ToolOutput(answer.result.content, answer.result.details, answer.result.is_error)
+    changed = ToolOutput(answer.result.content, answer.result.details, answer.result.is_error)
+    return output if changed == output else changed
 
 
 async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:

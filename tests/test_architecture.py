@@ -12,7 +12,7 @@ import agent_hooks
 
 ROOT = Path(agent_hooks.__file__).parent
 LAYERS = [  # from the bottom; modules of one line are of one height and do not import each other
-    "errors frozen",
+    "errors frozen bytecode",
     "wire",
     "content",
     "answers",
