@@ -73,6 +73,15 @@ class ToolOptions(Options, total=False):
     tool: ToolMatcher
 
 
+class InterceptOptions(TypedDict, total=False):
+    """Options of `api.intercept`; `tool` and `agent` are regular expressions."""
+
+    id: str | None
+    priority: int
+    tool: str | re.Pattern[str] | None
+    agent: str | re.Pattern[str] | None
+
+
 class Binding(Protocol):
     """The runner, as an api sees it."""
 
@@ -210,17 +219,14 @@ class HookAPI:
 
     # ---- interceptors
 
+    @overload
+    def intercept(self, point: str, /, **options: Unpack[InterceptOptions]) -> Callable[[Fn], Fn]: ...
+    @overload
     def intercept(
-        self,
-        point: str,
-        handler: Any = None,
-        /,
-        *,
-        id: str | None = None,
-        priority: int = 0,
-        tool: str | re.Pattern[str] | None = None,
-        agent: str | re.Pattern[str] | None = None,
-    ) -> Any:
+        self, point: str, handler: Callable[[Any, Any], object], /, **options: Unpack[InterceptOptions]
+    ) -> Undo: ...
+
+    def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
         """Register an interceptor at a point, `"tool.before"` say; call it with a handler, or use it as a decorator.
 
         The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` says what
@@ -230,17 +236,23 @@ class HookAPI:
         """
         if callable(point):
             raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
+        if unknown := options.keys() - InterceptOptions.__annotations__.keys():
+            wrong = min(unknown)
+            near = did_you_mean(wrong, InterceptOptions.__annotations__)
+            raise HookUsageError(f"api.intercept({point!r}): unknown option {wrong!r}{near}")
         if handler is not None:
-            return self._intercept(point, handler, id, priority, tool, agent)
+            return self._intercept(point, handler, **options)
 
         def decorate(function: Fn) -> Fn:
-            self._intercept(point, function, id, priority, tool, agent)
+            self._intercept(point, function, **options)
             return function
 
         return decorate
 
-    def _intercept(self, point: str, handler: Any, id: str | None, *options: Any) -> Undo:
-        interceptor = Interceptor(id or self._new_id(handler), point, handler, *options)
+    def _intercept(
+        self, point: str, handler: Any, id: str | None = None, priority: int = 0, tool: Any = None, agent: Any = None
+    ) -> Undo:
+        interceptor = Interceptor(id or self._new_id(handler), point, handler, priority, tool, agent)
         if any(known.id == interceptor.id for known in self.interceptors):
             raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
         self.interceptors.append(interceptor)

@@ -74,11 +74,11 @@ async def called(
 @pytest.mark.behaviour("I1")
 @everywhere
 async def test_the_highest_priority_runs_first_and_ties_as_they_were_registered() -> None:
-    """5, 100, 0, 0, −1 become 100, 5, 0, 0, −1."""
+    """5, 100, 0, 0, -1 become 100, 5, 0, 0, -1."""
     order: list[str] = []
 
     def noting(name: str) -> Handler:
-        return lambda input, output: order.append(name)
+        return lambda given, output: order.append(name)
 
     given = [("five", 5), ("hundred", 100), ("first", 0), ("second", 0), ("last", -1)]
     await called(*(Interceptor(name, BEFORE, noting(name), priority) for name, priority in given))
@@ -116,7 +116,7 @@ async def test_a_matcher_is_searched_in_the_tool_s_name() -> None:
     seen: list[str] = []
 
     def noting(name: str) -> Handler:
-        return lambda input, output: seen.append(name)
+        return lambda given, output: seen.append(name)
 
     matchers = {"exact": "^bash$", "none": None, "part": re.compile("AS", re.IGNORECASE), "other": "^read$"}
     some = [Interceptor(name, BEFORE, noting(name), 0, matcher) for name, matcher in matchers.items()]
@@ -130,7 +130,7 @@ async def test_a_matcher_is_searched_in_the_tool_s_name() -> None:
 @pytest.mark.behaviour("I3")
 async def test_a_matcher_that_can_match_no_known_tool_is_reported_with_the_nearest_name() -> None:
     """Once, when all tools are known."""
-    runner, errors = runner_with(Interceptor("a", BEFORE, lambda input, output: None, 0, "^bahs$"))
+    runner, errors = runner_with(Interceptor("a", BEFORE, lambda given, output: None, 0, "^bahs$"))
     runner.know_tools(["bash", "read"])
     [report] = runner.check_matchers()
     assert errors == [report]
@@ -162,7 +162,7 @@ async def test_a_block_ends_the_chain_and_the_agent_gets_the_object() -> None:
         output.block, output.block_reason = True, "not today"
 
     gate = hook_on("tool_call", lambda event, ctx: asked.append("gate"))
-    later = Interceptor("b", BEFORE, lambda input, output: asked.append("b"))
+    later = Interceptor("b", BEFORE, lambda given, output: asked.append("b"))
     output, inputs, errors, recorded = await called(*at(BEFORE, block), later, hooks=[gate])
     told = {"status": "blocked", "tool": "bash", "reason": "not today (a)"}
     assert output.is_error
@@ -344,7 +344,7 @@ async def test_a_result_that_nobody_changes_is_the_very_same() -> None:
     async def body(input: Any) -> ToolOutput:
         return result
 
-    output, _, _, _ = await called(*at(AFTER, lambda input, output: None), tool=EchoTool(body=body))
+    output, _, _, _ = await called(*at(AFTER, lambda given, output: None), tool=EchoTool(body=body))
     assert output is result
 
 
@@ -389,7 +389,7 @@ async def test_a_running_dispatch_keeps_its_snapshot() -> None:
         registry.clear()
 
     registry.add(Interceptor("clear", BEFORE, clear))
-    registry.add(Interceptor("later", BEFORE, lambda input, output: seen.append("later")))
+    registry.add(Interceptor("later", BEFORE, lambda given, output: seen.append("later")))
     runner, _ = runner_of(interceptors=registry)
     tool = wrap_tool(EchoTool(), runner)
     await tool.execute("1", {"command": "ls"})
@@ -470,12 +470,12 @@ async def test_a_hook_file_intercepts_as_a_call_or_a_decorator() -> None:
     """Its ids are of the file and the function; they end with the runner."""
 
     def register(api: HookAPI) -> None:
-        @api.intercept(BEFORE, tool="bash")  # type: ignore[untyped-decorator]
+        @api.intercept(BEFORE, tool="bash")
         async def add(input: Any, output: Any) -> None:
             output.args["command"] += " 1"
 
         api.intercept(BEFORE, add)
-        api.intercept(AFTER, lambda input, output: None, id="mine", priority=-10)
+        api.intercept(AFTER, lambda given, output: None, id="mine", priority=-10)
 
     registry = InterceptorRegistry()
     runner, _ = runner_of(hook_of(register), interceptors=registry)
@@ -631,7 +631,7 @@ async def test_a_block_is_not_lifted_by_a_permission() -> None:
 async def test_everything_on_the_bus_reaches_the_event_point() -> None:
     """After its handlers; the points themselves are no events."""
     seen: list[str] = []
-    runner, errors = runner_with(*at("event", lambda input, output: seen.append(input.event.type)))
+    runner, errors = runner_with(*at("event", lambda given, output: seen.append(given.event.type)))
     await runner.emit(AgentStart())
     await runner.emit(TurnStart(turn_index=0, timestamp=0))
     await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})
