@@ -44,6 +44,10 @@ class ModelError(AgentHooksError):
     """The model could not answer."""
 
 
+class SendError(AgentHooksError):
+    """A message was not sent to the agent: too large, too many, too fast, or too late."""
+
+
 class HookError(Struct, frozen=True, kw_only=True):
     """What an error listener is told about one failure.
 
