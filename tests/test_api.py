@@ -232,7 +232,7 @@ async def test_sending_reaches_the_program_with_its_source(load_hook: LoadHook, 
     with pytest.raises(HookUsageError, match=r"wants Attachment\(...\) values, not 'a.png'"):
         hook.api.send("look", ["a.png"])  # type: ignore[list-item]
     broken = Attachment(kind="image", file_name="f.png", mime_type="image/png", content="no base64!")
-    with pytest.raises(HookUsageError, match="the content of f.png is no base64"):
+    with pytest.raises(HookUsageError, match=r"the content of f\.png is no base64"):
         hook.api.send("look", [broken])
     with pytest.raises(HookUsageError, match="there is nothing in it"):
         hook.api.send(" \n")
