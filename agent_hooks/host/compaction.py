@@ -38,7 +38,6 @@ from agent_hooks.host.model import Model, ModelRequest, collect, now_ms
 from agent_hooks.wire import to_json
 
 KEEP_RECENT_TOKENS = 20_000
-RESERVE_TOKENS = 16_384
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 1_600
 RESULT_SHOWN = 2_000  # characters of a tool's result that the summarising model is shown, at most
@@ -55,22 +54,6 @@ INSTRUCTIONS = "What the person asks of this summary:"
 PREFIX = "This is a summary of the conversation so far; its words are gone.\n\n<summary>\n"
 SUFFIX = "\n</summary>"
 UNFINISHED = "the session ended while this call ran; what it did is unknown"
-
-
-class CompactionSettings(Struct, frozen=True, kw_only=True):
-    """When to compact without being asked, and how much to keep.
-
-    A conversation is compacted when it has more tokens than the model's window minus `reserve_tokens`; about
-    `keep_recent_tokens` of it stay word for word.
-    """
-
-    enabled: bool = True
-    reserve_tokens: int = RESERVE_TOKENS
-    keep_recent_tokens: int = KEEP_RECENT_TOKENS
-
-    def due(self, entries: Sequence[Entry], window: int | None) -> bool:
-        """Tell whether the conversation is too long for a model of `window` tokens; `None`: nobody knows its window."""
-        return self.enabled and window is not None and context_tokens(entries) > window - self.reserve_tokens
 
 
 # ---- what the entries say --------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from agent_hooks.host.models.conversation import messages_of, parameters_of, pie
 from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
 
 TRIES = 4
+UNKNOWN_WINDOW = 128_000  # tokens that a model of today can look at, if it is not told which
 LONGEST_WAIT = 60.0  # seconds; also when the server asks for more
 FIRST_WAIT = 1.0  # seconds; doubled after each try
 SAID = 300  # characters of what the server said that a message shows
@@ -75,6 +76,17 @@ class Remote:
         self._kind = provider
         self._key = key
         self._url = url
+
+    @property
+    def window(self) -> int:
+        """How many tokens the model can look at, as far as is known."""
+        from genai_prices.data_snapshot import get_snapshot  # pydantic-ai's own list; it takes a while to load
+
+        try:
+            _, model = get_snapshot().find_provider_model(self.id, None, self.provider.partition("-")[0], None)
+        except LookupError:  # a model of one's own server, or a new one
+            return UNKNOWN_WINDOW
+        return model.context_window or UNKNOWN_WINDOW
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Ask, and ask again while nothing has come and that may help; raises `ModelError`, never with the key in it."""
