@@ -35,7 +35,6 @@ from agent_hooks import (
 )
 from agent_hooks.content import AssistantBlock, Entry, Message
 from agent_hooks.host.compaction import (
-    CompactionSettings,
     accept,
     context_tokens,
     conversation,
@@ -232,15 +231,6 @@ def test_the_models_own_count_goes_before_an_estimate() -> None:
     entries.append(says("x", "1", usage={"inputTokens": 40, "outputTokens": 2}))
     entries.append(result("1", "four"))
     assert context_tokens(entries) == 43
-
-
-def test_compaction_is_due_when_the_reserve_is_touched() -> None:
-    """Of a model whose window nobody knows, never."""
-    entries: list[Entry] = [HEADER, user(), says(usage={"inputTokens": 90_000, "outputTokens": 1})]
-    assert CompactionSettings(reserve_tokens=10_000).due(entries, 100_000)
-    assert not CompactionSettings(reserve_tokens=9_999).due(entries, 100_000)
-    assert not CompactionSettings().due(entries, None)
-    assert not CompactionSettings(enabled=False).due(entries, 100_000)
 
 
 # ---- where to cut
