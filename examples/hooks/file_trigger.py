@@ -1,9 +1,8 @@
 """Send the agent what is written to .agent/trigger.txt: by a person, a script, another program.
 
-Try it:  agent-hooks run --hook examples/hooks/file_trigger.py '@bash echo "run the tests" > .agent/trigger.txt; sleep 1'
+Try it:  agent-hooks run --hook examples/hooks/file_trigger.py
 
-There the prompt ends before the message can be sent, and a warning says so.  In the interactive mode, write to the file
-from another terminal, at any time:  echo "run the tests" > .agent/trigger.txt
+Then, from another terminal, at any time:  echo "run the tests" > .agent/trigger.txt
 """
 
 from pathlib import Path
@@ -18,7 +17,7 @@ LOOK = 500  # milliseconds after which the file is looked at anyway: some file s
 def register(api: HookAPI) -> None:
     @api.on("session")
     async def start(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason != "start":
+        if event.reason != "start" or ctx.mode == "print":  # print mode takes no messages
             return
         path = Path(ctx.cwd, ".agent", "trigger.txt")
         path.parent.mkdir(exist_ok=True)

@@ -1,14 +1,19 @@
 """Send the agent what is posted to http://127.0.0.1:3333/.  Needs: pip install 'agent-hooks-runtime[http]'
 
-Try it:  TOKEN=x AGENT_WEBHOOK_TOKEN=x agent-hooks run --hook examples/hooks/webhook.py --mode rpc
-There the prompt ends before the message can be sent, and a warning says so.  In the interactive mode, post from another
-terminal, at any time.  The token is the value of AGENT_WEBHOOK_TOKEN; without one, each session makes its own and writes
-it to .agent/webhook.token, which only you can read.  AGENT_WEBHOOK_PORT is another port, 0 any free one.
+Try it:  agent-hooks run --hook examples/hooks/webhook.py
+
+Then, from another terminal:
+
+    curl -d 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook.token)" 127.0.0.1:3333
+
+Each session makes a token of its own and writes it to .agent/webhook.token, which only you can read; AGENT_WEBHOOK_TOKEN
+is one of yours instead.  AGENT_WEBHOOK_PORT is another port, 0 any free one.
 """
 
 import os
 import secrets
 import socket
+from contextlib import aclosing
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +36,7 @@ NOTHING_SAID = "Somebody called the webhook and said nothing."
 def register(api: HookAPI) -> None:
     @api.on("session")
     async def start(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason != "start":
+        if event.reason != "start" or ctx.mode == "print":  # print mode takes no messages
             return
         listener = socket.create_server(("127.0.0.1", int(os.environ.get("AGENT_WEBHOOK_PORT", "3333"))))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
@@ -42,10 +47,11 @@ def register(api: HookAPI) -> None:
             if not secrets.compare_digest(given.encode(), f"Bearer {token}".encode()):
                 return PlainTextResponse("wrong token\n", 401, {"WWW-Authenticate": "Bearer"})
             body = b""
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > MOST:
-                    return PlainTextResponse(f"more than {MOST} bytes\n", 413, {"Connection": "close"})
+            async with aclosing(request.stream()) as chunks:
+                async for chunk in chunks:
+                    body += chunk
+                    if len(body) > MOST:
+                        return PlainTextResponse(f"more than {MOST} bytes\n", 413, {"Connection": "close"})
             try:
                 api.send(body.decode(errors="replace").strip() or NOTHING_SAID)
             except SendError as exc:
