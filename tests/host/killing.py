@@ -14,6 +14,7 @@ import stat
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -25,14 +26,7 @@ MOMENTS = ("before", "middle", "after")
 
 async def scenario(project: Path) -> None:
     """Do everything that writes: talk, call tools, change settings, compact, branch, clear."""
-
-    def note() -> None:
-        with (project / "sessions").open("a") as file:  # not by os.write
-            file.write(f"{Path(str(on.host.state().session_file)).name}\n")
-
-    session = Session.create(str(project))
-    on = stage(project, session=session)
-    (project / "sessions").write_text(f"{on.path.name}\n")
+    on = stage(project)
     async with on.host as host:
         await host.prompt("@bash one\n@bash two\n---\n@bash three")
         host.set_thinking_level("low")
@@ -40,17 +34,28 @@ async def scenario(project: Path) -> None:
         await host.compact()
         await host.prompt("still more")
         await host.branch(2)
-        note()
         await host.prompt("@bash branched")
         await host.clear()
-        note()
         await host.prompt("cleared")
+
+
+def noting(project: Path, create: Any) -> Any:
+    """Return `Session.create` that also notes, in a file of the project, which sessions there are, in order."""
+
+    def create_and_note(*args: Any, **options: Any) -> Session:
+        session: Session = create(*args, **options)
+        assert session.path is not None
+        with (project / "sessions").open("a") as file:  # not by os.write
+            file.write(f"{session.path.name}\n")
+        return session
+
+    return create_and_note
 
 
 def play(backend: str, project: Path, number: int, moment: str) -> None:
     """Play the scenario; at write `number`, die."""
     project.mkdir()
-    real, done = os.write, count(1)
+    real, create, done = os.write, Session.create, count(1)
     files: list[int] = []
     counts: list[int] = []  # of entries in each file
     states: list[list[int]] = []
@@ -69,11 +74,12 @@ def play(backend: str, project: Path, number: int, moment: str) -> None:
         states.append(list(counts))
         return real(file, data)
 
+    Session.create = noting(project, create)  # type: ignore[method-assign]  # the same, and noted
     os.write = write  # type: ignore[assignment]  # the same but for dying
     try:
         anyio.run(scenario, project, backend=backend)
     finally:
-        os.write = real
+        os.write, Session.create = real, create  # type: ignore[method-assign]  # as they were
     (project / "writes").write_text(json.dumps(states))
 
 
