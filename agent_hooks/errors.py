@@ -41,6 +41,10 @@ class SessionError(AgentHooksError):
     """A session file cannot be read or written."""
 
 
+class MessageBlockedError(AgentHooksError):
+    """An interceptor or a bridge's hook kept a message from the agent."""
+
+
 class ModelError(AgentHooksError):
     """The model could not answer."""
 

@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agent_hooks.answers import Cancel, Compaction, SkipConversationRestore
-from agent_hooks.api import Handler
+from agent_hooks.handlers import Handler
 from agent_hooks.content import (
     AssistantMessage,
     Attachment,

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from agent_hooks.content import AssistantMessage, Attachment
-from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.errors import HostBusyError, MessageBlockedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
@@ -79,7 +79,10 @@ class Runs:
         while self._taken:
             message = self._taken.popleft()
             self._view.injected(message.text, message.source)
-            self._agent.inject(*message)
+            try:
+                await self._agent.inject(*message)
+            except MessageBlockedError as exc:
+                self._view.warning(str(exc))
 
     async def work(self, *, task_status: TaskStatus[None]) -> None:
         """Begin runs as messages come in, until cancelled."""

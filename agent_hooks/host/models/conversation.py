@@ -53,7 +53,11 @@ def parameters_of(request: ModelRequest) -> ModelRequestParameters:
 def settings_of(request: ModelRequest) -> ModelSettings:
     """Return the settings of a request: how much to think, one attempt, and a cache for the growing conversation."""
     level: Any = False if request.thinking_level == "off" else request.thinking_level
-    return ModelSettings(thinking=level, max_retries=0, cache=True)
+    settings = ModelSettings(thinking=level, max_retries=0, cache=True)
+    if request.headers:
+        settings["extra_headers"] = dict(request.headers)
+    sampling = {name: value for name, value in structs.asdict(request.sampling).items() if value is not None}
+    return settings | cast(ModelSettings, sampling)
 
 
 def messages_of(request: ModelRequest, provider: str, model: str) -> list[wire.ModelMessage]:
