@@ -99,8 +99,8 @@ class Agent:
         """Work on one prompt until a response calls no tool, and return that response.
 
         `source`: the hook that sent it, `None` for the person.
-        Raises `ModelError` when the model cannot answer, `MessageBlockedError` when an interceptor keeps the prompt from it;
-        another prompt may follow.
+        Raises `ModelError` when the model cannot answer, and `MessageBlockedError` when an interceptor blocks the prompt;
+        another one may follow.
         """
         self._new = []
         said = await self.steering.message(self.model, text, attachments, source)
@@ -115,6 +115,7 @@ class Agent:
                 if not message.tool_calls:
                     return message
         finally:
+            self._params = None
             with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
                 await self._runner.emit(AgentEnd(messages=tuple(self._new)))
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import structs
 from pydantic_ai import messages as wire
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -57,7 +58,8 @@ def settings_of(request: ModelRequest) -> ModelSettings:
     if request.headers:
         settings["extra_headers"] = dict(request.headers)
     sampling = {name: value for name, value in structs.asdict(request.sampling).items() if value is not None}
-    return settings | cast(ModelSettings, sampling)
+    settings.update(sampling)  # type: ignore[typeddict-item]  # three of its keys
+    return settings
 
 
 def messages_of(request: ModelRequest, provider: str, model: str) -> list[wire.ModelMessage]:
