@@ -54,6 +54,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
+    known_tools: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     compaction: CompactionFile | UnsetType = UNSET
@@ -82,9 +83,12 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit."""
+    """Both files together.  `hooks`: absolute paths; `known_tools`: names of tools that only
+    another agent has, which handlers may name all the same; timeouts in seconds, `None` for no limit.
+    """
 
     hooks: tuple[str, ...] = ()
+    known_tools: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
     compaction: CompactionSettings = CompactionSettings()
@@ -106,12 +110,14 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     Raises `SettingsError` that names file, key, what was expected and what was found.
     """
     hooks: list[str] = []
+    known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
             continue
+        known_tools += file.known_tools
         for index, hook in enumerate(file.hooks):
             try:
                 hooks.append(resolve_path(hook, base=directory, home=home))
@@ -124,7 +130,9 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
-    return Settings(hooks=tuple(hooks), compaction=compaction, **timeouts)
+    return Settings(
+        hooks=tuple(hooks), known_tools=tuple(dict.fromkeys(known_tools)), compaction=compaction, **timeouts
+    )
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:

@@ -62,7 +62,7 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        return HookRunner(
+        runner = HookRunner(
             setup.loaded.fail_closed(),
             cwd=setup.cwd,
             timeout=setup.settings.hook_timeout,
@@ -70,6 +70,8 @@ class Start(NamedTuple):
             ui=ui,
             mode=mode,
         )
+        runner.know_tools(setup.settings.known_tools)
+        return runner
 
     def host(self, setup: Setup, runner: HookRunner, view: View) -> SessionHost:
         """Return the agent and its session; raises `SessionError` when the session to go on with cannot be read."""
