@@ -56,11 +56,17 @@ class Runs:
         return answer
 
     def abort(self) -> bool:
-        """Stop the run; return whether there was one."""
-        if self._scope is None:
-            return False
-        self._scope.cancel()
-        return True
+        """Stop the run, or drop what was said and has not begun; return whether there was anything."""
+        if self._scope is not None:
+            self._scope.cancel()
+            return True
+        self._taken += self.inbox.take()
+        dropped, self._taken = self._taken, deque()
+        for message in dropped:
+            self._view.run_started(message.text, message.source)
+            self._view.run_ended(None, aborted=True)
+        self._wake.set()
+        return bool(dropped)
 
     async def wait_idle(self) -> None:
         """Wait until no run goes on and none is about to begin."""
