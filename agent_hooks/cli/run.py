@@ -8,6 +8,7 @@ import anyio
 import click
 
 from agent_hooks.cli.common import cwd_option, hook_option
+from agent_hooks.cli.main import on_a_terminal
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.errors import ModelError
@@ -68,8 +69,9 @@ def command(
     """
     if go_on + no_session + (resume is not None) > 1:
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
-    name = mode_name or ("interactive" if prompt is None and _on_a_terminal() else "print")
-    text = _prompt(prompt) if name == "print" else prompt
+    name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
+    if prompt is not None:
+        prompt = prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
     try:
         model = open_model(model_name)
     except ModelError as exc:
@@ -79,7 +81,7 @@ def command(
         hook_files=hook_files,
         model=model,
         thinking_level=thinking_level,
-        prompt=text,
+        prompt=_prompt(prompt) if name == "print" else prompt,
         as_json=as_json,
         no_session=no_session,
         go_on=go_on,
@@ -88,14 +90,10 @@ def command(
     ctx.exit(anyio.run(mode(name), start))
 
 
-def _on_a_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
 def _prompt(prompt: str | None) -> str:
     if prompt is None or prompt == "-":
         piped = sys.stdin is not None and not sys.stdin.isatty()
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""
     if not prompt.strip():
         raise click.UsageError("give a prompt, as an argument or on stdin:  agent-hooks run '@bash ls'")
-    return prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
+    return prompt

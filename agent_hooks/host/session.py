@@ -62,7 +62,7 @@ class Session:
         Raises `SessionError` when it cannot be written; then there is no file.
         """
         session = cls(cwd=cwd, branched_from=branched_from, entries=entries)
-        directory = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
+        directory = Path(os.path.abspath(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
         path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}_{session.id}.jsonl"
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class Session:
             session._write()
             session.path = new.rename(path)
         except (OSError, SessionError) as exc:
-            session.discard()
+            session._discard()
             reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
             raise SessionError(f"{path}: the session cannot be saved: {reason}") from None
         return session
@@ -179,8 +179,8 @@ class Session:
         os.close(self._file)
         self._file = None
 
-    def discard(self) -> None:
-        """Close and delete the file: of a session that nobody has used."""
+    def _discard(self) -> None:
+        """Close and delete the file."""
         assert self._file is not None
         assert self.path is not None
         os.close(self._file)
