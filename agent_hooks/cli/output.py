@@ -26,11 +26,12 @@ class ReservedStdout:
     """The real stdout, kept for the answer: `with ReservedStdout() as stdout: stdout.write(…)`.
 
     What hooks and the programs they start print goes to stderr meanwhile.  When the reader of stdout is gone, what is
-    written is dropped; `broken` tells of any other failure, a full disk for example.
+    written is dropped, and `gone` is true; `broken` tells of any other failure, a full disk for example.
     """
 
     def __enter__(self) -> Self:
         self.broken: str | None = None
+        self.gone = False
         if sys.stdout is None:  # closed by whoever started us
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         else:
@@ -57,6 +58,7 @@ class ReservedStdout:
             self._file.write(text)
             self._file.flush()
         except OSError as exc:
+            self.gone = True
             if not isinstance(exc, BrokenPipeError):
                 self.broken = os_reason(exc)
             with suppress(OSError):  # or it is tried once more, when the object goes

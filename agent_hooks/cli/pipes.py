@@ -1,0 +1,168 @@
+"""stdin and stdout as a wire of lines, which nobody else reads from or writes to.
+
+Both ends have a daemon thread: a pipe may block, and neither the event loop nor the end of the process may wait for it.
+Above: modes.rpc.  Below: output, wire.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from queue import SimpleQueue
+from threading import Lock, Semaphore, Thread
+
+import anyio
+from anyio import from_thread
+from anyio.lowlevel import current_token
+
+from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.wire import to_json
+
+MAX_LINE = 32 * 1024 * 1024  # bytes of one line from the client; an image of 24 MB fits
+MAX_UNREAD = 64 * 1024 * 1024  # bytes that wait for a client that does not read, before it counts as gone
+_CHUNK = 64 * 1024
+
+
+def reserve_stdin() -> int | None:
+    """Return a descriptor of the real stdin, `None` when it is closed; from now on everybody else finds an empty one."""
+    if sys.stdin is None:  # closed by whoever started us; descriptor 0 may be another file by now
+        return None
+    real = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return real
+
+
+class Lines:
+    """Cuts bytes into lines at "\\n" and nowhere else; of one longer than `limit` bytes nothing is kept.
+
+    Yields the number of a line, from 1, and its bytes, `None` for one that is too long.
+    """
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit
+        self._begun = bytearray()
+        self._number = 1
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
+        """Take more bytes; yield the lines that they end, and a line that is too long as soon as it is."""
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield from self._take(end)
+            if not self._skipping:
+                yield self._number, bytes(self._begun)
+            self._begun.clear()
+            self._skipping = False
+            self._number += 1
+        yield from self._take(rest)
+
+    def end(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield what the last newline was followed by, if anything."""
+        if self._begun:
+            yield self._number, bytes(self._begun)
+
+    def _take(self, part: bytes) -> Iterator[tuple[int, bytes | None]]:
+        if self._skipping:
+            return
+        self._begun += part
+        if len(self._begun) > self._limit:
+            self._begun = bytearray()
+            self._skipping = True
+            yield self._number, None
+
+
+async def read_chunks(file: int) -> AsyncIterator[bytes]:
+    """Yield what can be read from a descriptor, until its end; a failure is its end."""
+    token = current_token()
+    wanted = Semaphore(0)
+    arrived = anyio.Event()
+    chunk = b""
+
+    def work() -> None:
+        nonlocal chunk
+        more = True
+        while more:
+            wanted.acquire()
+            try:
+                chunk = os.read(file, _CHUNK)
+            except OSError:
+                chunk = b""
+            more = bool(chunk)
+            try:
+                from_thread.run_sync(arrived.set, token=token)
+            except (anyio.RunFinishedError, RuntimeError):  # the event loop ended first: nobody reads on
+                return
+
+    Thread(target=work, name="agent_hooks stdin", daemon=True).start()
+    while True:
+        wanted.release()
+        await arrived.wait()
+        if not chunk:
+            return
+        arrived = anyio.Event()
+        yield chunk
+
+
+class RecordWriter:
+    """Writes records to stdout, in the order in which they were sent.
+
+    `send` may be called from any thread and returns at once.  `gone` is set when the client does not read any more; what
+    is sent after that is dropped.
+    """
+
+    def __init__(self, stdout: ReservedStdout) -> None:
+        self.gone = anyio.Event()
+        self._stdout = stdout
+        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self._lock = Lock()
+        self._unread = 0  # characters in the queue
+        self._dead = False
+        self._token = current_token()
+        self._thread = Thread(target=self._work, name="agent_hooks stdout", daemon=True)
+        self._thread.start()
+
+    def send(self, record: object) -> None:
+        """Write a record as a line, soon."""
+        line = to_json(record).decode() + "\n"
+        for separator, escape in _SEPARATORS:
+            line = line.replace(separator, escape)
+        with self._lock:
+            if self._dead:
+                return
+            self._unread += len(line)
+            self._lines.put(line)
+            stuck = self._dead = self._unread > MAX_UNREAD
+        if stuck:  # in a thread, for this one may be the event loop's
+            Thread(target=self._tell, name="agent_hooks stdout", daemon=True).start()
+
+    def close(self, timeout: float) -> None:
+        """Write what was sent, for at most `timeout` seconds."""
+        self._lines.put(None)
+        self._thread.join(timeout)
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            if not self._stdout.gone:
+                self._stdout.write(line)
+                if self._stdout.gone:
+                    self._tell()
+            with self._lock:
+                self._unread -= len(line)
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._dead = True
+        try:
+            from_thread.run_sync(self.gone.set, token=self._token)
+        except (anyio.RunFinishedError, RuntimeError):  # the event loop ended first: nobody waits
+            pass
+
+
+_SEPARATORS = (  # within strings only; legal there, but many clients' line readers stop at them
+    ("\u2028", "\\u2028"),
+    ("\u2029", "\\u2029"),
+    ("\x85", "\\u0085"),
+)
