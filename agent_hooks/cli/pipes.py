@@ -134,9 +134,9 @@ class RecordWriter:
                 return
             self._unread += len(line)
             self._lines.put(line)
-            stuck = self._dead = self._unread > MAX_UNREAD
-        if stuck:  # in a thread, for this one may be the event loop's
-            Thread(target=self._tell, name="agent_hooks stdout", daemon=True).start()
+            stuck = self._unread > MAX_UNREAD
+        if stuck:
+            self._give_up()
 
     def close(self, timeout: float) -> None:
         """Write what was sent, for at most `timeout` seconds."""
@@ -148,13 +148,17 @@ class RecordWriter:
             if not self._stdout.gone:
                 self._stdout.write(line)
                 if self._stdout.gone:
-                    self._tell()
+                    self._give_up()
             with self._lock:
                 self._unread -= len(line)
 
-    def _tell(self) -> None:
+    def _give_up(self) -> None:
         with self._lock:
             self._dead = True
+        # in a thread, for this one may be the event loop's, or one that the event loop waits for
+        Thread(target=self._tell, name="agent_hooks stdout", daemon=True).start()
+
+    def _tell(self) -> None:
         try:
             from_thread.run_sync(self.gone.set, token=self._token)
         except (anyio.RunFinishedError, RuntimeError):  # the event loop ended first: nobody waits
