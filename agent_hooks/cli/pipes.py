@@ -7,7 +7,6 @@ Above: modes.rpc.  Below: output, wire.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Iterator
 from queue import SimpleQueue
 from threading import Lock, Semaphore, Thread
@@ -24,10 +23,8 @@ MAX_UNREAD = 64 * 1024 * 1024  # bytes that wait for a client that does not read
 _CHUNK = 64 * 1024
 
 
-def reserve_stdin() -> int | None:
-    """Return a descriptor of the real stdin, `None` when it is closed; from now on everybody else finds an empty one."""
-    if sys.stdin is None:  # closed by whoever started us; descriptor 0 may be another file by now
-        return None
+def reserve_stdin() -> int:
+    """Return a descriptor of the real stdin; from now on everybody else finds an empty one."""
     real = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -138,10 +135,11 @@ class RecordWriter:
         if stuck:
             self._give_up()
 
-    def close(self, timeout: float) -> None:
-        """Write what was sent, for at most `timeout` seconds."""
+    def close(self, timeout: float) -> bool:
+        """Write what was sent, for at most `timeout` seconds; return whether the client has been given all of it."""
         self._lines.put(None)
-        self._thread.join(timeout)
+        self._thread.join(0 if self._dead else timeout)
+        return not self._dead and not self._thread.is_alive()
 
     def _work(self) -> None:
         while (line := self._lines.get()) is not None:
