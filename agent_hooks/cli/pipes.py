@@ -33,7 +33,7 @@ def reserve_stdin() -> int:
 
 
 class Lines:
-    """Cuts bytes into lines at "\\n" and nowhere else; of one longer than `limit` bytes nothing is kept.
+    """Cuts bytes into lines at LF and nowhere else; of one longer than `limit` bytes nothing is kept.
 
     Yields the number of a line, from 1, and its bytes, `None` for one that is too long.
     """
@@ -143,10 +143,9 @@ class RecordWriter:
 
     def _work(self) -> None:
         while (line := self._lines.get()) is not None:
-            if not self._stdout.gone:
-                self._stdout.write(line)
-                if self._stdout.gone:
-                    self._give_up()
+            self._stdout.write(line)
+            if self._stdout.gone and not self._dead:
+                self._give_up()
             with self._lock:
                 self._unread -= len(line)
 

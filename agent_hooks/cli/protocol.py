@@ -117,24 +117,28 @@ class UnreadableLine(Struct, frozen=True):
     id: str | int | None = None
 
 
-_decoder = msgspec.json.Decoder(Union[(*COMMANDS, HookUiResponse)])  # noqa: UP007  # made from a tuple
-_TYPES = sorted(kind.type for kind in (*COMMANDS, HookUiResponse))
+_decoder = msgspec.json.Decoder(Union[(*COMMANDS, HookUiResponse)])  # made from a tuple
+_TYPES = sorted([*(kind.type for kind in COMMANDS), HookUiResponse.type])
 
 
 def parse(line: bytes) -> Command | HookUiResponse | UnreadableLine:
     """Return what a line says; never raises."""
     try:
         return _decoder.decode(line)  # type: ignore[no-any-return]  # the union is made at run time
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
-        error = f"invalid UTF-8: {exc}" if isinstance(exc, UnicodeDecodeError) else str(exc)
+    except msgspec.ValidationError as exc:
+        error = str(exc)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        error = "it cannot be read"
     try:
         found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return UnreadableLine(error)
+    except UnicodeDecodeError as exc:
+        return UnreadableLine(f"invalid UTF-8: {exc}")
+    except (msgspec.DecodeError, RecursionError) as exc:
+        return UnreadableLine(f"invalid JSON: {exc}")
     if not isinstance(found, dict):
         return UnreadableLine(f"a command is a JSON object, not {shown(found)}")
-    kind, id = found.get("type"), found.get("id")
-    known_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
+    kind, sent_id = found.get("type"), found.get("id")
+    known_id = sent_id if isinstance(sent_id, str | int) and not isinstance(sent_id, bool) else None
     if not isinstance(kind, str):
         return UnreadableLine('the command has no "type" that is text', id=known_id)
     if kind not in _TYPES:

@@ -109,16 +109,25 @@ class RpcUI:
 
     async def select(self, title: str, options: list[str]) -> str | None:
         """Let the person choose one of `options`; `None` when they cancel."""
-        return await self._ask(SelectRequest(id=_new_id(), method="select", title=title, options=options), None)
+        chosen: str | None = await self._ask(
+            SelectRequest(id=_new_id(), method="select", title=title, options=options), None
+        )
+        return chosen
 
     async def confirm(self, title: str, message: str) -> bool:
         """Ask yes or no; cancelled is no."""
-        return await self._ask(ConfirmRequest(id=_new_id(), method="confirm", title=title, message=message), False)
+        confirmed: bool = await self._ask(
+            ConfirmRequest(id=_new_id(), method="confirm", title=title, message=message), False
+        )
+        return confirmed
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
         """Ask for a line of text; `None` when they cancel."""
         hint = UNSET if placeholder is None else placeholder
-        return await self._ask(InputRequest(id=_new_id(), method="input", title=title, placeholder=hint), None)
+        chosen: str | None = await self._ask(
+            InputRequest(id=_new_id(), method="input", title=title, placeholder=hint), None
+        )
+        return chosen
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Send a record that wants no answer; from any thread."""
@@ -147,9 +156,9 @@ class RpcUI:
     def close(self) -> None:
         """Settle every dialog with its default, and each that comes later at once: nobody answers any more."""
         self._closed = True
-        for id in tuple(self._open):
-            self._send(HookUiCancel(id=id, reason="shutdown"))
-            self.refuse(id)
+        for dialog in tuple(self._open):
+            self._send(HookUiCancel(id=dialog, reason="shutdown"))
+            self.refuse(dialog)
 
     async def _ask(self, request: HookUiRequest, default: Any) -> Any:
         if self._closed:

@@ -84,7 +84,7 @@ class _View:
 
     def __init__(self, send: Callable[[object], None], warn: Callable[[str], object]) -> None:
         self._send = send
-        self.warning = warn
+        self._warn = warn
 
     def run_started(self, text: str, source: str | None) -> None:
         self._send(RunStart(message=text, source=source or UNSET))
@@ -106,6 +106,9 @@ class _View:
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Say nothing: no hook has seen it yet, one that hides secrets for example."""
+
+    def warning(self, text: str) -> None:
+        self._warn(text)
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Say nothing: the events do."""
@@ -161,14 +164,13 @@ class _Server:
         async with runner:
             self._host = host = start.host(setup, runner, _View(self._send, self._warn))
             self._go_on()
-            async with until_signal(before=self._ui.close) as scope, host:
-                async with anyio.create_task_group() as self._tasks:
-                    self._go_on()
-                    await self._over.wait()
-                    if self._finish:
-                        with anyio.move_on_after(LAST_RUN):
-                            await self._all_done(host)
-                    self._tasks.cancel_scope.cancel()
+            async with until_signal(before=self._ui.close) as scope, host, anyio.create_task_group() as self._tasks:
+                self._go_on()
+                await self._over.wait()
+                if self._finish:
+                    with anyio.move_on_after(LAST_RUN):
+                        await self._all_done(host)
+                self._tasks.cancel_scope.cancel()
             self._drop_waiting(_AT_THE_END)
             if scope.cancelled_caught:
                 complain("interrupted")
@@ -286,6 +288,9 @@ class _Server:
                 outcome = await _change(command, host)
         except AgentHooksError as exc:  # nothing has changed, and the client learns why
             self._refuse(command.type, command.id, str(exc))
+        except anyio.get_cancelled_exc_class():
+            self._refuse(command.type, command.id, _AT_THE_END)
+            raise
         else:
             if outcome is not None:
                 self._send(_response(command, outcome))
