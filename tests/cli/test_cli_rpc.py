@@ -46,7 +46,7 @@ def test_a_prompt_is_answered_at_acceptance_and_followed_by_events(command: Comm
     rpc.send("prompt", id="p1", message="@bash echo hi")
     assert rpc.response("p1") == {"type": "response", "id": "p1", "command": "prompt", "success": True}
     assert rpc.expect("run_start") == {"type": "run_start", "message": "@bash echo hi"}
-    assert rpc.expect("tool_result", toolName="bash")["content"][0]["text"] == "hi\n"
+    assert rpc.expect("tool_result", toolName="bash")["content"][0]["text"] == "hi"
     assert rpc.expect("run_end") == {"type": "run_end", "aborted": False}
     records = rpc.end()
     assert "".join(record["delta"] for record in rpc.all("message_update")) == "1. bash echo hi\n   hi\n"
@@ -308,7 +308,7 @@ def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command,
     assert (command.project / "late").read_text() == "False"
     assert not (command.project / "ran").exists()
     assert shutdowns(rpc) == 1
-    assert rpc.records[-1]["reason"] == "shutdown"
+    assert rpc.all("session")[-1]["reason"] == "shutdown"
 
 
 @pytest.mark.behaviour("U5")
@@ -577,27 +577,10 @@ def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient
     rpc.send("abort", id="abort")
     rpc.expect("hook_ui_cancel", id=dialog["id"], reason="aborted")
     rpc.end()
-    assert rpc.all("response", id="clear")[0]["error"] == "aborted"
+    assert rpc.all("response", id="clear")[0]["data"] == {"cancelled": True, "reason": "aborted"}
     assert rpc.all("response", id="prompt")[0]["error"] == "aborted before it began"
     assert rpc.all("response", id="abort")[0]["success"] is True
     assert rpc.all("run_start") == []
-
-
-def test_an_abort_after_the_change_says_that_it_came_too_late(client: MakeClient, command: Command) -> None:
-    """The session is another one by then."""
-    command.add_hook("""
-        def register(api):
-            @api.on("session")
-            async def slow(event, ctx):
-                if event.reason == "clear":
-                    await ctx.ui.confirm("Seen it?")
-    """)
-    rpc = client()
-    rpc.send("clear", id="clear")
-    rpc.expect("hook_ui_request")
-    rpc.send("abort")
-    assert rpc.response("clear")["error"] == "aborted, but the session had been changed already"
-    rpc.end()
 
 
 def test_an_action_is_ended_with_the_session(client: MakeClient, command: Command) -> None:

@@ -124,7 +124,7 @@ class _Server:
         self._host: SessionHost | None = None  # before that, commands wait
         self._tasks: TaskGroup | None = None  # as soon as the session has started
         self._waiting: deque[Command] = deque()
-        self._action: anyio.CancelScope | None = None  # changes the session just now
+        self._acting = False  # the session is being changed
         self._acted = anyio.Event()
         self._over = anyio.Event()
         self._finish = False  # whether what was asked for comes to its end first
@@ -179,7 +179,7 @@ class _Server:
         return code
 
     async def _all_done(self, host: SessionHost) -> None:
-        while self._action is not None or self._waiting:
+        while self._acting or self._waiting:
             await self._acted.wait()
         await host.wait_idle()
 
@@ -225,6 +225,8 @@ class _Server:
                 self._refuse(command.type, command.id, error)
         elif self._over.is_set():
             self._refuse(command.type, command.id, _AT_THE_END)
+        elif isinstance(command, Prompt) and not command.message.strip() and not command.attachments:
+            self._refuse(command.type, command.id, "the message is empty")
         elif isinstance(command, Abort):
             self._abort(command)
         elif isinstance(command, Shutdown):
@@ -238,8 +240,6 @@ class _Server:
 
     def _abort(self, command: Abort) -> None:
         self._drop_waiting("aborted before it began")
-        if self._action is not None:
-            self._action.cancel()
         if self._host is not None:
             self._host.abort()
         self._agree(command)
@@ -259,46 +259,40 @@ class _Server:
 
     def _go_on(self) -> None:
         """Obey what waits, up to the next command whose time has not come."""
-        while self._waiting and self._host is not None and self._action is None:
+        while self._waiting and self._host is not None and not self._acting:
             if isinstance(self._waiting[0], Prompt | GetState):
                 self._obey_now(self._waiting.popleft(), self._host)
             elif self._tasks is None:
                 return
             else:
-                self._action = anyio.CancelScope()
-                self._tasks.start_soon(self._act, self._waiting.popleft(), self._host, self._action)
+                self._acting = True
+                self._tasks.start_soon(self._act, self._waiting.popleft(), self._host)
 
     def _obey_now(self, command: Command, host: SessionHost) -> None:
         if isinstance(command, Prompt):
-            if not command.message.strip() and not command.attachments:
-                self._refuse(command.type, command.id, "the message is empty")
-                return
-            host.submit(command.message, command.attachments)
-            self._agree(command)
+            try:
+                host.submit(command.message, command.attachments)
+            except AgentHooksError as exc:  # too much waits already, or it is too long
+                self._refuse(command.type, command.id, str(exc))
+            else:
+                self._agree(command)
         else:
             state = State(**host.state()._asdict())
             self._send(StateResponse(id=_given(command.id), command="get_state", success=True, data=state))
 
-    async def _act(self, command: Command, host: SessionHost, scope: anyio.CancelScope) -> None:
+    async def _act(self, command: Command, host: SessionHost) -> None:
         """Change the session, and say what came of it."""
-        before = _version(host)
-        outcome: Outcome | None = None
         try:
-            with scope:
-                outcome = await _change(command, host)
+            outcome = await _change(command, host)
         except AgentHooksError as exc:  # nothing has changed, and the client learns why
             self._refuse(command.type, command.id, str(exc))
         except anyio.get_cancelled_exc_class():
             self._refuse(command.type, command.id, _AT_THE_END)
             raise
         else:
-            if outcome is not None:
-                self._send(_response(command, outcome))
-            else:
-                late = "" if _version(host) == before else ", but the session had been changed already"
-                self._refuse(command.type, command.id, f"aborted{late}")
+            self._send(_response(command, outcome))
         finally:
-            self._action = None
+            self._acting = False
             self._acted.set()
             self._acted = anyio.Event()
         self._go_on()
@@ -317,10 +311,6 @@ async def _change(command: Command, host: SessionHost) -> Outcome:
         case Compact():
             return await host.compact(command.custom_instructions)
     raise NotImplementedError(command.type)
-
-
-def _version(host: SessionHost) -> tuple[str, int]:
-    return host.state().session_id, len(host.entries)
 
 
 def _response(command: Command, outcome: Outcome) -> ActionResponse:
