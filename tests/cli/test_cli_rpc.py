@@ -613,3 +613,66 @@ def test_an_abort_right_after_a_prompt_finds_it(client: MakeClient, command: Com
     rpc.end()
     assert not (command.project / "ran").exists()
     assert rpc.all("agent_end") == [] or rpc.all("tool_result") == []
+
+
+def test_a_compaction_is_a_command_and_its_entry_the_response(client: MakeClient, command: Command) -> None:
+    """No record holds what only a handler may ask for."""
+    (command.project / ".agent").mkdir(exist_ok=True)
+    settings = {"compaction": {"keepRecentTokens": 1}}
+    (command.project / ".agent" / "settings.json").write_text(json.dumps(settings))
+    rpc = client()
+    rpc.send("compact", id="early")
+    assert rpc.response("early")["success"] is False
+    for number in range(3):
+        rpc.send("prompt", message=f"words {number} " * 50)
+        rpc.expect("run_end", aborted=False)
+    rpc.send("compact", id="c", customInstructions="numbers only")
+    before = rpc.expect("session", reason="before_compact")
+    assert before["customInstructions"] == "numbers only"
+    assert not [name for name in before if "key" in name.lower()]
+    after = rpc.expect("session", reason="compact")
+    data = rpc.response("c")["data"]
+    assert data == {"cancelled": False, "compactionEntry": after["compactionEntry"]}
+    assert data["compactionEntry"]["type"] == "compaction"
+    rpc.end()
+
+
+def test_too_much_at_once_is_refused(client: MakeClient, command: Command) -> None:
+    """The rest is worked on."""
+    command.add_hook(GATE)
+    rpc = client()
+    rpc.send("prompt", message="@bash true")
+    dialog = rpc.expect("hook_ui_request")
+    for number in range(101):
+        rpc.send("prompt", id=number, message=str(number))
+    assert [rpc.response(number)["success"] for number in range(101)] == [True] * 100 + [False]
+    assert "wait for the agent already" in rpc.records[-1]["error"]
+    rpc.send("hook_ui_response", id=dialog["id"], confirmed=True)
+    rpc.expect("message_injected", message="99")
+    rpc.end()
+
+
+def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command) -> None:
+    """A run of its own when the agent is idle."""
+    hook = command.add_hook("""
+        def register(api):
+            @api.on("session")
+            def remind(event, ctx):
+                if event.reason == "start":
+                    api.send("from a hook")
+    """)
+    rpc = client()
+    assert rpc.expect("run_start") == {"type": "run_start", "message": "from a hook", "source": str(hook)}
+    rpc.expect("run_end", aborted=False)
+    rpc.end()
+
+
+def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:
+    """Hooks that lie above the directory, for example."""
+    command.add_hook(GATE)
+    below = command.project / "below"
+    below.mkdir()
+    rpc = client("--no-session", "--cwd", str(below))
+    warning = rpc.expect("hook_ui_request", method="notify", notifyType="warning")
+    assert "are not used here" in warning["message"]
+    rpc.end()
