@@ -26,12 +26,11 @@ class ReservedStdout:
     """The real stdout, kept for the answer: `with ReservedStdout() as stdout: stdout.write(…)`.
 
     What hooks and the programs they start print goes to stderr meanwhile.  When the reader of stdout is gone, what is
-    written is dropped, and `gone` is true; `broken` tells of any other failure, a full disk for example.
+    written is dropped; `broken` tells of any other failure, a full disk for example.
     """
 
     def __enter__(self) -> Self:
         self.broken: str | None = None
-        self.gone = False
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
         self._real = os.dup(1)
@@ -48,6 +47,10 @@ class ReservedStdout:
         with suppress(OSError):  # `write` has told it
             self._file.close()
 
+    def duplicate(self) -> int:
+        """Return a descriptor of the real stdout, for the caller to use and close."""
+        return os.dup(self._real)
+
     def write(self, text: str) -> None:
         """Write and flush."""
         if self.is_terminal:
@@ -56,7 +59,6 @@ class ReservedStdout:
             self._file.write(text)
             self._file.flush()
         except OSError as exc:
-            self.gone = True
             if not isinstance(exc, BrokenPipeError):
                 self.broken = os_reason(exc)
             with suppress(OSError):  # or it is tried once more, when the object goes

@@ -1,7 +1,7 @@
 """stdin and stdout as a wire of lines, which nobody else reads from or writes to.
 
 Both ends have a daemon thread: a pipe may block, and neither the event loop nor the end of the process may wait for it.
-Above: modes.rpc.  Below: output, wire.
+Above: modes.rpc.  Below: errors, wire.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import anyio
 from anyio import from_thread
 from anyio.lowlevel import current_token
 
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.errors import os_reason
 from agent_hooks.wire import to_json
 
 MAX_LINE = 32 * 1024 * 1024  # bytes of one line from the client; an image of 24 MB fits
@@ -73,6 +73,7 @@ class Lines:
 
 async def read_chunks(file: int) -> AsyncIterator[bytes]:
     """Yield what can be read from a descriptor, until its end; a failure is its end."""
+    os.set_blocking(file, True)  # some programs leave it the other way
     token = current_token()
     wanted = Semaphore(0)
     arrived = anyio.Event()
@@ -104,18 +105,20 @@ async def read_chunks(file: int) -> AsyncIterator[bytes]:
 
 
 class RecordWriter:
-    """Writes records to stdout, in the order in which they were sent.
+    """Writes records to a descriptor, in the order in which they were sent.
 
     `send` may be called from any thread and returns at once.  `gone` is set when the client does not read any more; what
-    is sent after that is dropped.
+    is sent after that is dropped.  `broken` tells of any failure but a closed pipe, a full disk for example.
     """
 
-    def __init__(self, stdout: ReservedStdout) -> None:
+    def __init__(self, file: int) -> None:
         self.gone = anyio.Event()
-        self._stdout = stdout
-        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self.broken: str | None = None
+        os.set_blocking(file, True)  # some programs leave it the other way
+        self._file = file
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = Lock()
-        self._unread = 0  # characters in the queue
+        self._unread = 0  # bytes in the queue
         self._dead = False
         self._token = current_token()
         self._thread = Thread(target=self._work, name="agent_hooks stdout", daemon=True)
@@ -123,7 +126,7 @@ class RecordWriter:
 
     def send(self, record: object) -> None:
         """Write a record as a line, soon."""
-        line = to_json(record).decode() + "\n"
+        line = to_json(record) + b"\n"
         for separator, escape in _SEPARATORS:
             line = line.replace(separator, escape)
         with self._lock:
@@ -143,11 +146,16 @@ class RecordWriter:
 
     def _work(self) -> None:
         while (line := self._lines.get()) is not None:
-            self._stdout.write(line)
-            if self._stdout.gone and not self._dead:
+            size = len(line)
+            try:
+                while line and not self._dead:
+                    line = line[os.write(self._file, line) :]
+            except OSError as exc:
+                if not isinstance(exc, BrokenPipeError):
+                    self.broken = os_reason(exc)
                 self._give_up()
             with self._lock:
-                self._unread -= len(line)
+                self._unread -= size
 
     def _give_up(self) -> None:
         with self._lock:
@@ -162,8 +170,6 @@ class RecordWriter:
             pass
 
 
-_SEPARATORS = (  # within strings only; legal there, but many clients' line readers stop at them
-    ("\u2028", "\\u2028"),
-    ("\u2029", "\\u2029"),
-    ("\x85", "\\u0085"),
+_SEPARATORS = tuple(  # within strings only; legal there, but many clients' line readers stop at them
+    (separator.encode(), f"\\u{ord(separator):04x}".encode()) for separator in "\u2028\u2029\x85"
 )

@@ -65,7 +65,7 @@ class Runs:
         for message in dropped:
             self._view.run_started(message.text, message.source)
             self._view.run_ended(None, aborted=True)
-        self._tell_change()
+        self._wake.set()
         return bool(dropped)
 
     async def wait_idle(self) -> None:

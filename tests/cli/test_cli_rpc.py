@@ -458,6 +458,21 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
     assert (command.project / "seen").read_text() == "start\nshutdown\n"
 
 
+def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
+    """More than a pipe holds waits for it, and the process ends all the same."""
+    command_line = [sys.executable, "-m", "agent_hooks", "run", "--mode", "rpc", "--no-session"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command_line, cwd=command.project, stdin=pipe, stdout=pipe, stderr=pipe) as run:
+        assert run.stdin
+        assert run.stdout
+        assert run.stderr
+        run.stdin.write(json.dumps({"type": "prompt", "message": "x" * 500_000}).encode() + b"\n")
+        run.stdin.close()
+        assert run.wait(timeout=30) == 0
+        assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
+        assert run.stdout.read().startswith(b'{"type":"session","reason":"start"')
+
+
 def test_a_closed_stdin_is_the_end(command: Command) -> None:
     """In order, at once."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session <&-"

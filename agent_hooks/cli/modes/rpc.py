@@ -66,13 +66,13 @@ async def run(start: Start) -> int:
     with ReservedStdout() as stdout:
         if isinstance(sys.stdout, io.TextIOWrapper):  # it is the log now, and a log does not keep lines to itself
             sys.stdout.reconfigure(line_buffering=True)
-        writer = RecordWriter(stdout)
+        writer = RecordWriter(stdout.duplicate())
         try:
             code = await _Server(writer).run(start, stdin)
         finally:
             read = writer.close(LAST_WORDS)
-    if stdout.broken:
-        complain(f"stdout could not be written: {stdout.broken}")
+    if writer.broken:
+        complain(f"stdout could not be written: {writer.broken}")
         return FAILED
     if not read:
         complain("the client did not read all that it was sent")
