@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from queue import SimpleQueue
 from threading import Lock, Semaphore, Thread
+from time import monotonic
 
 import anyio
 from anyio import from_thread
@@ -19,7 +20,8 @@ from agent_hooks.errors import os_reason
 from agent_hooks.wire import to_json
 
 MAX_LINE = 32 * 1024 * 1024  # bytes of one line from the client; an image of 24 MB fits
-MAX_UNREAD = 64 * 1024 * 1024  # bytes that wait for a client that does not read, before it counts as gone
+MAX_UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client that has stopped reading
+PATIENCE = 30.0  # seconds without reading anything, after which a client has stopped
 _CHUNK = 64 * 1024
 
 
@@ -111,11 +113,14 @@ class RecordWriter:
     is sent after that is dropped.  `broken` tells of any failure but a closed pipe, a full disk for example.
     """
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, file: int, *, max_unread: int = MAX_UNREAD, patience: float = PATIENCE) -> None:
         self.gone = anyio.Event()
         self.broken: str | None = None
         os.set_blocking(file, True)  # some programs leave it the other way
         self._file = file
+        self._max_unread = max_unread
+        self._patience = patience
+        self._read_at = monotonic()  # when the client has last read something, or had nothing to read
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = Lock()
         self._unread = 0  # bytes in the queue
@@ -132,9 +137,11 @@ class RecordWriter:
         with self._lock:
             if self._dead:
                 return
+            if not self._unread:
+                self._read_at = monotonic()
             self._unread += len(line)
             self._lines.put(line)
-            stuck = self._unread > MAX_UNREAD
+            stuck = self._unread > self._max_unread and monotonic() - self._read_at > self._patience
         if stuck:
             self._give_up()
 
@@ -146,16 +153,17 @@ class RecordWriter:
 
     def _work(self) -> None:
         while (line := self._lines.get()) is not None:
-            size = len(line)
+            rest = memoryview(line)
             try:
-                while line and not self._dead:
-                    line = line[os.write(self._file, line) :]
+                while rest and not self._dead:
+                    rest = rest[os.write(self._file, rest[:_CHUNK]) :]
+                    self._read_at = monotonic()
             except OSError as exc:
                 if not isinstance(exc, BrokenPipeError):
                     self.broken = os_reason(exc)
                 self._give_up()
             with self._lock:
-                self._unread -= size
+                self._unread -= len(line)
 
     def _give_up(self) -> None:
         with self._lock:

@@ -294,8 +294,7 @@ def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command,
         rpc.end()
         assert (command.project / "got").read_text() == "False None None"
     elif how == "shutdown":
-        rpc.send("shutdown", id="bye")
-        rpc.send("get_state", id="late")
+        rpc.write(b'{"type":"shutdown","id":"bye"}\n{"type":"get_state","id":"late"}\n')
         rpc.end()
         assert [record["success"] for record in rpc.all("response", id="bye")] == [True]
         assert rpc.all("response", id="late")[0]["error"] == "the session is ending"
@@ -329,6 +328,24 @@ def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, comma
     rpc.end()
     told = [record["message"] for record in rpc.all("hook_ui_request", method="notify")]
     assert told == ["start False", "shutdown False"]
+    assert shutdowns(rpc) == 1
+
+
+def test_a_signal_while_the_session_starts_ends_it_in_order(client: MakeClient, command: Command) -> None:
+    """The dialog is taken back, and there is one shutdown."""
+    command.add_hook("""
+        def register(api):
+            @api.on("session")
+            async def ask(event, ctx):
+                if event.reason == "start":
+                    await ctx.ui.confirm("Go?")
+    """)
+    rpc = client()
+    dialog = rpc.expect("hook_ui_request")
+    os.kill(rpc.pid, signal.SIGTERM)
+    rpc.expect("hook_ui_cancel", id=dialog["id"], reason="shutdown")
+    rpc.expect("session", reason="shutdown")
+    rpc.end(code=130)
     assert shutdowns(rpc) == 1
 
 

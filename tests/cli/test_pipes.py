@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.cli.pipes import MAX_UNREAD, Lines, RecordWriter, read_chunks
+from agent_hooks.cli.pipes import Lines, RecordWriter, read_chunks
 
 
 def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
@@ -122,7 +122,7 @@ async def test_a_pipe_that_does_not_block_is_made_to(pipe: tuple[int, int]) -> N
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
-        await anyio.sleep(0.01)
+        await anyio.lowlevel.checkpoint()
         for _ in range(100):
             writer.send("x" * 10_000)
         with anyio.fail_after(20):
@@ -181,15 +181,36 @@ async def work(writer):
     assert run.wait(timeout=60) == 0
 
 
-async def test_a_client_that_does_not_read_is_gone_in_the_end(pipe: tuple[int, int]) -> None:
+async def test_a_client_that_has_stopped_reading_is_gone_in_the_end(pipe: tuple[int, int]) -> None:
     """Nobody waits for it, and it fills no more memory."""
     source, sink = pipe
-    writer = RecordWriter(sink)
-    for _ in range(MAX_UNREAD // 2**20 + 2):
-        writer.send("x" * 2**20)
+    writer = RecordWriter(sink, max_unread=2**20, patience=0)
     with anyio.fail_after(20):
-        await writer.gone.wait()
+        while not writer.gone.is_set():
+            writer.send("x" * 2**18)
+            await anyio.lowlevel.checkpoint()
     writer.send("dropped")
     assert not writer.close(20)
     os.close(source)  # lets the writing thread end
     assert writer.broken is None
+
+
+async def test_a_client_that_is_slow_gets_everything(pipe: tuple[int, int]) -> None:
+    """However much waits, as long as it reads."""
+    source, sink = pipe
+    writer = RecordWriter(sink, max_unread=0)
+    for number in range(100):
+        writer.send(f"{number:03}" + "x" * 10_000)
+    seen = b""
+
+    async def read() -> None:
+        nonlocal seen
+        async for chunk in read_chunks(source):
+            seen += chunk
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        assert await anyio.to_thread.run_sync(writer.close, 20)
+        os.close(sink)
+    assert [line[:4] for line in seen.split()] == [b'"%03d' % number for number in range(100)]
+    assert not writer.gone.is_set()
