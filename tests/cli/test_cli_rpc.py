@@ -615,6 +615,19 @@ def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient
     assert rpc.all("run_start") == []
 
 
+def test_an_abort_right_after_an_action_finds_it(client: MakeClient) -> None:
+    """In one breath: the session is not cleared a moment later, and what comes then is in order."""
+    rpc = client()
+    rpc.expect("session", reason="start")
+    rpc.write(b'{"type":"clear","id":1}\n{"type":"abort","id":2}\n{"type":"prompt","id":3,"message":"hello"}\n')
+    assert rpc.response(1)["error"] == "aborted before it began"
+    assert rpc.response(2)["success"]
+    assert rpc.response(3)["success"]
+    rpc.expect("run_end", aborted=False)
+    rpc.end()
+    assert rpc.all("session", reason="clear") == []
+
+
 def test_an_action_is_ended_with_the_session(client: MakeClient, command: Command) -> None:
     """It has a response all the same; the dialog's default comes first where there is one."""
     command.add_hook("""

@@ -133,11 +133,15 @@ async def until_signal(
                 before()
                 scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
+    tasks = anyio.create_task_group()
+    await tasks.__aenter__()
+    try:
         with anyio.CancelScope() as scope:
             tasks.start_soon(watch)
             yield scope
+    finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
         tasks.cancel_scope.cancel()
+        await tasks.__aexit__(None, None, None)
 
 
 def leave_soon(code: int) -> None:

@@ -266,7 +266,7 @@ class _Server:
                 return
             else:
                 self._acting = True
-                self._tasks.start_soon(self._act, self._waiting.popleft(), self._host)
+                self._tasks.start_soon(self._act, self._host)
 
     def _obey_now(self, command: Command, host: SessionHost) -> None:
         if isinstance(command, Prompt):
@@ -280,8 +280,18 @@ class _Server:
             state = State(**host.state()._asdict())
             self._send(StateResponse(id=_given(command.id), command="get_state", success=True, data=state))
 
-    async def _act(self, command: Command, host: SessionHost) -> None:
-        """Change the session, and say what came of it."""
+    async def _act(self, host: SessionHost) -> None:
+        """Change the session, as the next command says; an abort may just have dropped that."""
+        try:
+            if self._waiting and not isinstance(self._waiting[0], Prompt | GetState):
+                await self._change_session(self._waiting.popleft(), host)
+        finally:
+            self._acting = False
+            self._acted.set()
+            self._acted = anyio.Event()
+        self._go_on()
+
+    async def _change_session(self, command: Command, host: SessionHost) -> None:
         try:
             outcome = await _change(command, host)
         except AgentHooksError as exc:  # nothing has changed, and the client learns why
@@ -291,11 +301,6 @@ class _Server:
             raise
         else:
             self._send(_response(command, outcome))
-        finally:
-            self._acting = False
-            self._acted.set()
-            self._acted = anyio.Event()
-        self._go_on()
 
 
 async def _change(command: Command, host: SessionHost) -> Outcome:
