@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from agent_hooks.content import AssistantMessage, Attachment
-from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
@@ -47,10 +47,10 @@ class Runs:
         self._wake.set()
 
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
-        """Work on a prompt, now, and return the last response; raises `ModelError`, and `HostBusyError` when aborted."""
+        """Work on a prompt, now, and return the last response; raises `ModelError` or `AbortedError`."""
         answer = await self._run(Injected(text, tuple(attachments)))
         if answer is None:
-            raise HostBusyError("aborted")
+            raise AbortedError("aborted")
         if isinstance(answer, ModelError):
             raise answer
         return answer
