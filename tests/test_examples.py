@@ -207,3 +207,53 @@ def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:
     assert "• bash rm -rf build → blocked: deleting needs a person (.agent/hooks/no_rm.py)" in done.stderr
     assert "• bash ls build → ok" in done.stderr
     assert done.stdout.endswith("build/release.tar is still there: the hook stopped the rm.\n")
+
+
+def rpc_client(project: Path, answers: str, *args: str) -> str:
+    """Run the example client with these answers of the person; return what they see."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "rpc_client.py"), *args],
+        cwd=project,
+        input=answers,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize(("answers", "runs"), [("yes\n", True), ("no\n", False), ("", False)])
+def test_the_rpc_client_asks_the_person(command: Command, answers: str, runs: bool) -> None:
+    """Only a yes counts; a person who is gone says no."""
+    (command.project / "build").mkdir()
+    seen = rpc_client(command.project, answers, "@bash rm -rf build", "--hook", example("permission_gate.py"))
+    assert "Run a recursive rm?" in seen
+    assert (command.project / "build").exists() is not runs
+    assert ("the user said no" in seen) is not runs
+
+
+def test_the_rpc_client_knows_every_dialog(command: Command) -> None:
+    """Choosing, typing, cancelling, being told, and what goes wrong."""
+    command.add_hook("""
+        def register(api):
+            @api.on("turn_start")
+            async def ask(event, ctx):
+                color = await ctx.ui.select("Color?", ["red", "blue"])
+                name = await ctx.ui.input("Name?", "Ada")
+                ctx.ui.notify(f"{name} likes {color}")
+                raise ValueError("broken")
+    """)
+    seen = rpc_client(command.project, "blue\n\n", "hello")
+    for text in ("Color?  ['red', 'blue']", "Name?  (Ada)", "info: None likes blue", "ValueError: broken (continued)"):
+        assert text in seen
+    assert "hook_ui_response: dialog" in rpc_client(command.project, "green\n\n", "hello")
+    assert rpc_client(command.project, "", " ") == "prompt: the message is empty\n"
+
+
+def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
+    """In full, and as short as it says."""
+    source = (EXAMPLES / "rpc_client.py").read_text()
+    assert source in (EXAMPLES.parent / "docs" / "rpc.md").read_text()
+    assert source.count("\n") <= 60

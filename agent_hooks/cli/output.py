@@ -47,6 +47,10 @@ class ReservedStdout:
         with suppress(OSError):  # `write` has told it
             self._file.close()
 
+    def duplicate(self) -> int:
+        """Return a descriptor of the real stdout, for the caller to use and close."""
+        return os.dup(self._real)
+
     def write(self, text: str) -> None:
         """Write and flush."""
         if self.is_terminal:
