@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import suppress
 from typing import Any, Self
@@ -17,6 +16,7 @@ from agent_hooks.cli.common import short
 from agent_hooks.content import ToolCallContent, ToolOutput
 from agent_hooks.errors import HookError, os_reason
 from agent_hooks.events import Event
+from agent_hooks.harmless import harmless
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import call_line
 from agent_hooks.wire import to_json
@@ -183,13 +183,5 @@ class JsonScreen(Screen):
         self._stdout.write(to_json(event).decode() + "\n")
 
 
-def harmless(text: str) -> str:
-    r"""Return text with its control characters as escapes: what a tool printed must not drive the terminal."""
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
-
-
 def _line(call: ToolCallContent) -> str:
     return call_line(call.name, call.invalid or call.arguments)
-
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
