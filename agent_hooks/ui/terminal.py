@@ -18,6 +18,7 @@ from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, Container, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
@@ -301,15 +302,29 @@ def wrap(text: str, columns: int) -> list[str]:
 class OwnScreen:
     """Runs each dialog as a program of its own on the terminal, in a thread: so it works on asyncio and trio.
 
-    Where stdin or stderr is no terminal, nobody is there: a dialog ends at once, cancelled.
+    Where stdin or stderr is no terminal, nobody is there: a dialog ends at once, cancelled.  `input` and `output` are
+    other ones to use instead of these two.
     """
+
+    def __init__(self, input: Input | None = None, output: Output | None = None) -> None:
+        self._input = input
+        self._output = output
+
+    def _somebody(self) -> bool:
+        if self._input is not None:
+            return not self._input.closed
+        return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
     async def show(self, dialog: Dialog) -> None:
         """Show a dialog until it is closed; when cancelled, take it away and wait until the terminal is as before."""
-        if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+        if not self._somebody():
             return
         app: Application[None] = Application(
-            Layout(dialog.container, dialog.focus), style=STYLE, erase_when_done=True, output=self._output()
+            Layout(dialog.container, dialog.focus),
+            style=STYLE,
+            erase_when_done=True,
+            input=self._input,
+            output=self._output or create_output(sys.stderr),
         )
         app.ttimeoutlen = 0.1  # seconds until a lone Esc counts
         began, ended = threading.Event(), threading.Event()
@@ -339,9 +354,6 @@ class OwnScreen:
                         app.loop.call_soon_threadsafe(leave)
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(ended.wait)
-
-    def _output(self) -> Output:
-        return create_output(sys.stderr)
 
     def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Print a line on stderr."""

@@ -1,0 +1,456 @@
+"""The screen of the interactive mode: the conversation above, a prompt line or a dialog at the bottom.
+
+One prompt_toolkit application runs from the start to the end and owns the terminal; the conversation is printed above it
+and stays in the terminal's scrollback.  What hooks and their programs print comes through a pipe, line by line.
+Above: modes.interactive.  Below: output, ui.terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import select
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Literal
+
+import anyio
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import (
+    BufferControl,
+    CompletionsMenu,
+    ConditionalContainer,
+    Container,
+    Dimension,
+    DynamicContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from rich.console import Console
+from rich.text import Text
+
+from agent_hooks.cli.common import short
+from agent_hooks.cli.output import ReservedStdout, Screen
+from agent_hooks.errors import os_reason
+from agent_hooks.harmless import harmless
+from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.terminal import STYLE, Dialog, Line, cut, fragments, wrap
+
+LONGEST_LINE = 10_000  # characters of what a hook prints without a line's end, before it is shown
+STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
+MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
+SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"  # no bracketed paste, a cursor, no colours
+SPINNER = "|/-\\"
+SPINNER_STEP = 0.15  # seconds
+
+
+class PromptScreen(Screen):
+    """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
+
+    `submit` gets what the person typed, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.  `print`
+    and `say` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        stdout: ReservedStdout,
+        *,
+        history: PromptHistory,
+        commands: dict[str, str],
+        submit: Callable[[str], None],
+        abort: Callable[[], object],
+        leave: Callable[[], None],
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        super().__init__(stdout)
+        self._submit, self._abort, self._leave = submit, abort, leave
+        self._partial = ""  # the line of the answer that has no end yet
+        self._queued: list[str] = []  # typed while the agent works, and not delivered yet
+        self._busy = False
+        self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
+        self._dialog: Dialog | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.get_ident()
+        self._spins = 0
+        self._buffer = Buffer(completer=CommandCompleter(commands), history=history, multiline=True)
+        self._buffer.on_text_changed += lambda buffer: self._typed()
+        self._prompt = Window(
+            BufferControl(self._buffer),
+            height=lambda: Dimension(min=1, max=max(1, self._size().rows // 3)),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=lambda line, wrapped: [("class:prompt", "> " if line == wrapped == 0 else "  ")],
+        )
+        self._app: Application[None] = Application(
+            Layout(self._layout(), self._prompt),
+            key_bindings=self._keys(),
+            style=STYLE,
+            erase_when_done=True,
+            input=input,
+            output=output,
+        )
+        self._paper = Console(
+            force_terminal=True, color_system="auto", highlight=False, markup=False, soft_wrap=True, file=io.StringIO()
+        )
+        self._app.ttimeoutlen = 0.1  # seconds until a lone Esc counts …
+        self._app.timeoutlen = 0.3  # … and until it is no Alt
+
+    # ---- the application
+
+    async def run(self) -> None:
+        """Own the terminal until cancelled, and give it back as it was; returns when the terminal is gone."""
+        self._loop = asyncio.get_running_loop()
+        spinner = self._loop.create_task(self._spin())
+        try:
+            with suppress(EOFError):
+                await self._app.run_async(handle_sigint=False)
+        finally:
+            spinner.cancel()
+            if self._dialog is not None:
+                self._dialog.close(None)
+
+    async def _spin(self) -> None:
+        while True:
+            await asyncio.sleep(SPINNER_STEP)
+            if self._busy and self._dialog is None:
+                self._spins += 1
+                self._app.invalidate()
+
+    def _size(self) -> Size:
+        return self._app.output.get_size()
+
+    def _layout(self) -> Container:
+        def part(lines: Callable[[], list[Line]]) -> Container:
+            window = Window(FormattedTextControl(lambda: fragments(lines())), dont_extend_height=True)
+            return ConditionalContainer(window, Condition(lambda: bool(lines())))
+
+        prompt = HSplit([self._prompt, CompletionsMenu(max_height=6)])
+        return HSplit(
+            [
+                part(self._live_lines),
+                part(self._status_lines),
+                DynamicContainer(lambda: prompt if self._dialog is None else self._dialog.container),
+            ]
+        )
+
+    def _live_lines(self) -> list[Line]:
+        """Return the end of the line that the model is writing."""
+        if not self._partial or self._dialog is not None:
+            return []
+        size = self._size()
+        lines = wrap(self._partial[-size.columns * size.rows :], size.columns)
+        return [("", line) for line in lines[-max(1, size.rows - 4) :]]
+
+    def _status_lines(self) -> list[Line]:
+        """Return what goes on, and what waits."""
+        if self._dialog is not None:
+            return []
+        columns = self._size().columns
+        lines = []
+        if self._busy:
+            doing = "; ".join(self._running.values()) or "working"
+            mark = SPINNER[self._spins % len(SPINNER)]
+            hint = " · Esc aborts" if columns >= 40 else ""
+            lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
+        shown = [f"queued: {' '.join(text.split())}" for text in self._queued[-2:]]
+        shown += ["Ctrl-C again quits"] if self._interrupted else []
+        return lines + [("class:hint", cut(harmless(text), columns)) for text in shown]
+
+    # ---- the prompt line
+
+    def offer(self, text: str) -> None:
+        """Put a text into the prompt line, if nothing stands there yet."""
+        if not self._buffer.text:
+            self._buffer.set_document(Document(text, len(text)))
+
+    def queued(self, text: str) -> None:
+        """Show that a message waits for the agent."""
+        self._queued.append(text)
+        self._app.invalidate()
+
+    def _typed(self) -> None:
+        self._interrupted = False
+
+    # ---- keys
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        at_prompt = Condition(lambda: self._dialog is None)
+
+        @keys.add("enter", filter=at_prompt)
+        def _enter(event: KeyPressEvent) -> None:
+            buffer, state = self._buffer, self._buffer.complete_state
+            if state is not None and state.current_completion is not None:
+                buffer.complete_state = None  # takes what is chosen
+            elif buffer.document.text_before_cursor.endswith("\\"):
+                buffer.delete_before_cursor()
+                buffer.newline(copy_margin=False)
+            elif text := buffer.text.strip():
+                buffer.append_to_history()
+                buffer.reset()
+                self._submit(text)
+
+        @keys.add("escape", "enter", filter=at_prompt)
+        def _newline(event: KeyPressEvent) -> None:
+            self._buffer.newline(copy_margin=False)
+
+        @keys.add("escape", filter=at_prompt & ~has_completions)
+        def _escape(event: KeyPressEvent) -> None:
+            self._abort()
+
+        @keys.add("escape", filter=at_prompt & has_completions)
+        def _no_completion(event: KeyPressEvent) -> None:
+            self._buffer.cancel_completion()
+
+        @keys.add("c-c", filter=at_prompt)
+        def _interrupt(event: KeyPressEvent) -> None:
+            if self._interrupted:
+                self._leave()
+            elif self._buffer.text:
+                self._buffer.reset()
+            else:
+                self._abort()
+            self._interrupted = True
+
+        @keys.add("c-d", filter=at_prompt & Condition(lambda: not self._buffer.text))
+        def _end(event: KeyPressEvent) -> None:
+            self._leave()
+
+        @keys.add("c-z", filter=at_prompt)
+        def _suspend(event: KeyPressEvent) -> None:
+            event.app.suspend_to_background()
+
+        return keys
+
+    # ---- the stage of dialogs
+
+    async def show(self, dialog: Dialog) -> None:
+        """Show a dialog in the place of the prompt line until it is closed; what was typed there stays."""
+        closed = anyio.Event()
+        dialog.on_close = closed.set
+        if not self._app.is_running:  # nobody is there any more
+            dialog.close(None)
+        self._dialog = dialog
+        self._focus(dialog.focus)
+        try:
+            await closed.wait()
+        finally:
+            self._dialog = None
+            self._focus(self._prompt)
+
+    def _focus(self, window: Window) -> None:
+        self._app.layout.focus(window)
+        self._app.invalidate()
+
+    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+        """Print a line of its own; from any thread."""
+        self._print(Text(f"{MARKS[type]} {harmless(text)}", STYLES[type]))
+
+    # ---- View
+
+    def run_started(self, text: str, source: str | None) -> None:
+        """Print the prompt that the agent begins to work on."""
+        self._busy = True
+        self.injected(text, source)
+
+    def run_ended(self, error: str | None, aborted: bool) -> None:
+        """Print what came in the way, if something did."""
+        self._busy = False
+        self._running.clear()
+        self._end_line()
+        if error is not None:
+            self.error(f"the model failed: {error}")
+        elif aborted:
+            self.error("aborted")
+        self._app.invalidate()
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Print a message to the agent, and which hook sent it."""
+        if source is None and text in self._queued:
+            self._queued.remove(text)
+        self._print(Text(""))
+        whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
+        self._print(Text.assemble(("> ", "bold"), whose, (harmless(text), "bold")))
+
+    def text(self, delta: str) -> None:
+        """Show the model's words as they come; whole lines go up into the conversation."""
+        *lines, self._partial = (self._partial + harmless(delta)).split("\n")
+        if lines:
+            self._write("".join(f"{line}\n" for line in lines))
+        self._app.invalidate()
+
+    def rest(self) -> None:
+        """Do nothing: what goes on is shown below the conversation."""
+
+    def _wait(self, call_id: str, what: str) -> None:
+        self._running[call_id] = what
+        self._end_line()
+        self._app.invalidate()
+
+    def _end_line(self) -> None:
+        if self._partial:
+            line, self._partial = self._partial, ""
+            self._write(f"{line}\n")
+
+    # ---- printing
+
+    def print(self, *lines: object) -> None:
+        """Print what rich can, above the prompt line; from any thread.  Text must be harmless already."""
+        with self._paper.capture() as captured:
+            for line in lines:
+                self._paper.print(line)
+        self._write(captured.get())
+
+    def _print(self, line: Text) -> None:
+        self._on_loop(self._end_line)
+        self.print(line)
+
+    def _write(self, text: str) -> None:
+        self._on_loop(self._write_now, text)
+
+    def _write_now(self, text: str) -> None:
+        app = self._app
+        if app.is_running:
+            app.renderer.erase()
+        app.output.write_raw(text.replace("\n", "\r\n"))
+        app.output.flush()
+        app.invalidate()
+
+    def _on_loop(self, function: Callable[..., None], *args: str) -> None:
+        """Call a function at once, or soon when this is another thread than the application's."""
+        if self._loop is None or threading.get_ident() == self._thread:
+            function(*args)
+        else:
+            with suppress(RuntimeError):  # the loop has ended: nobody looks any more
+                self._loop.call_soon_threadsafe(function, *args)
+
+
+class CommandCompleter(Completer):
+    """Completes slash commands, with Tab."""
+
+    def __init__(self, commands: dict[str, str]) -> None:
+        self._commands = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield the commands that begin as the line does."""
+        word = document.text_before_cursor
+        if word.startswith("/") and complete_event.completion_requested:
+            for name, does in self._commands.items():
+                if name.startswith(word):
+                    yield Completion(name, -len(word), display_meta=does)
+
+
+class PromptHistory(FileHistory):
+    """What the person typed, in a file of theirs alone; when that cannot be used, only in memory."""
+
+    def __init__(self, path: str, warn: Callable[[str], None]) -> None:
+        super().__init__(path)
+        self._path = path
+        self._warn: Callable[[str], None] | None = warn
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return list(super().load_history_strings())
+        except OSError as exc:
+            self._failed(exc)
+            return []
+
+    def store_string(self, string: str) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            super().store_string(string)
+        except OSError as exc:
+            self._failed(exc)
+
+    def _failed(self, exc: OSError) -> None:
+        if self._warn is not None:
+            self._warn(f"{self._path}: what you type is not remembered: {os_reason(exc)}")
+            self._warn = None
+
+
+class OwnTerminal:
+    """The terminal for one application alone: `with OwnTerminal() as terminal`.
+
+    What anybody else prints on stdout or stderr, also a program that a hook starts, goes to `show` instead, line by line
+    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.
+    """
+
+    def __init__(self) -> None:
+        self.show: Callable[[str], None] = lambda line: None
+
+    def __enter__(self) -> OwnTerminal:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self._kept = [os.dup(1), os.dup(2)]
+        self._modes = termios.tcgetattr(0)
+        self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
+        self._reads, writes = os.pipe()
+        self._ends, self._end = os.pipe()
+        os.dup2(writes, 1)
+        os.dup2(writes, 2)
+        os.close(writes)
+        self._reader = threading.Thread(target=self._read, name="agent_hooks output", daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, kept in enumerate(self._kept, 1):
+            os.dup2(kept, number)
+            os.close(kept)
+        os.close(self._end)
+        self._reader.join()
+        self.restore()
+        self._file.close()
+        os.close(self._reads)
+        os.close(self._ends)
+
+    def restore(self) -> None:
+        """Make the terminal what it was, whatever has happened."""
+        with suppress(OSError, termios.error):  # it is gone
+            termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
+            os.write(self._file.fileno(), SANE)
+
+    def output(self) -> Output:
+        """Return the terminal as prompt_toolkit writes to it."""
+        return Vt100_Output(self._file, self._size, term=os.environ.get("TERM"), enable_cpr=False)
+
+    def _size(self) -> Size:
+        try:
+            columns, rows = os.get_terminal_size(self._file.fileno())
+        except OSError:  # it is gone
+            columns = rows = 0
+        return Size(rows or 24, columns or 80)
+
+    def _read(self) -> None:
+        """Hand on line by line, until everything is read after the end."""
+        rest = b""
+        while True:
+            ready, _, _ = select.select([self._reads, self._ends], [], [])
+            chunk = os.read(self._reads, 65536) if self._reads in ready else b""
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > LONGEST_LINE or (not chunk and rest):
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self.show(line.decode("utf-8", "replace"))
+            if not chunk:
+                return
