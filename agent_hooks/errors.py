@@ -4,7 +4,8 @@
     ├── HookUsageError         a hook (or an embedding program) called the API in a way that cannot work
     ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
     ├── SessionError           a session file cannot be read or written
-    └── ModelError             the model could not answer
+    ├── ModelError             the model could not answer
+    └── HostBusyError          the agent works on a prompt, so its session cannot be changed now
 
 `HookError` is not an exception: it is the record that error listeners get.
 """
@@ -42,6 +43,10 @@ class SessionError(AgentHooksError):
 
 class ModelError(AgentHooksError):
     """The model could not answer."""
+
+
+class HostBusyError(AgentHooksError):
+    """The agent works on a prompt, or its session is being changed: nothing was done."""
 
 
 class HookError(Struct, frozen=True, kw_only=True):
