@@ -46,7 +46,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agent_hooks.cli.common import short
-from agent_hooks.cli.output import ReservedStdout, Screen
+from agent_hooks.cli.output import Screen
 from agent_hooks.errors import os_reason
 from agent_hooks.harmless import harmless
 from agent_hooks.ui.base import NotifyType
@@ -69,7 +69,7 @@ class PromptScreen(Screen):
 
     def __init__(
         self,
-        stdout: ReservedStdout,
+        output: Output,
         *,
         history: PromptHistory,
         commands: dict[str, str],
@@ -77,13 +77,13 @@ class PromptScreen(Screen):
         abort: Callable[[], object],
         leave: Callable[[], None],
         input: Input | None = None,
-        output: Output | None = None,
     ) -> None:
-        super().__init__(stdout)
+        # not of Screen's own: nothing is printed on stdout or stderr here
+        self._running = {}
         self._submit, self._abort, self._leave = submit, abort, leave
         self._partial = ""  # the line of the answer that has no end yet
         self._queued: list[str] = []  # typed while the agent works, and not delivered yet
-        self._busy = False
+        self._doing: str | None = None  # what goes on
         self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -114,13 +114,13 @@ class PromptScreen(Screen):
 
     # ---- the application
 
-    async def run(self) -> None:
+    async def run(self, started: Callable[[], None]) -> None:
         """Own the terminal until cancelled, and give it back as it was; returns when the terminal is gone."""
         self._loop = asyncio.get_running_loop()
         spinner = self._loop.create_task(self._spin())
         try:
             with suppress(EOFError):
-                await self._app.run_async(handle_sigint=False)
+                await self._app.run_async(pre_run=started, handle_sigint=False)
         finally:
             spinner.cancel()
             if self._dialog is not None:
@@ -129,7 +129,7 @@ class PromptScreen(Screen):
     async def _spin(self) -> None:
         while True:
             await asyncio.sleep(SPINNER_STEP)
-            if self._busy and self._dialog is None:
+            if self._doing is not None and self._dialog is None:
                 self._spins += 1
                 self._app.invalidate()
 
@@ -164,8 +164,8 @@ class PromptScreen(Screen):
             return []
         columns = self._size().columns
         lines = []
-        if self._busy:
-            doing = "; ".join(self._running.values()) or "working"
+        if self._doing is not None:
+            doing = "; ".join(self._running.values()) or self._doing
             mark = SPINNER[self._spins % len(SPINNER)]
             hint = " · Esc aborts" if columns >= 40 else ""
             lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
@@ -183,6 +183,15 @@ class PromptScreen(Screen):
     def queued(self, text: str) -> None:
         """Show that a message waits for the agent."""
         self._queued.append(text)
+        self._app.invalidate()
+
+    def leaving(self) -> None:
+        """Show that the end has begun."""
+        self.busy("ending")
+
+    def busy(self, what: str | None) -> None:
+        """Show that something goes on, until `None`."""
+        self._doing = what
         self._app.invalidate()
 
     def _typed(self) -> None:
@@ -267,12 +276,12 @@ class PromptScreen(Screen):
 
     def run_started(self, text: str, source: str | None) -> None:
         """Print the prompt that the agent begins to work on."""
-        self._busy = True
+        self._doing = "working"
         self.injected(text, source)
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
         """Print what came in the way, if something did."""
-        self._busy = False
+        self._doing = None
         self._running.clear()
         self._end_line()
         if error is not None:
@@ -285,9 +294,21 @@ class PromptScreen(Screen):
         """Print a message to the agent, and which hook sent it."""
         if source is None and text in self._queued:
             self._queued.remove(text)
-        self._print(Text(""))
         whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
-        self._print(Text.assemble(("> ", "bold"), whose, (harmless(text), "bold")))
+        self._end_line()
+        self.print(Text(), Text.assemble(("> ", "bold"), whose, (harmless(text), "bold")))
+
+    def echo(self, command: str) -> None:
+        """Print a slash command that is carried out."""
+        self.print(Text(f"> {harmless(command)}", "bold"))
+
+    def rule(self, text: str) -> None:
+        """Print where something else begins."""
+        self.print(Text(f"── {harmless(text)} ──", "bright_black"))
+
+    def stray(self, line: str) -> None:
+        """Print what a hook or its program has printed; from any thread."""
+        self._print(Text(f"  {harmless(line)}", "bright_black"))
 
     def text(self, delta: str) -> None:
         """Show the model's words as they come; whole lines go up into the conversation."""
@@ -412,23 +433,22 @@ class OwnTerminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        for number, kept in enumerate(self._kept, 1):
-            os.dup2(kept, number)
-            os.close(kept)
+        self.give_back()
         os.close(self._end)
         self._reader.join()
-        self.restore()
         self._file.close()
-        os.close(self._reads)
-        os.close(self._ends)
+        for file in (*self._kept, self._reads, self._ends):
+            os.close(file)
 
-    def restore(self) -> None:
-        """Make the terminal what it was, whatever has happened."""
+    def give_back(self) -> None:
+        """Make the terminal, stdout and stderr what they were, whatever has happened."""
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         with suppress(OSError, termios.error):  # it is gone
             termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
             os.write(self._file.fileno(), SANE)
+        for number, kept in enumerate(self._kept, 1):
+            os.dup2(kept, number)
 
     def output(self) -> Output:
         """Return the terminal as prompt_toolkit writes to it."""

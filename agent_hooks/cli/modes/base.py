@@ -113,17 +113,17 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
 
 
 @asynccontextmanager
-async def until_signal(*, sigint: bool = True) -> AsyncIterator[anyio.CancelScope]:
+async def until_signal(*, last_words: Callable[[], object] = lambda: None) -> AsyncIterator[anyio.CancelScope]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
 
-    A second signal ends the process at once.  `sigint=False`: a mode that reads Ctrl-C as a key.
+    A second signal calls `last_words` and ends the process at once.
     """
-    numbers = [signal.SIGTERM, signal.SIGHUP, *([signal.SIGINT] if sigint else [])]
 
     async def watch() -> None:
-        with anyio.open_signal_receiver(*numbers) as signals:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for _ in signals:
                 if scope.cancel_called:  # once more: somebody is in a hurry, or a tool does not let itself be cancelled
+                    last_words()
                     complain("interrupted again; leaving at once")
                     os._exit(INTERRUPTED)
                 scope.cancel()

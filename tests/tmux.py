@@ -1,0 +1,84 @@
+"""A real terminal for tests: tmux, which a test types into and reads the screen of."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 30.0  # seconds after which something that has not come is missing
+MISSING = shutil.which("tmux") is None
+PROGRAM = f"{shlex.quote(sys.executable)} -m agent_hooks"
+
+
+class Tmux:
+    """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
+
+    def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
+        self._socket = str(directory.parent / "tmux")
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TERM", "NO_COLOR")}
+        shell = "env PS1='$ ' HISTFILE= LC_ALL=C.UTF-8 bash --norc --noprofile"
+        subprocess.run(
+            ["tmux", "-S", self._socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell],
+            cwd=directory,
+            env={**environment, "TERM": "screen-256color"},
+            check=True,
+        )
+        self._do("set-option", "-g", "escape-time", "0")
+        self.until(lambda screen: screen.startswith("$"), "the shell")
+
+    def close(self) -> None:
+        """End the terminal and what runs in it."""
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=True)
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        self._do("send-keys", "-l", "--", text)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, by tmux's names: `Up`, `Escape`, `M-Enter`, `C-c`."""
+        self._do("send-keys", *keys)
+
+    def enter(self, text: str) -> None:
+        """Type a text, and Enter once all of it is on screen."""
+        self.type(text)
+        end = text[-8:].rstrip()
+        self.until(lambda screen: end in screen.replace("\n", ""), f"the echo of {text!r}")
+        self.press("Enter")
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Make the terminal another size."""
+        self._do("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def screen(self) -> str:
+        """Return what is on screen."""
+        return self._do("capture-pane", "-p").rstrip("\n")
+
+    def history(self) -> str:
+        """Return what is on screen and above it, wrapped lines as one."""
+        return self._do("capture-pane", "-p", "-J", "-S", "-").rstrip("\n")
+
+    def sees(self, text: str) -> str:
+        """Wait until a text is on screen, and return the screen."""
+        return self.until(lambda screen: text in screen, repr(text))
+
+    def lacks(self, text: str) -> str:
+        """Wait until a text is on screen no more, and return the screen."""
+        return self.until(lambda screen: text not in screen, f"no {text!r}")
+
+    def until(self, holds: Callable[[str], bool], what: str) -> str:
+        """Wait until something holds of the screen, and return that."""
+        end = time.monotonic() + PATIENCE
+        while not holds(screen := self.screen()):
+            assert time.monotonic() < end, f"waited for {what}, but the screen shows\n{screen}"
+            time.sleep(0.02)
+        return screen
+
+    def _do(self, *command: str) -> str:
+        done = subprocess.run(["tmux", "-S", self._socket, *command], check=True, capture_output=True, text=True)
+        return done.stdout
