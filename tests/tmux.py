@@ -47,8 +47,8 @@ class Tmux:
     def enter(self, text: str) -> None:
         """Type a text, and Enter once all of it is on screen."""
         self.type(text)
-        end = text[-8:].rstrip()
-        self.until(lambda screen: end in screen.replace("\n", ""), f"the echo of {text!r}")
+        end = "".join(text.split())[-8:]  # wherever the line is broken
+        self.until(lambda screen: end in "".join(screen.split()), f"the echo of {text!r}")
         self.press("Enter")
 
     def resize(self, columns: int, rows: int) -> None:

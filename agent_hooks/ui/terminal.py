@@ -31,7 +31,8 @@ from agent_hooks.lanes import Lane
 from agent_hooks.ui.base import NotifyType
 
 STYLE = Style([("title", "bold"), ("hint", "ansibrightblack"), ("selected", "bold ansicyan")])
-KEYS_LIST = "↑ ↓ Enter, Esc cancels"
+LONGEST_RECORD = 300  # columns of a question and its answer, as they stay on screen
+KEYS_LIST = "↑↓ Enter, Esc cancels"
 KEYS_LINE = "Enter, Esc cancels"
 KEYS_SCROLL = "PgUp PgDn"
 Line = tuple[str, str]  # style, and text that fits
@@ -107,7 +108,8 @@ class TerminalUI:
             self._lane.leave()
 
     def _record(self, title: str, answer: str | None) -> None:
-        self._stage.say(f"{title} → {'cancelled' if answer is None else answer}", "answer")
+        line = " ".join(f"{title} → {'cancelled' if answer is None else answer}".split())
+        self._stage.say(cut(line, LONGEST_RECORD), "answer")
 
 
 # ---- dialogs ---------------------------------------------------------------------------------------------------------
@@ -154,8 +156,7 @@ class Dialog:
         return lines[self._scroll : self._scroll + height]
 
     def _footer(self, columns: int, *parts: str) -> Line:
-        more = [KEYS_SCROLL] if self._hidden else []
-        return "class:hint", cut(" · ".join([*more, *filter(None, parts)]), columns)
+        return "class:hint", cut(" · ".join(filter(None, parts)), columns)
 
 
 class ListDialog(Dialog):
@@ -169,6 +170,7 @@ class ListDialog(Dialog):
         self._previews = [harmless(option.preview or option.label).expandtabs(4) for option in options]
         self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
         self.selected = selected
+        self._preview_scroll = self._preview_hidden = 0
         last = len(options) - 1
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
@@ -182,11 +184,13 @@ class ListDialog(Dialog):
         return lambda event: self._select((self.selected + by) % len(self._labels))
 
     def _select(self, index: int) -> None:
-        self.selected = index
+        self.selected, self._preview_scroll = index, 0
 
     def _page(self, way: int) -> None:
         if self._hidden:
             super()._page(way)
+        elif self._preview_hidden:
+            self._preview_scroll = max(0, min(self._preview_scroll + way, self._preview_hidden))
         else:
             self._select(max(0, min(self.selected + 5 * way, len(self._labels) - 1)))
 
@@ -200,13 +204,11 @@ class ListDialog(Dialog):
         footer = room >= 6
         room -= footer
         text = self._text(columns)
-        wide = [
-            shown or get_cwidth(label) > columns - 2
-            for shown, label in zip(self._has_preview, self._labels, strict=True)
-        ]
+        fits = [get_cwidth(label) <= columns - 2 for label in self._labels]
+        unseen = [more or not fit for more, fit in zip(self._has_preview, fits, strict=True)]
         count = len(self._labels)
         listed = min(count, max(2, room // 2))
-        preview = min(4, room // 4, room - listed - 1) if any(wide) else 0
+        preview = min(4, room // 4, room - listed - 1) if any(unseen) else 0
         parts = self._part(text, max(1, min(len(text), room - listed - preview)))
         listed = min(count, room - len(parts) - preview)
         first = max(0, min(self.selected - listed // 2, count - listed))
@@ -216,16 +218,17 @@ class ListDialog(Dialog):
             else ("", cut(f"  {label}", columns))
             for index, label in enumerate(self._labels[first : first + listed], first)
         ]
-        below = [("class:hint", line) for line in self._preview(columns, preview)] if any(wide) else []
+        below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
         position = f"{self.selected + 1}/{count}" if listed < count else ""
-        return parts + shown + below + ([self._footer(columns, position, KEYS_LIST)] if footer else [])
+        scroll = KEYS_SCROLL if self._hidden or self._preview_hidden else ""
+        return parts + shown + below + ([self._footer(columns, scroll, position, KEYS_LIST)] if footer else [])
 
-    def _preview(self, columns: int, height: int) -> list[str]:
+    def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
         """Return the whole of the chosen option, or as much as fits; always as many lines."""
-        lines = wrap(self._previews[self.selected], columns - 2) if columns > 2 else []
-        if len(lines) > height > 0:
-            lines[height - 1] = cut(f"{lines[height - 1]} …", columns - 2, more=True)
-        return [f"  {line}" for line in (lines + [""] * height)[:height]]
+        lines = wrap(self._previews[self.selected], columns - 2) if wanted else []
+        self._preview_hidden = max(0, len(lines) - height)
+        lines = (lines + [""] * height)[self._preview_scroll :][:height]
+        return [f"  {line}" for line in lines]
 
 
 class LineDialog(Dialog):
@@ -245,7 +248,7 @@ class LineDialog(Dialog):
         )
         self.focus = Window(control, height=1)
         above = FormattedTextControl(lambda: fragments(self._above()))
-        below = FormattedTextControl(lambda: fragments([self._footer(get_app().output.get_size().columns, KEYS_LINE)]))
+        below = FormattedTextControl(lambda: fragments([self._below()]))
         mark = Window(FormattedTextControl("> "), width=2, height=1)
         self.container = HSplit(
             [
@@ -254,6 +257,9 @@ class LineDialog(Dialog):
                 Window(below, height=1),
             ]
         )
+
+    def _below(self) -> Line:
+        return self._footer(get_app().output.get_size().columns, KEYS_SCROLL if self._hidden else "", KEYS_LINE)
 
     def _above(self) -> list[Line]:
         size = get_app().output.get_size()
@@ -271,9 +277,9 @@ def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
     return found
 
 
-def cut(text: str, columns: int, *, more: bool = False) -> str:
-    """Return one line of at most `columns`, with an ellipsis when something is left out or `more` is."""
-    if get_cwidth(text) <= columns and not more:
+def cut(text: str, columns: int) -> str:
+    """Return one line of at most `columns`, with an ellipsis when something is left out."""
+    if get_cwidth(text) <= columns:
         return text
     while text and get_cwidth(text) > columns - 1:
         text = text[: min(len(text) - 1, columns)]

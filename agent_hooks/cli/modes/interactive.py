@@ -19,7 +19,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.cli.common import Setup, count, short
+from agent_hooks.cli.common import Setup, count
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
@@ -120,7 +120,11 @@ class Interactive:
         self._setup = await start.load(screen.warning, screen.error)
         runner = start.runner(self._setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
-        async with runner, until_signal(last_words=self._terminal.give_back) as scope, anyio.create_task_group() as tasks:
+        async with (
+            runner,
+            until_signal(last_words=self._terminal.give_back) as scope,
+            anyio.create_task_group() as tasks,
+        ):
             self._host = start.host(self._setup, runner, screen)
             await tasks.start(self._own_terminal)  # before any hook: one may ask at once
             try:
@@ -199,18 +203,14 @@ class Interactive:
         else:
             path = await self._choose_session()
         if path is not None and self._done(await self._host.switch_session(path)):
-            self._screen.rule(f"resumed {short(path)}")
+            self._screen.rule(f"resumed {os.path.basename(path)}")
             self._show_conversation()
 
     async def _choose_session(self) -> str | None:
         current = self._host.state().session_file
         sessions = [each for each in list_sessions(self._setup.cwd) if each.path != current and each.messages]
         options = [
-            Option(
-                f"{when(each.started)}  {first_words(each.first_text)}  ({count(each.messages, 'message')})",
-                each.first_text,
-            )
-            for each in sessions
+            labelled(each.started, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
         ]
         if not options:
             self._screen.say("there is no other session here", "info")
@@ -231,11 +231,7 @@ class Interactive:
             for index, entry in enumerate(self._host.entries)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
         ]
-        options = [
-            Option(f"{when(entry.timestamp)}  {first_words(text)}", text)
-            for _, entry, message in entries
-            for text in [text_of_content(message.content)]
-        ]
+        options = [labelled(entry.timestamp, text_of_content(message.content)) for _, entry, message in entries]
         if not options:
             self._screen.say("there is nothing to go back to yet", "info")
         chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)
@@ -307,6 +303,12 @@ def transcript(messages: Iterable[Message]) -> Iterable[Text]:
                 yield Text(harmless(message.text).rstrip("\n"))
             for call in message.tool_calls:
                 yield Text(harmless(f"• {call_line(call.name, call.invalid or call.arguments)}"))
+
+
+def labelled(timestamp: str, text: str, more: str = "") -> Option:
+    """Return the line of a list for something said at a time; its preview is what the line leaves out."""
+    words = first_words(text)
+    return Option(f"{when(timestamp)}  {words}{more}", text if words != text.strip() else "")
 
 
 def when(timestamp: str) -> str:
