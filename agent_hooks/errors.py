@@ -5,7 +5,8 @@
     ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
     ├── SessionError           a session file cannot be read or written
     ├── ModelError             the model could not answer
-    └── HostBusyError          the agent works on a prompt, so its session cannot be changed now
+    ├── HostBusyError          the agent works on a prompt, so its session cannot be changed now
+    └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
 
 `HookError` is not an exception: it is the record that error listeners get.
 """
@@ -47,6 +48,10 @@ class ModelError(AgentHooksError):
 
 class HostBusyError(AgentHooksError):
     """The agent works on a prompt, or its session is being changed: nothing was done."""
+
+
+class SendError(AgentHooksError):
+    """A message was not sent to the agent: too large, too many, too fast, or too late."""
 
 
 class HookError(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
 
@@ -29,12 +30,47 @@ _MILLISECONDS = Meta(
 )
 
 
+_TOKENS = Meta(ge=0, description="tokens, from 0 up")
+
+
+class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """When a conversation is compacted without being asked, and how much of it stays word for word."""
+
+    enabled: bool | UnsetType = UNSET
+    reserve_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
+    keep_recent_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
+    threshold_tokens: Annotated[int, _TOKENS] | UnsetType | None = UNSET
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
+    compaction: CompactionFile | UnsetType = UNSET
+
+
+class CompactionSettings(Struct, frozen=True, kw_only=True):
+    """When to compact without being asked, and how much to keep, in tokens.
+
+    A conversation is compacted when it has more than `threshold_tokens`, or, without that, more than the model's window
+    minus `reserve_tokens`; about `keep_recent_tokens` of it stay word for word.
+    """
+
+    enabled: bool = True
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+    threshold_tokens: int | None = None
+
+    def limit(self, window: int | None) -> int | None:
+        """Return how many tokens a conversation may have; `window`: the model's, `None` when nobody knows it."""
+        if not self.enabled or self.threshold_tokens is window is None:
+            return None
+        if self.threshold_tokens is not None:
+            return self.threshold_tokens
+        assert window is not None
+        return window - self.reserve_tokens
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -43,6 +79,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hooks: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
+    compaction: CompactionSettings = CompactionSettings()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -62,6 +99,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     """
     hooks: list[str] = []
     timeouts: dict[str, float | None] = {}
+    compaction = CompactionSettings()
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
@@ -75,7 +113,10 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
             if (value := getattr(file, key)) is not UNSET:
                 milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
                 timeouts[key] = None if milliseconds is None else milliseconds / 1000
-    return Settings(hooks=tuple(hooks), **timeouts)
+        if file.compaction is not UNSET:
+            given = msgspec.structs.asdict(file.compaction)
+            compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
+    return Settings(hooks=tuple(hooks), compaction=compaction, **timeouts)
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:

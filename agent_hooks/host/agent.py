@@ -125,7 +125,7 @@ class Agent:
         self.turns.append(entries)
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
         try:
-            message = await collect(self.model, self._request(), self._view.text, self._view.warning)
+            message = await collect(self.model, self._request(), self._view.text, self._view.warning, self.add)
         except BrokenResponseError as exc:  # the person has read it, so the model should know of it
             self.add(exc.partial)
             raise

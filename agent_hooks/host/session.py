@@ -14,7 +14,15 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent_hooks.content import Entry, Message, MessageEntry, ModelChangeEntry, SessionHeader, ThinkingLevelChangeEntry
+from agent_hooks.content import (
+    AssistantMessage,
+    Entry,
+    Message,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionHeader,
+    ThinkingLevelChangeEntry,
+)
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.host.session_file import SESSIONS_DIRECTORY, VERSION, lock, open_file, read_entries
 from agent_hooks.settings import PROJECT_DIRECTORY
@@ -105,12 +113,23 @@ class Session:
         """All entries so far, the header first."""
         return tuple(self._entries)
 
-    @property
-    def header(self) -> SessionHeader:
-        """Entry 0."""
-        header = self._entries[0]
-        assert isinstance(header, SessionHeader)
-        return header
+    def turns(self) -> list[int]:
+        """Return, for every turn, how many entries there were when it began: one turn, one response."""
+        return [
+            index
+            for index, entry in enumerate(self._entries)
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
+        ]
+
+    def last_model(self) -> str | None:
+        """Return the model that answered last, as `provider:id`."""
+        changes = (entry for entry in reversed(self._entries) if isinstance(entry, ModelChangeEntry))
+        return next((f"{change.provider}:{change.model_id}" for change in changes), None)
+
+    def last_thinking_level(self) -> str:
+        """Return how much the model thought last."""
+        changes = (entry for entry in reversed(self._entries) if isinstance(entry, ThinkingLevelChangeEntry))
+        return next((change.thinking_level for change in changes), "off")
 
     def __len__(self) -> int:
         return len(self._entries)

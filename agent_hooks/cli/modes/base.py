@@ -80,6 +80,7 @@ class Start(NamedTuple):
             session=self._session(setup.cwd, view.warning),
             view=view,
             thinking_level=self.thinking_level,
+            compaction=setup.settings.compaction,
         )
 
     def _session(self, cwd: str, warn: Warn) -> Session:
