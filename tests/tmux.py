@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +21,38 @@ class Tmux:
     """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
 
     def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
-        self._socket = str(directory.parent / "tmux")
+        self._own = tempfile.TemporaryDirectory(prefix="agent-hooks-")  # a socket's path must be short
+        self._socket = f"{self._own.name}/tmux"
         environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TERM", "NO_COLOR")}
         shell = "env PS1='$ ' HISTFILE= LC_ALL=C.UTF-8 bash --norc --noprofile"
         subprocess.run(
-            ["tmux", "-S", self._socket, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), shell],
+            [
+                "tmux",
+                "-S",
+                self._socket,
+                "-f",
+                "/dev/null",
+                "new-session",
+                "-d",
+                "-x",
+                str(columns),
+                "-y",
+                str(rows),
+                shell,
+            ],
             cwd=directory,
             env={**environment, "TERM": "screen-256color"},
             check=True,
         )
         self._do("set-option", "-g", "escape-time", "0")
         self.until(lambda screen: screen.startswith("$"), "the shell")
+        self.enter(f'agent() {{ {PROGRAM} "$@"; echo left with $?; }}; clear')
+        self.until(lambda screen: screen.strip() == "$", "an empty screen")
 
     def close(self) -> None:
         """End the terminal and what runs in it."""
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=True)
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+        self._own.cleanup()
 
     def type(self, text: str) -> None:
         """Type a text."""
@@ -50,6 +68,19 @@ class Tmux:
         end = "".join(text.split())[-8:]  # wherever the line is broken
         self.until(lambda screen: end in "".join(screen.split()), f"the echo of {text!r}")
         self.press("Enter")
+
+    def start_agent(self, *args: str) -> None:
+        """Start the interactive mode; `left with CODE` tells of its end."""
+        self.enter(f"clear; agent run {' '.join(args)}")
+        self.sees("/help")
+
+    def shell(self, command: str) -> str:
+        """Run a command in the shell and return what it printed."""
+        part, whole = Path(self._own.name, "part"), Path(self._own.name, "whole")
+        whole.unlink(missing_ok=True)
+        self.enter(f"{{ {command}; }} >{part} 2>&1; mv {part} {whole}")
+        self.until(lambda screen: whole.exists(), f"the end of {command!r}")
+        return whole.read_text()
 
     def resize(self, columns: int, rows: int) -> None:
         """Make the terminal another size."""

@@ -62,37 +62,11 @@ class ReservedStdout:
             self._file = open(os.devnull, "w")  # noqa: SIM115  # stands for stdout until the process ends
 
 
-class Screen:
-    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
+class Lines:
+    """What a run shows as lines, wherever they are printed."""
 
-    Showing never fails: when the terminal is gone, the run still ends in order.
-    """
-
-    def __init__(self, stdout: ReservedStdout) -> None:
-        self._stdout = stdout
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status: Status | None = None
-        self._running: dict[str, str] = {}  # the calls under way, and what the spinner says of each
-        self._at_line_start = True
-
-    # ---- View
-
-    def run_started(self, text: str, source: str | None) -> None:
-        """Show nothing: who started it knows."""
-
-    def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Stop the spinner; the mode says the rest."""
-        self.rest()
-
-    def injected(self, text: str, source: str | None) -> None:
-        """Show nothing: print mode takes no messages."""
-
-    def text(self, delta: str) -> None:
-        """Stream the model's words, if somebody watches."""
-        self.rest()
-        if self._stdout.is_terminal:
-            self._stdout.write(delta)
-            self._at_line_start = delta.endswith("\n")
+    def __init__(self) -> None:
+        self._running: dict[str, str] = {}  # the calls under way, and what is said of each
 
     def tool_judged(self, call: ToolCallContent) -> None:
         """Start to wait for the hooks that judge a call."""
@@ -125,14 +99,6 @@ class Screen:
         """Print a warning."""
         self._print(Text(harmless(f"warning: {text}"), "yellow"))
 
-    # ---- the command's own
-
-    def answer(self, text: str) -> None:
-        """Print the answer, unless it has been streamed."""
-        self.rest()
-        if not self._stdout.is_terminal:
-            self._stdout.write(text if text.endswith("\n") else f"{text}\n")
-
     def hook_error(self, error: HookError) -> None:
         """Print a hook's failure."""
         shown = replace(error, hook_path=short(error.hook_path))
@@ -141,6 +107,55 @@ class Screen:
     def error(self, text: str) -> None:
         """Print an error."""
         self._print(Text(harmless(text), "bold red"))
+
+    def _wait(self, call_id: str, what: str) -> None:
+        """Show that a call is under way."""
+        raise NotImplementedError
+
+    def _print(self, line: Text) -> None:
+        """Show a line that stays."""
+        raise NotImplementedError
+
+
+class Screen(Lines):
+    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
+
+    Showing never fails: when the terminal is gone, the run still ends in order.
+    """
+
+    def __init__(self, stdout: ReservedStdout) -> None:
+        super().__init__()
+        self._stdout = stdout
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._status: Status | None = None
+        self._at_line_start = True
+
+    # ---- View
+
+    def run_started(self, text: str, source: str | None) -> None:
+        """Show nothing: who started it knows."""
+
+    def run_ended(self, error: str | None, aborted: bool) -> None:
+        """Stop the spinner; the mode says the rest."""
+        self.rest()
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Show nothing: print mode takes no messages."""
+
+    def text(self, delta: str) -> None:
+        """Stream the model's words, if somebody watches."""
+        self.rest()
+        if self._stdout.is_terminal:
+            self._stdout.write(delta)
+            self._at_line_start = delta.endswith("\n")
+
+    # ---- the command's own
+
+    def answer(self, text: str) -> None:
+        """Print the answer, unless it has been streamed."""
+        self.rest()
+        if not self._stdout.is_terminal:
+            self._stdout.write(text if text.endswith("\n") else f"{text}\n")
 
     def rest(self) -> None:
         """Stop the spinner."""

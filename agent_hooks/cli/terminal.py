@@ -41,12 +41,11 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output import Output
-from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 from rich.text import Text
 
 from agent_hooks.cli.common import short
-from agent_hooks.cli.output import Screen
+from agent_hooks.cli.output import Lines
 from agent_hooks.errors import os_reason
 from agent_hooks.harmless import harmless
 from agent_hooks.ui.base import NotifyType
@@ -60,7 +59,7 @@ SPINNER = "|/-\\"
 SPINNER_STEP = 0.15  # seconds
 
 
-class PromptScreen(Screen):
+class PromptScreen(Lines):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
     `submit` gets what the person typed, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.  `print`
@@ -78,8 +77,7 @@ class PromptScreen(Screen):
         leave: Callable[[], None],
         input: Input | None = None,
     ) -> None:
-        # not of Screen's own: nothing is printed on stdout or stderr here
-        self._running = {}
+        super().__init__()
         self._submit, self._abort, self._leave = submit, abort, leave
         self._partial = ""  # the line of the answer that has no end yet
         self._queued: list[str] = []  # typed while the agent works, and not delivered yet
@@ -93,7 +91,7 @@ class PromptScreen(Screen):
         self._buffer.on_text_changed += lambda buffer: self._typed()
         self._prompt = Window(
             BufferControl(self._buffer),
-            height=lambda: Dimension(min=1, max=max(1, self._size().rows // 3)),
+            height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
             get_line_prefix=lambda line, wrapped: [("class:prompt", "> " if line == wrapped == 0 else "  ")],
@@ -211,7 +209,7 @@ class PromptScreen(Screen):
             elif buffer.document.text_before_cursor.endswith("\\"):
                 buffer.delete_before_cursor()
                 buffer.newline(copy_margin=False)
-            elif text := buffer.text.strip():
+            elif text := buffer.text.rstrip():
                 buffer.append_to_history()
                 buffer.reset()
                 self._submit(text)
@@ -308,7 +306,7 @@ class PromptScreen(Screen):
 
     def stray(self, line: str) -> None:
         """Print what a hook or its program has printed; from any thread."""
-        self._print(Text(f"  {harmless(line)}", "bright_black"))
+        self._print(Text(f"  {harmless(line.rstrip())}", "bright_black"))
 
     def text(self, delta: str) -> None:
         """Show the model's words as they come; whole lines go up into the conversation."""
@@ -316,9 +314,6 @@ class PromptScreen(Screen):
         if lines:
             self._write("".join(f"{line}\n" for line in lines))
         self._app.invalidate()
-
-    def rest(self) -> None:
-        """Do nothing: what goes on is shown below the conversation."""
 
     def _wait(self, call_id: str, what: str) -> None:
         self._running[call_id] = what
@@ -411,18 +406,19 @@ class OwnTerminal:
     """The terminal for one application alone: `with OwnTerminal() as terminal`.
 
     What anybody else prints on stdout or stderr, also a program that a hook starts, goes to `show` instead, line by line
-    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.
+    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.  `gone` is called when
+    the terminal cannot be written to any more.
     """
 
     def __init__(self) -> None:
         self.show: Callable[[str], None] = lambda line: None
+        self.gone: Callable[[], None] = lambda: None
 
     def __enter__(self) -> OwnTerminal:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         self._kept = [os.dup(1), os.dup(2)]
         self._modes = termios.tcgetattr(0)
-        self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         self._reads, writes = os.pipe()
         self._ends, self._end = os.pipe()
         os.dup2(writes, 1)
@@ -436,7 +432,6 @@ class OwnTerminal:
         self.give_back()
         os.close(self._end)
         self._reader.join()
-        self._file.close()
         for file in (*self._kept, self._reads, self._ends):
             os.close(file)
 
@@ -446,17 +441,38 @@ class OwnTerminal:
             stream.flush()
         with suppress(OSError, termios.error):  # it is gone
             termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
-            os.write(self._file.fileno(), SANE)
+            os.write(self.fileno(), SANE)
         for number, kept in enumerate(self._kept, 1):
             os.dup2(kept, number)
 
-    def output(self) -> Output:
-        """Return the terminal as prompt_toolkit writes to it."""
-        return Vt100_Output(self._file, self._size, term=os.environ.get("TERM"), enable_cpr=False)
+    # ---- the file that prompt_toolkit writes to
 
-    def _size(self) -> Size:
+    encoding = "utf-8"
+
+    def write(self, text: str) -> None:
+        """Write; when the terminal is gone, tell so instead of failing."""
+        data = text.encode(self.encoding, "replace")
         try:
-            columns, rows = os.get_terminal_size(self._file.fileno())
+            while data:
+                data = data[os.write(self.fileno(), data) :]
+        except OSError:
+            self.gone()
+
+    def flush(self) -> None:
+        """Do nothing: everything is written at once."""
+
+    def fileno(self) -> int:
+        """Return the terminal's file descriptor."""
+        return self._kept[0]
+
+    def isatty(self) -> bool:
+        """Say yes."""
+        return True
+
+    def size(self) -> Size:
+        """Return how large the terminal is now."""
+        try:
+            columns, rows = os.get_terminal_size(self.fileno())
         except OSError:  # it is gone
             columns = rows = 0
         return Size(rows or 24, columns or 80)

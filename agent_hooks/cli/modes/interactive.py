@@ -10,12 +10,13 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import get_args
+from typing import TextIO, cast
 
 import anyio
 import click
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.text import Text
 
 from agent_hooks import __version__
@@ -91,15 +92,16 @@ class Interactive:
         self._received: MemoryObjectReceiveStream[str]
         self._lines, self._received = anyio.create_memory_object_stream[str](float("inf"))
         history = PromptHistory(str(agent_home() / HISTORY_FILE), lambda text: self._screen.warning(text))
+        output = Vt100_Output(cast(TextIO, terminal), terminal.size, term=os.environ["TERM"], enable_cpr=False)
         self._screen = PromptScreen(
-            terminal.output(),
+            output,
             history=history,
             commands=COMMANDS,
             submit=self._submit,
             abort=self._abort,
             leave=self._leave,
         )
-        terminal.show = self._screen.stray
+        terminal.show, terminal.gone = self._screen.stray, self._leave
         self._ui = TerminalUI(self._screen)
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
@@ -265,7 +267,7 @@ class Interactive:
         self._screen.say(f"model: {model.provider}:{model.id}", "info")
 
     async def _thinking(self, argument: str) -> None:
-        levels = {level: level for level in get_args(THINKING_LEVELS) or THINKING_LEVELS}
+        levels = {level: level for level in THINKING_LEVELS}
         if argument in levels:
             self._host.set_thinking_level(levels[argument])
         elif argument:
