@@ -272,7 +272,8 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
         tmux.enter(action)
         tmux.until(
             lambda screen, action=action: (
-                "! nothing changed: cancelled by .agent/hooks/hook.py" in screen.rpartition(action)[2] and "not today" in screen
+                "! nothing changed: cancelled by .agent/hooks/hook.py" in screen.rpartition(action)[2]
+                and "not today" in screen
             ),
             f"who cancelled {action}",
         )
