@@ -44,14 +44,19 @@ class Tmux:
             env={**environment, "TERM": "screen-256color"},
             check=True,
         )
+        self._leader = self._do("display-message", "-p", "#{pane_pid}").strip()
         self._do("set-option", "-g", "escape-time", "0")
         self.until(lambda screen: screen.startswith("$"), "the shell")
         self.enter(f'agent() {{ {PROGRAM} "$@"; echo left with $?; }}; clear')
         self.until(lambda screen: screen.strip() == "$", "an empty screen")
 
     def close(self) -> None:
-        """End the terminal and what runs in it."""
+        """End the terminal, and wait until what runs in it has ended too."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+        end = time.monotonic() + PATIENCE
+        while left := session(self._leader):
+            assert time.monotonic() < end, f"still there after the terminal has gone: {left}"
+            time.sleep(0.01)
         self._own.cleanup()
 
     def type(self, text: str) -> None:
@@ -94,9 +99,13 @@ class Tmux:
         """Return what is on screen and above it, wrapped lines as one."""
         return self._do("capture-pane", "-p", "-J", "-S", "-").rstrip("\n")
 
-    def sees(self, text: str) -> str:
-        """Wait until a text is on screen, and return the screen."""
-        return self.until(lambda screen: text in screen, repr(text))
+    def sees(self, text: str, times: int = 1) -> str:
+        """Wait until a text is on screen, so often at least, and return the screen."""
+        return self.until(lambda screen: screen.count(text) >= times, f"{text!r} ({times} times)")
+
+    def ends_with(self, text: str) -> str:
+        """Wait until the screen ends with a text, and return the screen."""
+        return self.until(lambda screen: screen.endswith(text), f"{text!r} at the end")
 
     def lacks(self, text: str) -> str:
         """Wait until a text is on screen no more, and return the screen."""
@@ -113,3 +122,16 @@ class Tmux:
     def _do(self, *command: str) -> str:
         done = subprocess.run(["tmux", "-S", self._socket, *command], check=True, capture_output=True, text=True)
         return done.stdout
+
+
+def session(leader: str) -> list[str]:
+    """Return the processes of a session, where /proc tells."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, fields = path.read_text().rpartition(")")
+        except OSError:  # it has just ended
+            continue
+        if fields.split()[3] == leader and fields.split()[0] != "Z":
+            found.append(f"{name})")
+    return found
