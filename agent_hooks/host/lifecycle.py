@@ -98,7 +98,7 @@ class SessionHost:
         self._tasks: TaskGroup | None = None
         self._question: anyio.CancelScope | None = None  # what an action waits for, and an abort ends
         self._canceller = ""  # the hook whose answer was a cancel
-        self._not_compacted_in = 0  # the run in which it did not work
+        self._gave_up_in = 0  # the run in which an automatic compaction did not help
 
     # ---- start and shutdown
 
@@ -172,21 +172,22 @@ class SessionHost:
     async def _before_turn(self) -> None:
         await self._runs.deliver()
         limit = self._compaction.limit(getattr(self._agent.model, "window", None))
-        if limit is None or self._not_compacted_in == self._runs.count:
+        if limit is None or self._gave_up_in == self._runs.count or context_tokens(self.entries) <= limit:
             return
-        if context_tokens(self.entries) > limit:
-            try:
-                outcome = await self._compact(None)
-            except (ModelError, SessionError) as exc:
-                self._not_compacted(str(exc))
-            else:
-                if outcome.cancelled:
-                    self._not_compacted(str(outcome.reason))
+        try:
+            outcome = await self._compact(None)
+        except (ModelError, SessionError) as exc:
+            self._give_up(f"was not compacted: {exc}")
+        else:
+            if outcome.cancelled:
+                self._give_up(f"was not compacted: {outcome.reason}")
+            elif context_tokens(self.entries) > limit:
+                self._give_up(f"is longer than {limit:,} tokens also after it was compacted")
 
-    def _not_compacted(self, why: str) -> None:
+    def _give_up(self, why: str) -> None:
         """Say so once, and go on with the long conversation: the next prompt tries again."""
-        self._not_compacted_in = self._runs.count
-        self._view.warning(f"the conversation is long, but was not compacted: {why}")
+        self._gave_up_in = self._runs.count
+        self._view.warning(f"the conversation {why}")
 
     # ---- what there is
 

@@ -29,10 +29,11 @@ class Runs:
         self.count = 0  # of runs that have begun
         self._agent = agent
         self._view = view
-        self._taken: deque[Injected] = deque()  # of the inbox, and not yet delivered
+        self._taken: deque[Injected] = deque()  # off the inbox, and not yet delivered
+        self._held = False  # what was taken waits, after an abort, for something new
         self._scope: anyio.CancelScope | None = None  # of the run that goes on
         self._wake = anyio.Event()
-        self._changed = anyio.Event()  # set and made anew when a run ended, or nothing is left to do
+        self._changed = anyio.Event()  # set and made anew when there may be nothing left to do
         self._ended = anyio.Event()
 
     @property
@@ -63,7 +64,7 @@ class Runs:
 
     async def wait_idle(self) -> None:
         """Wait until no run goes on and none is about to begin."""
-        while self.running or len(self.inbox) or self._taken:
+        while self.running or len(self.inbox) or (self._taken and not self._held):
             await self._changed.wait()
 
     async def deliver(self) -> None:
@@ -83,7 +84,8 @@ class Runs:
                 self._wake = anyio.Event()
                 while not (self.paused or self.running) and self._next():
                     await self._run(self._taken.popleft())
-                self._tell_change()
+                self._changed.set()
+                self._changed = anyio.Event()
         finally:
             self._ended.set()
 
@@ -92,11 +94,15 @@ class Runs:
         await self._ended.wait()
         left = len(self._taken) + len(self.inbox.close())
         if left:
-            self._view.warning(f"the session ends with {left} messages that the agent has not read")
+            messages = "1 message" if left == 1 else f"{left} messages"
+            self._view.warning(f"the session ends with {messages} that the agent has not read")
 
     def _next(self) -> bool:
-        self._taken += self.inbox.take()
-        return bool(self._taken)
+        """Tell whether there is something to begin a run with."""
+        if len(self.inbox):
+            self._held = False
+            self._taken += self.inbox.take()
+        return bool(self._taken) and not self._held
 
     async def _run(self, message: Injected) -> AssistantMessage | ModelError | None:
         """Work on one prompt; return the last response, or why there is none: the error, or `None` for an abort."""
@@ -110,17 +116,13 @@ class Runs:
                 except ModelError as exc:
                     answer = exc
         finally:
-            aborted = answer is None
             self._scope = None
+            if aborted := answer is None:
+                self._taken += self.inbox.take()
+            self._held = aborted
             self._view.run_ended(str(answer) if isinstance(answer, ModelError) else None, aborted)
-            self._tell_change()
-            if not aborted:
-                self._wake.set()
+            self._wake.set()
         return answer
 
     def _arrived(self) -> None:
         self._wake.set()
-
-    def _tell_change(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()

@@ -69,14 +69,16 @@ class Session:
             ignore = directory / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            new = path.with_suffix(".new")  # a session file is there when it is whole, also of a long branch
+            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise SessionError(f"{path}: the session cannot be saved: {os_reason(exc)}") from None
-        session.path, session._file = path, file
+        session.path, session._file = new, file
         try:
             lock(file, path)
             session._waiting = b"".join(to_json(entry) + b"\n" for entry in session._entries)
             session._write()
+            session.path = new.rename(path)
         except (OSError, SessionError) as exc:
             session.discard()
             reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
