@@ -50,9 +50,13 @@ class Tmux:
         self.enter(f'agent() {{ {PROGRAM} "$@"; echo left with $?; }}; clear')
         self.until(lambda screen: screen.strip() == "$", "an empty screen")
 
+    def hang_up(self) -> None:
+        """Take the terminal away from what runs in it."""
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+
     def close(self) -> None:
         """End the terminal, and wait until what runs in it has ended too."""
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+        self.hang_up()
         end = time.monotonic() + PATIENCE
         while left := session(self._leader):
             assert time.monotonic() < end, f"still there after the terminal has gone: {left}"

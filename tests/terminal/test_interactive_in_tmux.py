@@ -176,17 +176,33 @@ def test_a_signal_in_a_dialog_ends_the_session_in_order(terminal: Terminal, comm
 
 
 def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(terminal: Terminal, command: Command) -> None:
-    """Nobody can answer any more: the dialog is cancelled, and the hooks hear of the end."""
+    """Nobody can answer any more: the dialog is cancelled, and the hooks get their time; SIGHUP comes twice."""
     command.add_hook(GATE, "gate.py")
     command.add_hook(DIARY, "diary.py")
+    command.add_hook("""
+        import anyio
+        from pathlib import Path
+        def register(api):
+            @api.on("session")
+            async def slow(event, ctx):
+                if event.reason == "shutdown":
+                    while not Path("go").exists():
+                        await anyio.sleep(0.01)
+                    Path("saved").write_text(str(await ctx.ui.select("Where to?", ["here"])))
+    """)
     tmux = terminal()
+    tmux.enter("export TMPDIR=$PWD")  # where an internal error would leave a report
     tmux.start_agent()
     tmux.enter("@bash rm -r build")
     tmux.sees("> No")
+    tmux.hang_up()
+    wait_for_file(command.project / "diary", "shutdown")
+    os.kill(int((command.project / "pid").read_text()), signal.SIGHUP)
+    (command.project / "go").touch()
+    wait_for_file(command.project / "saved", "None")
     tmux.close()
-    diary = command.project / "diary"
-    wait_for_file(diary, "shutdown")
-    assert diary.read_text().split() == ["start", "shutdown"]
+    assert (command.project / "diary").read_text().split() == ["start", "shutdown"]
+    assert [path.name for path in command.project.glob("agent-hooks-error*")] == []
 
 
 def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: Command) -> None:

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 import anyio
@@ -117,15 +117,17 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
 async def until_signal(*, last_words: Callable[[], object] = lambda: None) -> AsyncIterator[anyio.CancelScope]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
 
-    A second signal calls `last_words` and ends the process at once.
+    A second one calls `last_words` and ends the process at once; but not SIGHUP, which comes twice when a terminal goes:
+    from its shell and from the system.
     """
 
     async def watch() -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-            async for _ in signals:
-                if scope.cancel_called:  # once more: somebody is in a hurry, or a tool does not let itself be cancelled
+            async for number in signals:
+                if scope.cancel_called and number != signal.SIGHUP:  # somebody is in a hurry, or a tool does not stop
                     last_words()
-                    complain("interrupted again; leaving at once")
+                    with suppress(OSError):  # nobody hears it
+                        complain("interrupted again; leaving at once")
                     os._exit(INTERRUPTED)
                 scope.cancel()
 
