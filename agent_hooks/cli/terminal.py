@@ -11,6 +11,7 @@ import asyncio
 import io
 import os
 import select
+import signal
 import sys
 import termios
 import threading
@@ -82,6 +83,7 @@ class PromptScreen(Lines):
         self._partial = ""  # the line of the answer that has no end yet
         self._queued: list[str] = []  # typed while the agent works, and not delivered yet
         self._doing: str | None = None  # what goes on
+        self._ending = False
         self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -165,7 +167,7 @@ class PromptScreen(Lines):
         if self._doing is not None:
             doing = "; ".join(self._running.values()) or self._doing
             mark = SPINNER[self._spins % len(SPINNER)]
-            hint = " · Esc aborts" if columns >= 40 else ""
+            hint = "" if columns < 40 else " · Ctrl-C hurries" if self._ending else " · Esc aborts"
             lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
         shown = [f"queued: {' '.join(text.split())}" for text in self._queued[-2:]]
         shown += ["Ctrl-C again quits"] if self._interrupted else []
@@ -184,7 +186,8 @@ class PromptScreen(Lines):
         self._app.invalidate()
 
     def leaving(self) -> None:
-        """Show that the end has begun."""
+        """Show that the end has begun; from here on, Ctrl-C is the signal that it is elsewhere."""
+        self._ending = True
         self.busy("ending")
 
     def busy(self, what: str | None) -> None:
@@ -228,7 +231,9 @@ class PromptScreen(Lines):
 
         @keys.add("c-c", filter=at_prompt)
         def _interrupt(event: KeyPressEvent) -> None:
-            if self._interrupted:
+            if self._ending:
+                signal.raise_signal(signal.SIGINT)
+            elif self._interrupted:
                 self._leave()
             elif self._buffer.text:
                 self._buffer.reset()

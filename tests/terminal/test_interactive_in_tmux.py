@@ -182,13 +182,20 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
     command.add_hook("""
         import anyio
         from pathlib import Path
+        async def until(name):
+            while not Path(name).exists():
+                await anyio.sleep(0.01)
         def register(api):
             @api.on("session")
             async def slow(event, ctx):
                 if event.reason == "shutdown":
-                    while not Path("go").exists():
-                        await anyio.sleep(0.01)
+                    await until("go")
                     Path("saved").write_text(str(await ctx.ui.select("Where to?", ["here"])))
+            @api.on_unload
+            async def unload():
+                Path("unloading").touch()
+                await until("now")
+                Path("unloaded").touch()
     """)
     tmux = terminal()
     tmux.enter("export TMPDIR=$PWD")  # where an internal error would leave a report
@@ -197,12 +204,42 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
     tmux.sees("> No")
     tmux.hang_up()
     wait_for_file(command.project / "diary", "shutdown")
-    os.kill(int((command.project / "pid").read_text()), signal.SIGHUP)
+    pid = int((command.project / "pid").read_text())
+    os.kill(pid, signal.SIGHUP)
     (command.project / "go").touch()
     wait_for_file(command.project / "saved", "None")
+    wait_for_file(command.project / "unloading", "")
+    os.kill(pid, signal.SIGHUP)
+    (command.project / "now").touch()
     tmux.close()
+    assert (command.project / "unloaded").exists()
     assert (command.project / "diary").read_text().split() == ["start", "shutdown"]
     assert [path.name for path in command.project.glob("agent-hooks-error*")] == []
+
+
+def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, command: Command) -> None:
+    """A hook that takes its time at the end holds nobody up."""
+    command.add_hook("""
+        import anyio
+        def register(api):
+            @api.on("session")
+            async def slow(event, ctx):
+                if event.reason == "shutdown":
+                    ctx.ui.notify("slowly")
+                    with anyio.CancelScope(shield=True):
+                        await anyio.sleep_forever()
+    """)
+    tmux = terminal()
+    modes = tmux.shell("stty -g")
+    tmux.start_agent()
+    tmux.press("C-c", "C-c")
+    tmux.sees("ending · Ctrl-C hurries")
+    tmux.press("C-c")
+    tmux.lacks("Ctrl-C hurries")
+    tmux.press("C-c")
+    tmux.sees("interrupted again; leaving at once")
+    tmux.sees("left with 130")
+    assert tmux.shell("stty -g") == modes
 
 
 def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: Command) -> None:

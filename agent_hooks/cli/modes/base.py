@@ -136,6 +136,8 @@ async def until_signal(*, last_words: Callable[[], object] = lambda: None) -> As
             tasks.start_soon(watch)
             yield scope
         tasks.cancel_scope.cancel()
+    if scope.cancel_called:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
 
 
 def leave_soon(code: int) -> None:
