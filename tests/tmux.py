@@ -14,7 +14,8 @@ from pathlib import Path
 
 PATIENCE = 30.0  # seconds after which something that has not come is missing
 MISSING = shutil.which("tmux") is None
-PROGRAM = f"{shlex.quote(sys.executable)} -m agent_hooks"
+PYTHON = shlex.quote(sys.executable)
+PROGRAM = f"{PYTHON} -m agent_hooks"
 
 
 class Tmux:
