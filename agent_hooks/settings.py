@@ -23,7 +23,15 @@ PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
 
 
-_WORDS = {"float | null": "a number or null", "array": "a list", "str": "a text"}  # for msgspec's names of types
+_WORDS = {  # for msgspec's names of types
+    "float | null": "a number or null",
+    "int | null": "a whole number or null",
+    "int": "a whole number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "str": "a text",
+}
 # for the schema only: `check_timeout` checks the number, with a better text
 _MILLISECONDS = Meta(
     description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0}
@@ -139,14 +147,20 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         ) from None
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}")
-    known = [name.encode_name for name in msgspec.structs.fields(SettingsFile)]
-    for key in found:
-        if key not in known:
-            raise SettingsError(f"{path}: unknown key {key!r}{did_you_mean(key, known)}")
+    _check_keys(found, SettingsFile, path)
+    if isinstance(found.get("compaction"), dict):
+        _check_keys(found["compaction"], CompactionFile, path, "compaction.")
     try:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+
+
+def _check_keys(found: dict[str, Any], kind: type[Struct], path: Path, prefix: str = "") -> None:
+    known = [name.encode_name for name in msgspec.structs.fields(kind)]
+    for key in found:
+        if key not in known:
+            raise SettingsError(f"{path}: unknown key {prefix + key!r}{did_you_mean(key, known)}")
 
 
 def dangling_link(path: Path) -> Path | None:
@@ -201,10 +215,11 @@ def _line_of(exc: Exception, text: bytes) -> str:
 
 def _place(message: str, found: Any) -> str:
     """Turn msgspec's "Expected `x`, got `y` - at `$.key[0]`" into key, expected and found."""
-    match = re.fullmatch(r"Expected `(?P<want>.*)`, got `.*` - at `\$\.?(?P<place>.*)`", message)
+    match = re.fullmatch(r"Expected `(?P<want>.*)`(?P<range> >= 0|, got `.*`) - at `\$\.?(?P<place>.*)`", message)
     if match is None:
         return message
     value = found
     for name, index in re.findall(r"(\w+)|\[(\d+)\]", match["place"]):
         value = value[name] if name else value[int(index)]
-    return f"key {match['place']!r}: expected {_WORDS.get(match['want'], match['want'])}, found {shown(value)}"
+    want = _WORDS.get(match["want"], match["want"]) + (" from 0 up" if ">=" in match["range"] else "")
+    return f"key {match['place']!r}: expected {want}, found {shown(value)}"

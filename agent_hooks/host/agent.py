@@ -91,13 +91,16 @@ class Agent:
         self._new: list[Message] = []  # of this prompt
         runner.know_tools(self._tools)
 
-    async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
+    async def prompt(
+        self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
+    ) -> AssistantMessage:
         """Work on one prompt until a response calls no tool, and return that response.
 
+        `source`: the hook that sent it, `None` for the person.
         Raises `ModelError` when the model cannot answer; another prompt may follow.
         """
         self._new = []
-        self.inject(text, attachments)
+        self.inject(text, attachments, source)
         await self._runner.emit(AgentStart())
         try:
             while True:
@@ -108,9 +111,9 @@ class Agent:
             with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
                 await self._runner.emit(AgentEnd(messages=tuple(self._new)))
 
-    def inject(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
+    def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
         """Add a user message to the conversation: what the next request goes out with."""
-        self.add(UserMessage(content=text, timestamp=now_ms(), attachments=tuple(attachments)))
+        self.add(UserMessage(content=text, timestamp=now_ms(), attachments=tuple(attachments), source=source))
 
     def add(self, message: Message) -> None:
         """Add a message to the conversation and to the session."""

@@ -209,7 +209,7 @@ def _attachment_size(attachment: Attachment) -> int:
 def prepare(
     entries: Sequence[Entry],
     *,
-    model: Model,
+    model: Model | ModelRef,
     session_file: str | None = None,
     keep_recent_tokens: int = KEEP_RECENT_TOKENS,
     custom_instructions: str | None = None,

@@ -37,6 +37,7 @@ from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
 from agent_hooks.host.models.keys import find_key
 from agent_hooks.host.runs import Runs
 from agent_hooks.host.session import Session
+from agent_hooks.host.session_file import all_is_kept
 from agent_hooks.host.view import View
 from agent_hooks.runner import HookRunner
 from agent_hooks.settings import CompactionSettings
@@ -412,7 +413,8 @@ class SessionHost:
         for note in session.notes:
             self._view.warning(note)
         agent.session = session
-        agent.messages = list(conversation(session.entries))
+        with all_is_kept():
+            agent.messages = list(conversation(session.entries))
         agent.turns = session.turns()
         used, now = session.last_model(), f"{agent.model.provider}:{agent.model.id}"
         if used not in (None, now):

@@ -73,7 +73,7 @@ class Runs:
         while self._taken:
             message = self._taken.popleft()
             self._view.injected(message.text, message.source)
-            self._agent.inject(message.text, message.attachments)
+            self._agent.inject(*message)
 
     async def work(self, *, task_status: TaskStatus[None]) -> None:
         """Begin runs as messages come in, until cancelled."""
@@ -112,7 +112,7 @@ class Runs:
         try:
             with anyio.CancelScope() as self._scope:
                 try:
-                    answer = await self._agent.prompt(message.text, message.attachments)
+                    answer = await self._agent.prompt(*message)
                 except ModelError as exc:
                     answer = exc
         finally:

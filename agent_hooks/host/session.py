@@ -190,11 +190,15 @@ class Session:
     def _write(self) -> None:
         """Write what waits, after the last whole line; raises `OSError`."""
         assert self._file is not None
-        if os.fstat(self._file).st_size != self._size:  # an unfinished line, of a kill or a full disk
+        if os.fstat(self._file).st_size != self._size:  # an unfinished line, of a killed process
             os.ftruncate(self._file, self._size)
-        line, written = self._waiting, 0
-        while written < len(line):
-            written += os.write(self._file, line[written:])
+        lines, written = self._waiting, 0
+        try:
+            while written < len(lines):
+                written += os.write(self._file, lines[written:])
+        except OSError:
+            os.ftruncate(self._file, self._size)
+            raise
         self._size += written
         self._waiting = b""
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +20,7 @@ from agent_hooks.settings import PROJECT_DIRECTORY
 VERSION = 1
 SESSIONS_DIRECTORY = "sessions"
 _decoder = msgspec.json.Decoder(Entry)
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)  # what decoding raises
 
 
 class Found(NamedTuple):
@@ -72,28 +76,38 @@ def read_entries(file: int, path: Path) -> Found:
     with os.fdopen(os.dup(file), "rb") as reader:
         reader.seek(0)
         data = reader.read()
-    lines = data.split(b"\n")
-    last = lines.pop()
-    entries: list[Entry] = []
-    for number, line in enumerate(lines, 1):
-        entries.append(_entry(line, number, path))
+    *lines, last = data.split(b"\n")
+    with all_is_kept():
+        entries = [_entry(line, number, path) for number, line in enumerate(lines, 1)]
     unwritten = b""
     if last:
         try:
             entries.append(_decoder.decode(last))
             unwritten = last + b"\n"
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
-            pass
+        except _MALFORMED:
+            pass  # a line that was not finished
     if not entries:
         raise SessionError(f"{path}:1: is not a session: there is no whole line in it")
     _check_header(entries[0], path)
     return Found(entries, len(data) - len(last), unwritten, bool(last) and not unwritten)
 
 
+@contextmanager
+def all_is_kept() -> Iterator[None]:
+    """Do without the garbage collector: it would look at all entries again and again, and find none to throw away."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _entry(line: bytes, number: int, path: Path) -> Entry:
     try:
         entry: Entry = _decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError) as exc:
+    except _MALFORMED as exc:
         raise SessionError(f"{path}:{number}: is not an entry of a session: {exc}; the file is left as it is") from None
     if number > 1 and isinstance(entry, SessionHeader):
         raise SessionError(f"{path}:{number}: a second session begins here; the file is left as it is")
@@ -124,18 +138,18 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
 
 def _summary(path: Path) -> SessionSummary | None:
     try:
-        data = path.read_bytes()
-        first, _, rest = data.partition(b"\n")
-        header = _decoder.decode(first)
-        if not isinstance(header, SessionHeader):
-            return None
-        messages = data.count(b'\n{"type":"message"')
-        while rest:
-            line, _, rest = rest.partition(b"\n")
-            entry = _decoder.decode(line)
-            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-                text = text_of_content(entry.message.content)
-                return SessionSummary(str(path), header.timestamp, text, messages)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        with path.open("rb") as file:
+            header = _decoder.decode(file.readline())
+            if not isinstance(header, SessionHeader):
+                return None
+            messages = 0
+            for line in file:
+                entry = _decoder.decode(line)
+                messages += isinstance(entry, MessageEntry)
+                if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                    text = text_of_content(entry.message.content)
+                    messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
+                    return SessionSummary(str(path), header.timestamp, text, messages)
+    except (OSError, *_MALFORMED):
         pass  # not ours to list; opening it says what is wrong
     return None
