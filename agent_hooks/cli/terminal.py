@@ -17,7 +17,7 @@ import termios
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, TextIO, cast
 
 import anyio
 from prompt_toolkit.application import Application
@@ -28,6 +28,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_completions
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import Input
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import (
     BufferControl,
@@ -42,6 +43,7 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 from rich.text import Text
 
@@ -52,7 +54,8 @@ from agent_hooks.harmless import harmless
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.terminal import STYLE, Dialog, Line, cut, fragments, wrap
 
-LONGEST_LINE = 10_000  # characters of what a hook prints without a line's end, before it is shown
+PIPE_SIZE = 65536  # bytes that a pipe holds
+LONGEST_LINE = 10_000  # bytes of what a hook prints without a line's end, before it is shown
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"  # no bracketed paste, a cursor, no colours
@@ -69,6 +72,7 @@ class PromptScreen(Lines):
 
     def __init__(
         self,
+        input: Input,
         output: Output,
         *,
         history: PromptHistory,
@@ -76,7 +80,6 @@ class PromptScreen(Lines):
         submit: Callable[[str], None],
         abort: Callable[[], object],
         leave: Callable[[], None],
-        input: Input | None = None,
     ) -> None:
         super().__init__()
         self._submit, self._abort, self._leave = submit, abort, leave
@@ -122,6 +125,7 @@ class PromptScreen(Lines):
             with suppress(EOFError):
                 await self._app.run_async(pre_run=started, handle_sigint=False)
         finally:
+            self._loop = None  # from here on everything is written at once
             spinner.cancel()
             if self._dialog is not None:
                 self._dialog.close(None)
@@ -411,44 +415,54 @@ class OwnTerminal:
     """The terminal for one application alone: `with OwnTerminal() as terminal`.
 
     What anybody else prints on stdout or stderr, also a program that a hook starts, goes to `show` instead, line by line
-    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.  `gone` is called when
-    the terminal cannot be written to any more.
+    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.  Who reads stdin finds
+    it at its end: keys are the application's.  `gone` is called when the terminal cannot be written to any more.
     """
 
     def __init__(self) -> None:
         self.show: Callable[[str], None] = lambda line: None
         self.gone: Callable[[], None] = lambda: None
+        self._kept = [0, 1, 2]  # the file descriptors of the terminal: others, while it is ours
 
     def __enter__(self) -> OwnTerminal:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        self._kept = [os.dup(1), os.dup(2)]
+        _flush()
         self._modes = termios.tcgetattr(0)
+        self._kept = [os.dup(number) for number in (0, 1, 2)]
         self._reads, writes = os.pipe()
         self._ends, self._end = os.pipe()
-        os.dup2(writes, 1)
-        os.dup2(writes, 2)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        for number, file in enumerate((empty, writes, writes)):
+            os.dup2(file, number)
+        os.close(empty)
         os.close(writes)
         self._reader = threading.Thread(target=self._read, name="agent_hooks output", daemon=True)
         self._reader.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.give_back()
+        _flush()
         os.close(self._end)
         self._reader.join()
-        for file in (*self._kept, self._reads, self._ends):
+        self.give_back()
+        kept, self._kept = self._kept, [0, 1, 2]
+        for file in (*kept, self._reads, self._ends):
             os.close(file)
 
     def give_back(self) -> None:
-        """Make the terminal, stdout and stderr what they were, whatever has happened."""
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        """Make the terminal, stdin, stdout and stderr what they were, whatever has happened."""
         with suppress(OSError, termios.error):  # it is gone
-            termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
+            termios.tcsetattr(self._kept[0], termios.TCSADRAIN, self._modes)
             os.write(self.fileno(), SANE)
-        for number, kept in enumerate(self._kept, 1):
+        for number, kept in enumerate(self._kept):
             os.dup2(kept, number)
+
+    def input(self) -> Input:
+        """Return the keyboard, as prompt_toolkit reads it."""
+        return Vt100Input(os.fdopen(self._kept[0], closefd=False))
+
+    def output(self) -> Output:
+        """Return the terminal, as prompt_toolkit writes to it."""
+        return Vt100_Output(cast(TextIO, self), self.size, term=os.environ.get("TERM"), enable_cpr=False)
 
     # ---- the file that prompt_toolkit writes to
 
@@ -468,7 +482,7 @@ class OwnTerminal:
 
     def fileno(self) -> int:
         """Return the terminal's file descriptor."""
-        return self._kept[0]
+        return self._kept[1]
 
     def isatty(self) -> bool:
         """Say yes."""
@@ -483,15 +497,20 @@ class OwnTerminal:
         return Size(rows or 24, columns or 80)
 
     def _read(self) -> None:
-        """Hand on line by line, until everything is read after the end."""
-        rest = b""
-        while True:
+        """Hand on line by line; at the end, what has been printed by then: a program may still hold the pipe."""
+        rest, ended = b"", False
+        while not ended:
             ready, _, _ = select.select([self._reads, self._ends], [], [])
-            chunk = os.read(self._reads, 65536) if self._reads in ready else b""
+            ended = self._ends in ready
+            chunk = os.read(self._reads, PIPE_SIZE) if self._reads in ready else b""
             *lines, rest = (rest + chunk).split(b"\n")
-            if len(rest) > LONGEST_LINE or (not chunk and rest):
+            if len(rest) > LONGEST_LINE or (ended and rest):
                 lines, rest = [*lines, rest], b""
             for line in lines:
                 self.show(line.decode("utf-8", "replace"))
-            if not chunk:
-                return
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a hook has closed it
+            stream.flush()

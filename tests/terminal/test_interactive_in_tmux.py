@@ -285,6 +285,28 @@ def test_what_hooks_print_and_tools_say_leaves_the_screen_whole(terminal: Termin
     tmux.sees(r"red\x1b[5A")
 
 
+def test_keys_are_nobody_elses_and_a_program_left_behind_holds_nothing_up(terminal: Terminal, command: Command) -> None:
+    """A hook that reads stdin fails, and so blocks; one that starts a program for ever lets the session end."""
+    command.add_hook("""
+        import subprocess
+        def register(api):
+            subprocess.Popen(["sh", "-c", "until test -e go; do sleep 0.05; done; while echo chatter; do :; done"])
+            @api.on("tool_call")
+            def ask(event, ctx):
+                if input("Really? ") != "y":
+                    return {"block": True}
+    """)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.enter("@ls .")
+    tmux.sees("EOFError")
+    tmux.sees("blocked")
+    (command.project / "go").touch()
+    tmux.sees("chatter")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+
+
 def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_name(
     terminal: Terminal, command: Command
 ) -> None:
@@ -331,6 +353,14 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
     assert tmux.screen().endswith("\n>")
     tmux.enter("/branch")
     tmux.until(lambda screen: "remember me" in chosen(screen), "the message, still there")
+
+
+def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -> None:
+    """And the error says what there is instead."""
+    tmux = terminal()
+    tmux.enter("TERM=dumb agent run")
+    tmux.sees("not TERM=dumb; use -p PROMPT")
+    tmux.sees("left with 2")
 
 
 def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, command: Command, home: Path) -> None:

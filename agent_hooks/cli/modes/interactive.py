@@ -10,13 +10,11 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import TextIO, cast
 
 import anyio
 import click
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.text import Text
 
 from agent_hooks import __version__
@@ -92,9 +90,9 @@ class Interactive:
         self._received: MemoryObjectReceiveStream[str]
         self._lines, self._received = anyio.create_memory_object_stream[str](float("inf"))
         history = PromptHistory(str(agent_home() / HISTORY_FILE), lambda text: self._screen.warning(text))
-        output = Vt100_Output(cast(TextIO, terminal), terminal.size, term=os.environ["TERM"], enable_cpr=False)
         self._screen = PromptScreen(
-            output,
+            terminal.input(),
+            terminal.output(),
             history=history,
             commands=COMMANDS,
             submit=self._submit,
@@ -152,7 +150,7 @@ class Interactive:
         if _COMMAND.fullmatch(text):
             self._lines.send_nowait(text)
             return
-        if self._host.running:
+        if self._host.running or self._command is not None:
             self._screen.queued(text)
         self._host.submit(text.strip())
 
