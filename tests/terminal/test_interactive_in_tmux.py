@@ -359,7 +359,7 @@ def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -
     """And the error says what there is instead."""
     tmux = terminal()
     tmux.enter("TERM=dumb agent run")
-    tmux.sees("not TERM=dumb; use -p PROMPT")
+    tmux.sees("not TERM=dumb")
     tmux.sees("left with 2")
 
 
