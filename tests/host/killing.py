@@ -28,7 +28,7 @@ async def scenario(project: Path) -> None:
     """Do everything that writes: talk, call tools, change settings, compact, branch, clear."""
     on = stage(project)
     async with on.host as host:
-        await host.prompt("@bash one\n@bash two\n---\n@bash three")
+        await host.prompt("@bash one\n---\n@bash two")  # one call at a time: parallel ones end in any order
         host.set_thinking_level("low")
         await host.prompt("more")
         await host.compact()

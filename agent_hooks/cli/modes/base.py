@@ -114,11 +114,13 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
 
 
 @asynccontextmanager
-async def until_signal(*, last_words: Callable[[], object] = lambda: None) -> AsyncIterator[anyio.CancelScope]:
+async def until_signal(
+    *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
+) -> AsyncIterator[anyio.CancelScope]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
 
-    A second one calls `last_words` and ends the process at once; but not SIGHUP, which comes twice when a terminal goes:
-    from its shell and from the system.
+    `before` is called before that.  A second signal calls `last_words` and ends the process at once; but not SIGHUP,
+    which comes twice when a terminal goes: from its shell and from the system.
     """
 
     async def watch() -> None:
@@ -129,13 +131,18 @@ async def until_signal(*, last_words: Callable[[], object] = lambda: None) -> As
                     with suppress(OSError):  # nobody hears it
                         complain("interrupted again; leaving at once")
                     os._exit(INTERRUPTED)
+                before()
                 scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
+    tasks = anyio.create_task_group()
+    await tasks.__aenter__()
+    try:
         with anyio.CancelScope() as scope:
             tasks.start_soon(watch)
             yield scope
+    finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
         tasks.cancel_scope.cancel()
+        await tasks.__aexit__(None, None, None)
     if scope.cancel_called:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
 
