@@ -15,7 +15,9 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from agent_hooks.cli.terminal import OwnTerminal, PromptHistory, PromptScreen
+from agent_hooks.cli.line import PromptHistory
+from agent_hooks.cli.prompt import PromptScreen
+from agent_hooks.cli.terminal import OwnTerminal
 from agent_hooks.ui.terminal import TerminalUI
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as prompt_toolkit is

@@ -78,14 +78,14 @@ def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Co
     tmux.sees("a new session")
 
 
-def test_compact_sums_up_and_esc_ends_it(terminal: Terminal, command: Command) -> None:
-    """A model that hangs is not waited for."""
+def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:
+    """A hook that hangs is not waited for; what was typed meanwhile is not lost."""
     command.add_hook("""
         import anyio
         def register(api):
             @api.on("session")
             async def slow(event, ctx):
-                if event.reason == "before_compact" and event.custom_instructions == "slowly":
+                if event.reason == "before_clear" or event.custom_instructions == "slowly":
                     await anyio.sleep_forever()
                 if event.reason == "before_compact":
                     return {"compaction": {"summary": "we said hello", "firstKeptEntryIndex": len(event.entries)}}
@@ -98,6 +98,15 @@ def test_compact_sums_up_and_esc_ends_it(terminal: Terminal, command: Command) -
     tmux.sees("summing up")
     tmux.press("Escape")
     tmux.sees("nothing changed: aborted")
+    tmux.enter("/clear")
+    tmux.sees("> /clear")
+    tmux.type("meanwhile")
+    tmux.press("Enter")
+    tmux.sees("queued: meanwhile")
+    tmux.press("Escape")
+    tmux.sees("nothing changed: aborted", times=2)
+    tmux.lacks("queued: ")
+    tmux.sees("meanwhile", times=2)
     tmux.enter("/compact")
     tmux.sees("summed up what is old")
 

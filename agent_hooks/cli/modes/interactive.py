@@ -1,6 +1,6 @@
 """Interactive mode: a person at a terminal talks to the agent, and hooks ask the person.
 
-Above: run.  Below: base, terminal, ui.terminal.
+Above: run.  Below: base, line, prompt, terminal, ui.terminal.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from rich.text import Text
 
 from agent_hooks import __version__
 from agent_hooks.cli.common import Setup, count
+from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
-from agent_hooks.cli.terminal import OwnTerminal, PromptHistory, PromptScreen
+from agent_hooks.cli.prompt import PromptScreen
+from agent_hooks.cli.terminal import OwnTerminal
 from agent_hooks.content import AssistantMessage, Message, MessageEntry, UserMessage, text_of_content
 from agent_hooks.errors import AgentHooksError, did_you_mean
 from agent_hooks.harmless import harmless
@@ -83,7 +85,7 @@ class Interactive:
         self._start = start
         self._terminal = terminal
         self._left = anyio.Event()
-        self._command: anyio.CancelScope | None = None  # of the slash command under way
+        self._acting = False  # a slash command is under way
         self._host: SessionHost
         self._setup: Setup
         self._lines: MemoryObjectSendStream[str]
@@ -96,7 +98,7 @@ class Interactive:
             history=history,
             commands=COMMANDS,
             submit=self._submit,
-            abort=self._abort,
+            abort=lambda: self._host.abort(),
             leave=self._leave,
         )
         terminal.show, terminal.gone = self._screen.stray, self._leave
@@ -150,33 +152,27 @@ class Interactive:
         if _COMMAND.fullmatch(text):
             self._lines.send_nowait(text)
             return
-        if self._host.running or self._command is not None:
+        if self._host.running or self._acting:
             self._screen.queued(text)
         self._host.submit(text.strip())
-
-    def _abort(self) -> None:
-        if not self._host.abort() and self._command is not None:
-            self._command.cancel()
 
     def _leave(self) -> None:
         self._left.set()
 
     async def _work(self) -> None:
-        """Carry out slash commands, one after another; Esc ends the one under way."""
+        """Carry out slash commands, one after another."""
         async for line in self._received:
             match = _COMMAND.fullmatch(line)
             assert match is not None
             name, argument = match[1], (match[2] or "").strip()
             self._screen.echo(line)
+            self._acting = True
             try:
-                with anyio.CancelScope() as self._command:
-                    await self._commands.get(name, self._unknown(name))(argument)
-                if self._command.cancelled_caught:
-                    self._screen.error(f"{name}: aborted")
+                await self._commands.get(name, self._unknown(name))(argument)
             except AgentHooksError as exc:
                 self._screen.error(f"{name}: {exc}")
             finally:
-                self._command = None
+                self._acting = False
 
     def _unknown(self, name: str) -> Callable[[str], Awaitable[None]]:
         async def say_so(argument: str) -> None:
