@@ -73,8 +73,8 @@ class PromptScreen(Lines):
         self._submit, self._abort, self._leave = submit, abort, leave
         self._partial = ""  # the line of the answer that has no end yet
         self._queued: list[str] = []  # typed while the agent works, and not delivered yet
-        self._doing: str | None = None  # what goes on
-        self._ending = False
+        self._doing: str | None = "starting"  # what goes on
+        self._between = True  # before the session and after it; Ctrl-C is the signal then that it is elsewhere
         self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -159,7 +159,7 @@ class PromptScreen(Lines):
         if self._doing is not None:
             doing = "; ".join(self._running.values()) or self._doing
             mark = SPINNER[self._spins % len(SPINNER)]
-            hint = "" if columns < 40 else " · Ctrl-C hurries" if self._ending else " · Esc aborts"
+            hint = "" if columns < 40 else " · Ctrl-C hurries" if self._between else " · Esc aborts"
             lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
         shown = [f"queued: {' '.join(text.split())}" for text in self._queued[-2:]]
         shown += ["Ctrl-C again quits"] if self._interrupted else []
@@ -177,9 +177,14 @@ class PromptScreen(Lines):
         self._queued.append(text)
         self._app.invalidate()
 
+    def ready(self) -> None:
+        """Show that the session has started."""
+        self._between = False
+        self.busy(None)
+
     def leaving(self) -> None:
-        """Show that the end has begun; from here on, Ctrl-C is the signal that it is elsewhere."""
-        self._ending = True
+        """Show that the end has begun."""
+        self._between = True
         self.busy("ending")
 
     def busy(self, what: str | None) -> None:
@@ -223,7 +228,7 @@ class PromptScreen(Lines):
 
         @keys.add("c-c", filter=at_prompt)
         def _interrupt(event: KeyPressEvent) -> None:
-            if self._ending:
+            if self._between:
                 signal.raise_signal(signal.SIGINT)
             elif self._interrupted:
                 self._leave()

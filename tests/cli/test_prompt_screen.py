@@ -60,6 +60,7 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             abort=lambda: did.append("abort"),
             leave=lambda: did.append("leave"),
         )
+        screen.ready()
         async with anyio.create_task_group() as tasks:
             started = anyio.Event()
             tasks.start_soon(screen.run, started.set)

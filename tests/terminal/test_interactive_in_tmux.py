@@ -242,6 +242,23 @@ def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, comm
     assert tmux.shell("stty -g") == modes
 
 
+def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, command: Command) -> None:
+    """Before anybody can be told to quit, it is the signal that it is elsewhere."""
+    command.add_hook("""
+        import anyio
+        def register(api):
+            @api.on("session")
+            async def slow(event, ctx):
+                if event.reason == "start":
+                    await anyio.sleep_forever()
+    """)
+    tmux = terminal()
+    tmux.enter("agent run")
+    tmux.sees("starting · Ctrl-C hurries")
+    tmux.press("C-c")
+    tmux.sees("left with 130")
+
+
 def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: Command) -> None:
     """Also when a hook tears the whole program down."""
     command.add_hook("""

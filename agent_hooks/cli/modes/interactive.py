@@ -73,9 +73,7 @@ async def run(start: Start) -> int:
             "interactive mode needs a terminal that can move its cursor, not TERM=dumb; use -p PROMPT"
         )
     with OwnTerminal() as terminal:
-        code = await Interactive(start, terminal).run()
-    leave_soon(code)
-    return code
+        return await Interactive(start, terminal).run()
 
 
 class Interactive:
@@ -122,25 +120,29 @@ class Interactive:
         self._setup = await start.load(screen.warning, screen.error)
         runner = start.runner(self._setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
-        async with (
-            runner,
-            until_signal(last_words=self._terminal.give_back) as scope,
-            anyio.create_task_group() as tasks,
-        ):
-            self._host = start.host(self._setup, runner, screen)
+        async with runner:
+            async with until_signal(last_words=self._terminal.give_back) as scope:
+                await self._talk(start.host(self._setup, runner, screen))
+            code = INTERRUPTED if scope.cancelled_caught else OK
+            leave_soon(code, last_words=self._terminal.give_back)
+        return code
+
+    async def _talk(self, host: SessionHost) -> None:
+        self._host = host
+        async with anyio.create_task_group() as tasks:
             await tasks.start(self._own_terminal)  # before any hook: one may ask at once
             try:
                 self._greet()
-                async with self._host:
+                async with host:
+                    self._screen.ready()
                     self._show_conversation()
                     tasks.start_soon(self._work)
-                    if start.prompt:
-                        self._submit(start.prompt)
+                    if self._start.prompt:
+                        self._submit(self._start.prompt)
                     await self._left.wait()
-                    screen.leaving()
+                    self._screen.leaving()
             finally:
                 tasks.cancel_scope.cancel()
-        return INTERRUPTED if scope.cancelled_caught else OK
 
     async def _own_terminal(self, *, task_status: TaskStatus[None]) -> None:
         await self._screen.run(task_status.started)
