@@ -73,7 +73,8 @@ class PromptScreen(Lines):
         self._submit, self._abort, self._leave = submit, abort, leave
         self._partial = ""  # the line of the answer that has no end yet
         self._queued: list[str] = []  # typed while the agent works, and not delivered yet
-        self._doing: str | None = "starting"  # what goes on
+        self._doing: str | None = None  # what goes on
+        self._goes_on = asyncio.Event()
         self._between = True  # before the session and after it; Ctrl-C is the signal then that it is elsewhere
         self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
         self._dialog: Dialog | None = None
@@ -102,6 +103,7 @@ class PromptScreen(Lines):
         )
         self._app.ttimeoutlen = 0.1  # seconds until a lone Esc counts …
         self._app.timeoutlen = 0.3  # … and until it is no Alt
+        self.busy("starting")
 
     # ---- the application
 
@@ -120,10 +122,10 @@ class PromptScreen(Lines):
 
     async def _spin(self) -> None:
         while True:
+            await self._goes_on.wait()
             await asyncio.sleep(SPINNER_STEP)
-            if self._doing is not None and self._dialog is None:
-                self._spins += 1
-                self._app.invalidate()
+            self._spins += 1
+            self._app.invalidate()
 
     def _size(self) -> Size:
         return self._app.output.get_size()
@@ -190,6 +192,7 @@ class PromptScreen(Lines):
     def busy(self, what: str | None) -> None:
         """Show that something goes on, until `None`."""
         self._doing = what
+        (self._goes_on.clear if what is None else self._goes_on.set)()
         self._app.invalidate()
 
     def _typed(self) -> None:
@@ -276,12 +279,12 @@ class PromptScreen(Lines):
 
     def run_started(self, text: str, source: str | None) -> None:
         """Print the prompt that the agent begins to work on."""
-        self._doing = "working"
+        self.busy("working")
         self.injected(text, source)
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
         """Print what came in the way, if something did."""
-        self._doing = None
+        self.busy(None)
         self._running.clear()
         self._end_line()
         if error is not None:
