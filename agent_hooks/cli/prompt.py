@@ -163,7 +163,8 @@ class PromptScreen(Lines):
             mark = SPINNER[self._spins % len(SPINNER)]
             hint = "" if columns < 40 else " · Ctrl-C hurries" if self._between else " · Esc aborts"
             lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
-        shown = [f"queued: {' '.join(text.split())}" for text in self._queued[-2:]]
+        label = "queued" if self._doing is not None else "for the next request"  # an abort leaves it there
+        shown = [f"{label}: {' '.join(text.split())}" for text in self._queued[-2:]]
         shown += ["Ctrl-C again quits"] if self._interrupted else []
         return lines + [("class:hint", cut(harmless(text), columns)) for text in shown]
 

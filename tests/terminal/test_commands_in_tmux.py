@@ -95,7 +95,7 @@ def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, comman
     tmux.enter("hello there")
     tmux.sees("hello there", times=2)
     tmux.enter("/compact slowly")
-    tmux.sees("summing up")
+    tmux.sees("/compact · Esc aborts")
     tmux.press("Escape")
     tmux.sees("nothing changed: aborted")
     tmux.enter("/clear")

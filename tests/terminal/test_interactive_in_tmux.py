@@ -347,6 +347,26 @@ def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_nam
     assert "> [.agent/hooks/hook.py] look at this too" in screen
 
 
+def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(terminal: Terminal, command: Command) -> None:
+    """Or is dropped by another Esc, and then seen to be."""
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    for text, last in (("one more thing", "go on"), ("and another", "Escape")):
+        tmux.enter("@bash sleep 1000")
+        tmux.sees("Esc aborts")
+        tmux.enter(text)
+        tmux.sees(f"queued: {text}")
+        tmux.press("Escape")
+        tmux.sees(f"for the next request: {text}")
+        if last == "Escape":
+            tmux.press("Escape")
+        else:
+            tmux.enter(last)
+        tmux.sees(f"> {text}")
+        tmux.lacks("for the next request")
+    tmux.ends_with("> and another\naborted\n>")
+
+
 def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: Terminal, command: Command) -> None:
     """Nor on screen: the conversation stays, and goes on."""
     command.add_hook("""

@@ -169,12 +169,14 @@ class Interactive:
             name, argument = match[1], (match[2] or "").strip()
             self._screen.echo(line)
             self._acting = True
+            self._screen.busy(name)
             try:
                 await self._commands.get(name, self._unknown(name))(argument)
             except AgentHooksError as exc:
                 self._screen.error(f"{name}: {exc}")
             finally:
                 self._acting = False
+                self._screen.busy("working" if self._host.running else None)
 
     def _unknown(self, name: str) -> Callable[[str], Awaitable[None]]:
         async def say_so(argument: str) -> None:
@@ -241,11 +243,7 @@ class Interactive:
             self._screen.offer(outcome.text or "")
 
     async def _compact(self, argument: str) -> None:
-        self._screen.busy("summing up")
-        try:
-            outcome = await self._host.compact(argument or None)
-        finally:
-            self._screen.busy(None)
+        outcome = await self._host.compact(argument or None)
         if self._done(outcome) and outcome.entry is not None:
             self._screen.rule("summed up what is old")
 
