@@ -12,12 +12,12 @@ import agent_hooks
 
 ROOT = Path(agent_hooks.__file__).parent
 LAYERS = [  # from the bottom; modules of one line are of one height and do not import each other
-    "errors frozen bytecode",
+    "errors frozen bytecode harmless lanes",
     "wire",
     "content",
     "answers",
     "events",
-    "dispatch_table tool process stats settings lanes threads ui deadlines",
+    "dispatch_table tool process stats settings threads ui deadlines",
     "context imports schema function_tool",
     "api",
     "loader dispatch",

@@ -147,10 +147,14 @@ async def until_signal(
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
 
 
-def leave_soon(code: int) -> None:
-    """See to it that the process ends, also when a hook's background task does not let itself be cancelled."""
+def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
+    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
+
+    `last_words` is called before it ends that way.
+    """
 
     def leave() -> None:
+        last_words()
         complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
         os._exit(code)
 
