@@ -18,7 +18,7 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "answers",
     "events",
     "dispatch_table tool process stats settings lanes threads ui deadlines",
-    "context imports schema function_tool",
+    "context imports schema function_tool checkpoints",
     "api",
     "loader dispatch",
     "background",
