@@ -182,8 +182,9 @@ class _Restore:
     async def _ignored(self, paths: Iterable[str]) -> set[str]:
         if not paths:
             return set()
-        done = await self.worktree.git("check-ignore", "--no-index", "-z", "--stdin", stdin=listed(paths))
-        return set(names_in(done.out if done.code == 1 else done.need()))
+        asked = listed(f"./{path}" for path in paths)  # a bare `:!x` would be taken for more than a name
+        done = await self.worktree.git("check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
+        return {path[2:] for path in names_in(done.out if done.code == 1 else done.need())}
 
     def _remove_empty_parents(self, path: str) -> None:
         parent = os.path.join(self.top, os.path.dirname(path))

@@ -82,7 +82,8 @@ async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
     changed, ignored, own_ignored = await _look(worktree)
     skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(changed.err)]
     forced = set(names_in(ignored.need()))  # tracked although ignored
-    choice = _choose(worktree, [*names_in(changed.need()), *forced], rules)
+    hidden = set(names_in(own_ignored.need())) - forced  # they were saved before they became ignored
+    choice = _choose(worktree, [path for path in names_in(changed.need()) if path not in hidden] + [*forced], rules)
     tracked = await _tracked(worktree, choice.huge)
     for path in choice.huge:
         if path in tracked:
@@ -91,7 +92,7 @@ async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
             size = os.path.getsize(os.path.join(worktree.top, path)) / 2**20
             limit = rules.max_file_size / 2**20
             choice.skip(path, f"untracked and large: {size:.0f} MB, and the limit is {limit:g} MB")
-    choice.remove += set(names_in(own_ignored.need())) - forced
+    choice.remove += hidden
     await _remove(worktree, choice.remove)
     skipped += choice.skipped
     skipped += await save(worktree, choice.add)
