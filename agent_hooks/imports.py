@@ -63,9 +63,12 @@ def import_hook(path: str) -> ModuleType:
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
     package.__path__ = [str(file.parent)]
     sys.modules[package.__name__] = package
-    name = f"{package.__name__}.{file.stem.replace('.', '_')}"
+    # the __init__.py of a package is the private package itself, so that `from . import x` finds what it defines
+    whole = file.name == "__init__.py"
+    name = package.__name__ if whole else f"{package.__name__}.{file.stem.replace('.', '_')}"
     spec = ModuleSpec(name, _HookLoader(name, path), origin=path)
     spec.has_location = True
+    spec.submodule_search_locations = package.__path__ if whole else None
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:

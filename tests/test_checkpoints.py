@@ -244,7 +244,7 @@ def saved_part(found: Leaves) -> Leaves:
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     project: Path, make: Callable[[Path], Path], below: bool
 ) -> None:
-    """Whatever state the repository is in; ignored files, index, stash, HEAD and session stay, and undo brings it back."""
+    """Whatever state the repository is in; ignored files, index, stash, HEAD and session stay, and undo works."""
     top = make(project)
     fill(top)
     cwd = top / "untracked" if below else top
@@ -522,7 +522,7 @@ async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> N
         (lambda path: None, "there is no such directory"),
         (lambda path: write(path / ".git", "gitdir: nowhere"), "not in a git repository"),
         (
-            lambda path: git(path.parent, "init", "-q", "line\nbreak") and 0 or path.symlink_to("line\nbreak"),
+            lambda path: (git(path.parent, "init", "-q", "line\nbreak") and 0) or path.symlink_to("line\nbreak"),
             "line break",
         ),
     ],
@@ -596,7 +596,7 @@ async def test_an_error_without_an_index_to_blame_is_told(repo: Path) -> None:
     (repo / ".git" / "objects").chmod(0o755)
     shutil.rmtree(repo / ".git" / "agent-hooks", ignore_errors=True)
     write(repo / ".git" / "agent-hooks" / "config", "[broken")
-    with pytest.raises(CheckpointError, match="git failed: .*bad config"):
+    with pytest.raises(CheckpointError, match=r"git failed: .*bad config"):
         await checkpoints.create(repo, "s", 0)
 
 
@@ -616,7 +616,9 @@ async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:
     """Two working trees share the refs; one's files are not put into the other while both are there."""
     other = linked(project)
     saved = await checkpoints.create(other, "s", 0)
-    with pytest.raises(CheckpointError, match="this checkpoint is one of .*linked, not of .*project: restore it there"):
+    with pytest.raises(
+        CheckpointError, match=r"this checkpoint is one of .*linked, not of .*project: restore it there"
+    ):
         await checkpoints.restore(project, saved)
     other.rename(other.parent / "moved")
     shutil.copytree(project / ".git", other.parent / "moved" / "copy")
@@ -746,7 +748,7 @@ async def test_a_diff_shows_what_changed_since(repo: Path) -> None:
 
 def test_the_module_is_loaded_when_it_is_wanted() -> None:
     """`import agent_hooks` does not load it, `from agent_hooks import checkpoints` does."""
-    code = "import sys, agent_hooks; assert 'agent_hooks.checkpoints' not in sys.modules; from agent_hooks import checkpoints"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import sys, agent_hooks; assert 'agent_hooks.checkpoints' not in sys.modules"
+    subprocess.run([sys.executable, "-c", f"{code}; from agent_hooks import checkpoints"], check=True)
     assert sorted(checkpoints.__all__) == sorted(set(checkpoints.__all__))
     assert all(hasattr(checkpoints, name) for name in checkpoints.__all__)

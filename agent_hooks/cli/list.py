@@ -28,7 +28,10 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
         setup = anyio.run(set_up, cwd, hook_files)
     rows = _rows(setup)
     if as_json:
-        errors = [{"path": error.path, "line": error.line, "error": error.error} for error in setup.loaded.errors]
+        errors = [
+            {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
+            for error in setup.loaded.errors
+        ]
         click.echo(msgspec.json.encode({"handlers": rows, "errors": errors}).decode())
     else:
         _print(setup, rows)
