@@ -32,7 +32,7 @@ LOOK = 0.25  # seconds between two looks
 BLOCKED = 1.0  # seconds the loop may stand still
 SLOW = 5.0  # seconds of its own time a handler may take
 _CODE = Dispatch.call_handlers.__code__
-_REMEDY = "the whole agent stands still, and no deadline can stop it: use a plain `def`, or await something"
+_REMEDY = "nothing else of the agent runs meanwhile, and no deadline can stop it: use a plain `def`, or await something"
 _TASK = "long work belongs in api.start_task(...)"
 logger = logging.getLogger("agent_hooks")
 

@@ -121,11 +121,11 @@ async def _session_id(cwd: str, beginning: str | None) -> str | None:
     matching = [each for each in ids if each.startswith(beginning)]
     if beginning in matching:
         return beginning
-    if len(matching) != 1:
-        what = "several sessions" if matching else "no session with checkpoints"
-        raise CheckpointError(
-            f"--session {beginning}: {what} begin so: {', '.join(matching or ids) or 'there are none'}"
-        )
+    if not matching:
+        there = f"; there are: {', '.join(ids)}" if ids else ""
+        raise CheckpointError(f"--session {beginning}: no session with checkpoints begins so{there}")
+    if len(matching) > 1:
+        raise CheckpointError(f"--session {beginning!r}: several sessions begin so: {', '.join(matching)}")
     return matching[0]
 
 

@@ -42,18 +42,20 @@ def register(api: HookAPI) -> None:
         left_session[:] = [ctx.session_id]
         try:
             found = await checkpoints.list(ctx.cwd, ctx.session_id)
-            target = checkpoints.find_for_branch(found, event.target_turn_index)
-            if target is None or not ctx.has_ui:
-                return None  # no files to restore, or nobody who could want it
-            choice = await ctx.ui.select("Branch back: what shall be restored?", [BOTH, FILES, CONVERSATION, NOTHING])
-            if choice == CONVERSATION:
-                return None
-            if choice not in (BOTH, FILES):
-                return Cancel("the user said no")
+        except checkpoints.CheckpointError:  # told at the turn's start: no repository, no git
+            return None
+        target = checkpoints.find_for_branch(found, event.target_turn_index)
+        if target is None or not ctx.has_ui:
+            return None  # no files to restore, or nobody who could want it
+        choice = await ctx.ui.select("Branch back: what shall be restored?", [BOTH, FILES, CONVERSATION, NOTHING])
+        if choice == CONVERSATION:
+            return None
+        if choice not in (BOTH, FILES):
+            return Cancel("the user said no")
+        try:
             done = await checkpoints.restore(ctx.cwd, target, leave=session_file(ctx))
         except checkpoints.CheckpointError as exc:
-            ctx.ui.notify(f"the files were not restored: {exc}", "error")
-            return Cancel("the files could not be restored")
+            return Cancel(f"the files cannot be restored: {exc}")
         ctx.ui.notify(
             f"restored the files: {len(done.written)} written, {len(done.deleted)} deleted; "
             "`agent-hooks checkpoints undo` takes it back"
