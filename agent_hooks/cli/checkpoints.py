@@ -68,11 +68,11 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 
 
 @command.command("restore")
-@click.argument("name")
+@click.argument("name", required=False)
 @session_option
 @cwd_option
-def restore_command(name: str, session: str | None, cwd: str) -> None:
-    """Bring the files back to what they were at checkpoint NAME; `undo` takes that back.
+def restore_command(name: str | None, session: str | None, cwd: str) -> None:
+    """Bring the files back to what they were at checkpoint NAME, or at the last one; `undo` takes that back.
 
     Ignored files, the index, stash, HEAD and branches are not touched.
     """
