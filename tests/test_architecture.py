@@ -34,7 +34,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "deadlines": set[str](),
     "ui": set[str](),
     "host/tools": {"listing", "search"},
-    "host/models": {"remote", "conversation"},
+    "host/models": {"remote", "conversation", "keys"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -20,9 +20,13 @@ from agent_hooks import (
     checkpoints,
 )
 from agent_hooks.content import SessionHeader
+from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
 from running import Command
+from support import SilentView
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 HOOKS = EXAMPLES / "hooks"
@@ -121,6 +125,55 @@ def test_audit_log_has_every_call_run_or_blocked(command: Command) -> None:
     assert "[exit code 3]" in entries["exit 3"]["error"]
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("yes", [True, False])
+async def test_a_conversation_is_left_only_when_the_person_says_so(
+    project: Path, hook_runner: MakeRunner, yes: bool
+) -> None:
+    """A session in which nothing was said is left without a question."""
+    ui = ScriptedUI(*[yes] * 4)
+    runner = await hook_runner(example("confirm_session_actions.py"), ui=ui, cwd=project, mode="interactive")
+    session = Session.create(str(project))
+    host = SessionHost(runner=runner, model=open_model("puppet"), tools=[], session=session, view=SilentView())
+    async with host:
+        await host.clear()
+        assert ui.asked == []
+        for act in (host.clear, host.new_session, lambda: host.branch(2)):
+            await host.prompt("hello")
+            outcome = await act()
+            assert outcome.cancelled is not yes
+            assert (len(host.messages) == 0) is yes
+            assert yes or str(outcome.reason).endswith("confirm_session_actions.py: the conversation goes on")
+    titles = ["Clear the conversation?", "Leave this conversation for another one?", "Go back to an earlier message?"]
+    assert [asked.title for asked in ui.asked] == titles
+    assert f"It has {2 if yes else 6} messages. It stays in {project}" in ui.asked[-1].more
+
+
+def test_the_end_of_a_run_is_shown_on_the_desktop(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the program that is there, with the answer."""
+    program = command.project / "bin" / "notify-send"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > notified\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    command("run", "--hook", example("notify_when_done.py"), "hello $(there)")
+    assert (command.project / "notified").read_text() == "--\nThe agent is done\nhello $(there)\n\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_a_desktop_the_bell_rings(command: Command, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """Also when the program that is there does not work: nobody is logged in to a desktop, say."""
+    directory = command.project / "bin"
+    directory.mkdir()
+    if there:
+        (directory / "osascript").write_text("#!/bin/sh\nexit 1\n")
+        (directory / "osascript").chmod(0o755)
+    monkeypatch.setenv("PATH", str(directory))
+    shown = command.on_terminal("run", "--hook", example("notify_when_done.py"), "hello")
+    assert shown.count("\a") == 1
+    assert "\a" not in command("run", "--hook", example("notify_when_done.py"), "hello").stderr
+
+
 @pytest.mark.parametrize("path", sorted(HOOKS.glob("*.py")), ids=lambda path: path.name)
 def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None:
     """The line after "Try it:" runs, from a checkout, and its hook takes part."""
@@ -133,8 +186,14 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         ["bash", "-c", line], cwd=command.project, env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    shows = {"permission_gate.py": "nobody", "protected_paths.py": "protected", "redact_secrets.py": "sk-***"}
-    shows["git_checkpoint.py"] = "not saved"
+    shows = {
+        "confirm_session_actions.py": "Cancel",
+        "git_checkpoint.py": "not saved",
+        "notify_when_done.py": "notify",
+        "permission_gate.py": "nobody",
+        "protected_paths.py": "protected",
+        "redact_secrets.py": "sk-***",
+    }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout
 
 
