@@ -238,16 +238,19 @@ def saved_part(found: Leaves) -> Leaves:
 
 @pytest.mark.behaviour("S8")
 @pytest.mark.parametrize(
-    "make", [unborn, committed, locked, merging, linked, sparse, sha256, converting], ids=lambda make: make.__name__
+    ("make", "where"),
+    [
+        *[(make, ".") for make in (unborn, committed, locked, merging, linked, sparse, sha256, converting)],
+        (committed, "untracked"),
+    ],
 )
-@pytest.mark.parametrize("below", [False, True], ids=["top", "below"])
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
-    project: Path, make: Callable[[Path], Path], below: bool
+    project: Path, make: Callable[[Path], Path], where: str
 ) -> None:
     """Whatever state the repository is in; ignored files, index, stash, HEAD and session stay, and undo works."""
     top = make(project)
     fill(top)
-    cwd = top / "untracked" if below else top
+    cwd = top / where
     person, before = theirs(top), leaves(top)
     saved = await checkpoints.create(cwd, "session", 3)
     assert saved.skipped == (Skipped(".agent/sessions/live.jsonl", "left alone"),)
@@ -271,7 +274,9 @@ async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     assert saved_part(leaves(top)) == saved_part(before)
 
 
-NAMES = st.sampled_from(["a", "b", "B", "a b", "é", "\n", "\udcff", "-x", "*", ":!a", "a.txt", ".gitattributes"])
+NAMES = st.sampled_from(
+    ["a", "b", "B", "a b", "é", "\n", "\udcff", "-x", "*", ":!a", "a.txt", "git~1", ".gitattributes"]
+)
 CONTENTS = st.binary(max_size=12) | st.sampled_from([b"a\r\nb\n", b"* text=auto eol=crlf\n", b"*.txt ident\n", b"$Id$"])
 LEAF = st.tuples(st.sampled_from(["file", "program"]), CONTENTS) | st.tuples(
     st.just("link"), st.sampled_from([b"a", b"..", b"b/a", b"/nowhere"])
@@ -474,14 +479,18 @@ async def test_a_file_that_is_ignored_now_and_was_not_comes_back_and_undo_knows_
 
 
 async def test_an_ignored_file_that_the_person_tracks_is_saved(repo: Path) -> None:
-    """Tracked is tracked."""
-    write(repo / ".gitignore", "*.log\n")
+    """Tracked is tracked; a rule of the person's settings counts like one in a file."""
+    git(repo, "config", "core.excludesFile", "../rules")
+    write(repo.parent / "rules", "*.log\n")
+    write(repo / "other.log", "ignored")
     write(repo / "kept.log", "before")
     git(repo, "add", "-f", "kept.log")
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / "kept.log", "after")
-    await checkpoints.restore(repo, saved)
+    done = await checkpoints.restore(repo, saved)
     assert (repo / "kept.log").read_text() == "before"
+    assert (done.written, done.deleted, done.left) == (("kept.log",), (), ())
+    assert git(repo, "ls-tree", "-r", "--name-only", saved.commit).split() == ["kept.log", "tracked.txt"]
 
 
 async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> None:
@@ -522,11 +531,15 @@ async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> N
         (lambda path: None, "there is no such directory"),
         (lambda path: write(path / ".git", "gitdir: nowhere"), "not in a git repository"),
         (
+            lambda path: (git(path.parent, "init", "-q", "here"), write(path / ".git" / "config", "[broken")),
+            "git cannot use this repository: fatal: bad config line ",
+        ),
+        (
             lambda path: (git(path.parent, "init", "-q", "line\nbreak") and 0) or path.symlink_to("line\nbreak"),
             "line break",
         ),
     ],
-    ids=["none", "bare", "no directory", "broken", "line break"],
+    ids=["none", "bare", "no directory", "broken", "bad config", "line break"],
 )
 async def test_without_a_working_tree_the_error_says_why(
     tmp_path: Path, make: Callable[[Path], object], told: str
@@ -610,6 +623,71 @@ async def test_checkpoints_at_once_wait_for_one_another(repo: Path) -> None:
     found = await checkpoints.list(repo, "s")
     assert sorted(each.entry_index or 0 for each in found) == [0, 1, 2, 3, 4, 5]
     assert len({each.tree for each in found}) == 1
+
+
+@pytest.mark.parametrize("seconds", [0, 0.01, 0.03, 0.06])
+async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(repo: Path, seconds: float) -> None:
+    """At whatever step; the same for a restore, whose undo is there before anything changes."""
+    write(repo / "note", "before")
+    with anyio.move_on_after(seconds):
+        await checkpoints.create(repo, "s", 1)
+    saved = await checkpoints.create(repo, "s", 2)
+    write(repo / "note", "after")
+    with anyio.move_on_after(seconds):
+        await checkpoints.restore(repo, saved)
+    if (repo / "note").read_text() == "before":
+        await checkpoints.undo(repo)
+    assert (repo / "note").read_text() == "after"
+    await checkpoints.restore(repo, saved)
+    assert (repo / "note").read_text() == "before"
+
+
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Give a way to let one of git's commands fail, as with a disk that is full."""
+    real = shutil.which("git")
+
+    def fail(command: str) -> None:
+        script = f'case " $* " in *" {command} "*) echo "fatal: No space left on device" >&2; exit 128;; esac'
+        write(tmp_path / "bin" / "git", f'#!/bin/sh\n{script}\nexec {real} "$@"\n').chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+
+    return fail
+
+
+@pytest.mark.parametrize("command", ["update-index", "write-tree", "commit-tree", "update-ref", "ls-files"])
+async def test_when_git_fails_while_saving_the_error_has_its_words_and_nothing_is_restored(
+    repo: Path, failing: Callable[[str], None], command: str
+) -> None:
+    """What cannot be saved is not written over."""
+    saved = await checkpoints.create(repo, "s", 0)
+    write(repo / "tracked.txt", "changed")
+    failing(command)
+    for act in (checkpoints.create(repo, "s", 1), checkpoints.restore(repo, saved)):
+        with pytest.raises(CheckpointError, match="git failed: fatal: No space left on device"):
+            await act
+    assert (repo / "tracked.txt").read_text() == "changed"
+
+
+async def test_when_git_cannot_write_a_file_that_is_said_and_undo_is_there(
+    repo: Path, failing: Callable[[str], None]
+) -> None:
+    """Of each file; and when git fails at the very end, of the whole."""
+    saved = await checkpoints.create(repo, "s", 0)
+    write(repo / "tracked.txt", "changed")
+    write(repo / "new", "new")
+    failing("checkout-index")
+    done = await checkpoints.restore(repo, saved)
+    assert done.left == (Skipped("tracked.txt", "cannot be written: fatal: No space left on device"),)
+    assert done.deleted == ("new",)
+    failing("diff-files")
+    with pytest.raises(
+        CheckpointError, match="stopped in the middle, and undo takes it back: git failed: fatal: No space"
+    ):
+        await checkpoints.restore(repo, saved)
+    failing("nothing")
+    await checkpoints.undo(repo)
+    assert leaves(repo) == {"tracked.txt": ("file", b"changed")}
 
 
 async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:

@@ -17,9 +17,9 @@ from agent_hooks import (
     SessionEvent,
     SkipConversationRestore,
     TurnStart,
+    UserMessage,
     checkpoints,
 )
-from agent_hooks.content import SessionHeader
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
@@ -263,23 +263,41 @@ async def test_git_checkpoint_offers_the_files_as_the_prompt_found_them(
 
 
 @pytest.mark.anyio
-async def test_git_checkpoint_lets_one_branch_back_further_from_a_branch(
+@pytest.mark.behaviour("S8")
+async def test_one_branches_back_and_back_again_with_the_files_of_the_moment(
     project: Path, hook_runner: MakeRunner
 ) -> None:
-    """The new session has the checkpoints of the entries it shares with the old one; another run finds them too."""
+    """A real session: the branch has the checkpoints of the entries it shares with the session it came from."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
-    ui = ScriptedUI(*["Restore files and conversation"] * 2)
-    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
-    await three_turns(runner, project)
-    await runner.emit(before_branch(5))
-    runner.set_session_file(project / "two.jsonl", session_id="two")
-    header = SessionHeader(version=1, id="two", timestamp="2026-01-01T00:00:00.000Z", cwd=str(project))
-    await runner.emit(SessionEvent(reason="branch", target_turn_index=5, entries=(header,) * 5))
-    assert [each.name for each in await checkpoints.list(project, "two")] == ["2", "4"]
+    (project / "note").write_text("untracked\n")
+    ui = ScriptedUI(*["Restore files and conversation"] * 2, "Restore files only")
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, mode="interactive")
+    session = Session.create(str(project))
+    tools = builtin_tools(cwd=str(project))
+    host = SessionHost(runner=runner, model=open_model("puppet"), tools=tools, session=session, view=SilentView())
 
-    again = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="two")
-    await again.emit(before_branch(1))
-    assert not list(project.glob("*.txt"))
+    def prompts() -> list[int]:
+        messages = [getattr(entry, "message", None) for entry in host.entries]
+        return [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]
+
+    async with host:
+        for text in ("one", "two", "three", "four"):
+            await host.prompt(f"@bash echo {text} >> note\n---\n@bash touch {text}")
+        assert (project / "note").read_text() == "untracked\none\ntwo\nthree\nfour\n"
+        outcome = await host.branch(prompts()[2])
+        assert "echo three" in str(outcome.text)
+        assert (project / "note").read_text() == "untracked\none\ntwo\n"
+        assert not (project / "three").exists()
+        await host.prompt("@bash echo anew >> note")
+        await host.branch(prompts()[1])
+        assert (project / "note").read_text() == "untracked\none\n"
+        assert ((project / "one").exists(), (project / "two").exists()) == (True, False)
+        said = len(host.messages)
+        await host.branch(prompts()[0])
+        assert (project / "note").read_text() == "untracked\n"
+        assert len(host.messages) == said
+    assert (await checkpoints.undo(project)).left == ()
+    assert (project / "note").read_text() == "untracked\none\n"
 
 
 @pytest.mark.anyio

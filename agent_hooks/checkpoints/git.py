@@ -35,6 +35,8 @@ _BIT_BY_BIT = (
     *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
     *("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false", "-c", "core.bigFileThreshold=64m"),
+    *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),  # any name that the disk takes
+    *("-c", "core.checkStat=default", "-c", "core.trustctime=true"),
     *("-c", "submodule.recurse=false", "-c", "i18n.commitEncoding=UTF-8"),
 )
 _ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"

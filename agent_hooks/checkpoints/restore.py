@@ -57,7 +57,8 @@ async def restore(
 
     Ignored files, what the checkpoint had skipped, and the paths in `leave` are not touched; nor are index, stash, HEAD
     and branches.  What could not be restored is in `left` of the result.  Raises `CheckpointError`, and has then changed
-    nothing, when there is no working tree, it is another one, or what is there now cannot be saved.
+    nothing, when there is no working tree, it is another one, or what is there now cannot be saved; should git fail later
+    than that, the text says so.
     """
     worktree = await open_worktree(cwd)
     if checkpoint.top != worktree.top and os.path.isdir(checkpoint.top):
@@ -68,7 +69,10 @@ async def restore(
         work = _Restore(worktree, checkpoint, rules(worktree, cwd, max_file_size, leave), os.path.realpath(cwd))
         now = await work.save_now()
         before = await keep_for_undo(worktree, checkpoint.session_id, now)
-        await work.apply(now.tree)
+        try:
+            await work.apply(now.tree)
+        except CheckpointError as exc:
+            raise CheckpointError(f"the restore stopped in the middle, and undo takes it back: {exc}") from None
     return Restored(
         checkpoint,
         before,
