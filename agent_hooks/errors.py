@@ -6,6 +6,7 @@
     ├── SessionError           a session file cannot be read or written
     ├── ModelError             the model could not answer
     ├── HostBusyError          the agent works on a prompt, so its session cannot be changed now
+    ├── AbortedError           the prompt was aborted, so there is no answer
     └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
 
 `HookError` is not an exception: it is the record that error listeners get.
@@ -48,6 +49,10 @@ class ModelError(AgentHooksError):
 
 class HostBusyError(AgentHooksError):
     """The agent works on a prompt, or its session is being changed: nothing was done."""
+
+
+class AbortedError(AgentHooksError):
+    """The prompt was aborted, so there is no answer."""
 
 
 class SendError(AgentHooksError):

@@ -35,6 +35,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "ui": set[str](),
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
+    "cli/modes": set[str](),
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

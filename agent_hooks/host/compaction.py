@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -248,8 +249,8 @@ def _cut(exchanges: Sequence[Exchange], keep: int) -> int:
     response to the only one.
     """
     places = _places(exchanges)
-    tokens = [_tokens(exchange) for exchange in exchanges]
-    cut = next((place for place in places if sum(tokens[place:]) <= keep), places[-1])
+    left = list(accumulate(_tokens(exchange) for exchange in reversed(exchanges)))[::-1]  # from each one on
+    cut = next((place for place in places if left[place] <= keep), places[-1])
     if cut > 0:
         return cut
     prompts = [place for place in places[1:] if isinstance(exchanges[place].message, UserMessage)]

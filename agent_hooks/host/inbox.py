@@ -82,14 +82,15 @@ class Inbox:
         message = Injected(text, tuple(attachments), source)
         with self._lock:
             self._check(message)
+            self._waiting.append(message)  # before anybody is woken to look for it
             try:
                 self._post(self._arrived)
             except RuntimeError:  # how both backends say that the event loop has ended
+                self._waiting.pop()
                 self._closed = True
                 self._check(message)
             if source is not None:
                 self._times[source].append(self._now())
-            self._waiting.append(message)
 
     def take(self) -> tuple[Injected, ...]:
         """Return the messages that wait, oldest first, and forget them."""

@@ -151,7 +151,8 @@ class SessionHost:
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
         """Work on a prompt and return the last response.
 
-        Raises `ModelError` when the model cannot answer, `HostBusyError` while another prompt is worked on.
+        Raises `ModelError` when the model cannot answer, `AbortedError` when it was not to, and `HostBusyError` while
+        another prompt is worked on.
         """
         self._refuse_when_busy()
         return await self._runs.prompt(text, attachments)

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from agent_hooks.content import AssistantMessage, Attachment
-from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
@@ -47,20 +47,26 @@ class Runs:
         self._wake.set()
 
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
-        """Work on a prompt, now, and return the last response; raises `ModelError`, and `HostBusyError` when aborted."""
+        """Work on a prompt, now, and return the last response; raises `ModelError` or `AbortedError`."""
         answer = await self._run(Injected(text, tuple(attachments)))
         if answer is None:
-            raise HostBusyError("aborted")
+            raise AbortedError("aborted")
         if isinstance(answer, ModelError):
             raise answer
         return answer
 
     def abort(self) -> bool:
-        """Stop the run; return whether there was one."""
-        if self._scope is None:
-            return False
-        self._scope.cancel()
-        return True
+        """Stop the run, or drop what was said and has not begun; return whether there was anything."""
+        if self._scope is not None:
+            self._scope.cancel()
+            return True
+        self._taken += self.inbox.take()
+        dropped, self._taken = self._taken, deque()
+        for message in dropped:
+            self._view.run_started(message.text, message.source)
+            self._view.run_ended(None, aborted=True)
+        self._wake.set()
+        return bool(dropped)
 
     async def wait_idle(self) -> None:
         """Wait until no run goes on and none is about to begin."""

@@ -14,7 +14,9 @@ from agent_hooks import (
     Compaction,
     HookAPI,
     HookContext,
+    ImageContent,
     SessionEvent,
+    TextContent,
     ToolResultMessage,
     UserMessage,
 )
@@ -50,7 +52,13 @@ def register(api: HookAPI) -> None:
 def told(message: UserMessage | AssistantMessage | ToolResultMessage) -> str:
     who = {"user": "Person", "assistant": "Agent", "toolResult": "Tool"}[message.role]
     content: Sequence[object] = message.content
-    return f"{who}: " + " ".join(str(getattr(each, "text", each))[:LENGTH] for each in content)
+    return f"{who}: " + " ".join(shown(block)[:LENGTH] for block in content)
+
+
+def shown(block: object) -> str:
+    if isinstance(block, TextContent):
+        return block.text
+    return "[image]" if isinstance(block, ImageContent) else str(block)  # a call: its tool and its arguments
 
 
 async def ask(name: str, key: str, text: str) -> str:

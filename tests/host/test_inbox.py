@@ -59,6 +59,22 @@ async def test_a_message_from_a_task_is_there_at_once_and_wakes_later() -> None:
         await waiter.arrived.wait()
 
 
+async def test_a_message_is_there_when_the_event_loop_is_woken_for_it() -> None:
+    """Or whoever looks finds nothing, and waits for the next one."""
+    seen: list[int] = []
+    inbox = Inbox(lambda: seen.append(len(inbox)), limits=InboxLimits(count=500))
+
+    def send() -> None:
+        for index in range(500):
+            inbox.put(str(index))
+
+    await to_thread.run_sync(send)
+    with anyio.fail_after(30):
+        while len(seen) < 500:
+            await anyio.sleep(0.001)
+    assert [number for number, waiting in enumerate(seen, 1) if waiting < number] == []
+
+
 async def test_nothing_is_lost_or_mixed_up_when_many_threads_send_at_once() -> None:
     """Each sender's messages come in its order, each once."""
     waiter = Waiter()

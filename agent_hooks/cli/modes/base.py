@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 import anyio
@@ -114,19 +114,24 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
 
 
 @asynccontextmanager
-async def until_signal(*, sigint: bool = True) -> AsyncIterator[anyio.CancelScope]:
+async def until_signal(
+    *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
+) -> AsyncIterator[anyio.CancelScope]:
     """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
 
-    A second signal ends the process at once.  `sigint=False`: a mode that reads Ctrl-C as a key.
+    `before` is called before that.  A second signal calls `last_words` and ends the process at once; but not SIGHUP,
+    which comes twice when a terminal goes: from its shell and from the system.
     """
-    numbers = [signal.SIGTERM, signal.SIGHUP, *([signal.SIGINT] if sigint else [])]
 
     async def watch() -> None:
-        with anyio.open_signal_receiver(*numbers) as signals:
-            async for _ in signals:
-                if scope.cancel_called:  # once more: somebody is in a hurry, or a tool does not let itself be cancelled
-                    complain("interrupted again; leaving at once")
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                if scope.cancel_called and number != signal.SIGHUP:  # somebody is in a hurry, or a tool does not stop
+                    last_words()
+                    with suppress(OSError):  # nobody hears it
+                        complain("interrupted again; leaving at once")
                     os._exit(INTERRUPTED)
+                before()
                 scope.cancel()
 
     tasks = anyio.create_task_group()
@@ -138,6 +143,8 @@ async def until_signal(*, sigint: bool = True) -> AsyncIterator[anyio.CancelScop
     finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
         tasks.cancel_scope.cancel()
         await tasks.__aexit__(None, None, None)
+    if scope.cancel_called:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
 
 
 def leave_soon(code: int) -> None:
