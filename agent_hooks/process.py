@@ -86,7 +86,7 @@ async def stream(
     stdout: Callable[[bytes], Any],
     stderr: Callable[[bytes], Any] | None = None,
     env: Mapping[str, str] | None = None,
-    stdin: int = subprocess.DEVNULL,
+    stdin: int | None = None,
 ) -> tuple[int, bool]:
     """Run `argv` and hand its output over as it comes; return `(code, killed)`.
 
@@ -106,7 +106,7 @@ async def stream(
         try:
             process = await anyio.open_process(
                 list(argv),
-                stdin=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=ends[0],
                 stderr=ends[-1],
                 cwd=cwd,

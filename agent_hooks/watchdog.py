@@ -65,7 +65,7 @@ class Watchdog:
         self._since = 0.0  # when it was first seen there, without a turn of the loop ever since
         self._stuck: list[_Stuck] = []  # to be reported when the loop is back
         self._own: dict[Clock, tuple[float, float]] = {}  # when the handler suspended, and its own seconds so far
-        self._named: set[tuple[str, Any]] = set()
+        self._named: set[tuple[str, Handler]] = set()
 
     def start(self) -> None:
         """Begin, on the event loop that is to be watched."""
@@ -98,27 +98,28 @@ class Watchdog:
             inside.append(frame)
             frame = frame.f_back
         running: Dispatch | None = None if frame is None else frame.f_locals["self"]
+        handler: Handler | None = None if running is None else running.handler  # none before the first one's turn
         last = self._stuck[-1:]
-        if running is None or running.owner is not self._owner or running.handler.threaded:
+        if running is None or handler is None or handler.threaded or running.owner is not self._owner:
             self._running = self._handler = None
-        elif self._turned or running is not self._running or running.handler is not self._handler:
-            self._running, self._handler, self._since = running, running.handler, now
+        elif self._turned or running is not self._running or handler is not self._handler:
+            self._running, self._handler, self._since = running, handler, now
             if self._turned:
                 self._turned = False
                 self._soon(self._turn)
-        elif last and last[0].handler is running.handler:
+        elif last and last[0].handler is handler:
             last[0].seconds = now - self._since
-        elif now - self._since >= BLOCKED and self._first("blocks", running.handler):
-            self._name(running, inside[::-1], now - self._since)
+        elif now - self._since >= BLOCKED and self._first("blocks", handler):
+            self._name(running, handler, inside[::-1], now - self._since)
 
-    def _name(self, running: Dispatch, frames: list[FrameType], seconds: float) -> None:
+    def _name(self, running: Dispatch, handler: Handler, frames: list[FrameType], seconds: float) -> None:
         """Say at once, on this thread, who blocks the loop; a report has to wait for it."""
         stack = traceback.StackSummary.extract((frame, frame.f_lineno) for frame in frames)
         places = [(frame.filename, frame.lineno or 0) for frame in stack]
-        where = f"{stack[-1].name} at {stack[-1].filename}:{stack[-1].lineno}" if stack else running.handler.name
-        error = _error(running, seconds, f"blocks the event loop, in {where}; {_REMEDY}", *place_among(places))
+        where = f"{stack[-1].name} at {stack[-1].filename}:{stack[-1].lineno}" if stack else handler.name
+        error = _error(running, handler, seconds, f"blocks the event loop, in {where}; {_REMEDY}", *place_among(places))
         error = replace(error, traceback="".join(stack.format()))
-        self._stuck.append(_Stuck(running.handler, error, where, seconds))
+        self._stuck.append(_Stuck(handler, error, where, seconds))
         logger.warning("%s", error)
 
     def _turn(self) -> None:
@@ -139,7 +140,8 @@ class Watchdog:
         own: dict[Clock, tuple[float, float]] = {}
         for clock in self._suspended.copy():
             dispatch: Dispatch | None = clock.dispatch
-            if not clock.armed or dispatch is None:
+            handler: Handler | None = None if dispatch is None else dispatch.handler
+            if not clock.armed or dispatch is None or handler is None:
                 continue
             started, seconds = self._own.get(clock, (clock.started, 0.0))
             if started != clock.started:  # another handler of that dispatch by now
@@ -147,14 +149,12 @@ class Watchdog:
             elif not clock.dialogs:
                 seconds += passed
             own[clock] = clock.started, seconds
-            if seconds >= SLOW and self._first("slow", dispatch.handler):
+            if seconds >= SLOW and self._first("slow", handler):
                 text = f"takes long, {SLOW:g} s of its own time so far, and what comes after it waits; {_TASK}"
-                self._soon(
-                    partial(self._tell, _error(dispatch, seconds, text, dispatch.handler.file, dispatch.handler.line))
-                )
+                self._soon(partial(self._tell, _error(dispatch, handler, seconds, text, handler.file, handler.line)))
         self._own = own
 
-    def _first(self, fault: str, handler: Any) -> bool:
+    def _first(self, fault: str, handler: Handler) -> bool:
         key = fault, handler
         if key in self._named:
             return False
@@ -162,8 +162,9 @@ class Watchdog:
         return True
 
 
-def _error(dispatch: Dispatch, seconds: float, text: str, file: str | None, line: int | None) -> HookError:
-    handler: Handler = dispatch.handler
+def _error(
+    dispatch: Dispatch, handler: Handler, seconds: float, text: str, file: str | None, line: int | None
+) -> HookError:
     return HookError(
         hook_path=handler.hook,
         handler=handler.name,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -34,7 +33,7 @@ _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", 
 _BIT_BY_BIT = (
     *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
-    *("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false", "-c", "core.bigFileThreshold=64m"),
+    *("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"),
     *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),  # any name that the disk takes
     *("-c", "core.checkStat=default", "-c", "core.trustctime=true"),
     *("-c", "submodule.recurse=false", "-c", "i18n.commitEncoding=UTF-8"),
@@ -150,7 +149,7 @@ async def run_git(*args: str, cwd: str, env: dict[str, str], stdin: bytes = b"")
                 ["git", *_QUIET, *args],
                 cwd=cwd,
                 env=env,
-                stdin=file.fileno() if stdin else subprocess.DEVNULL,
+                stdin=file.fileno() if stdin else None,
                 stdout=out.extend,
                 stderr=err,
             )
