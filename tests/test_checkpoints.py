@@ -625,7 +625,7 @@ async def test_checkpoints_at_once_wait_for_one_another(repo: Path) -> None:
     assert len({each.tree for each in found}) == 1
 
 
-@pytest.mark.parametrize("seconds", [0, 0.01, 0.03, 0.06])
+@pytest.mark.parametrize("seconds", [0, 0.01, 0.03, 0.06, 0.1])
 async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(repo: Path, seconds: float) -> None:
     """At whatever step; the same for a restore, whose undo is there before anything changes."""
     write(repo / "note", "before")
@@ -635,7 +635,7 @@ async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(rep
     write(repo / "note", "after")
     with anyio.move_on_after(seconds):
         await checkpoints.restore(repo, saved)
-    if (repo / "note").read_text() == "before":
+    if any(each.entry_index is None for each in await checkpoints.list(repo)):  # it came as far as that
         await checkpoints.undo(repo)
     assert (repo / "note").read_text() == "after"
     await checkpoints.restore(repo, saved)
