@@ -35,6 +35,7 @@ from agent_hooks.loader import LoadedHook, LoadResult
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
 from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.watchdog import Watchdog
 
 A = TypeVar("A")
 SendHandler = Callable[[str, Sequence[Attachment], str], object]
@@ -126,6 +127,7 @@ class HookRunner:
         self.set_ui(ui)
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
+        self._watchdog = Watchdog(self, self.suspended, self.report)
         for hook in self.hooks:
             hook.api.bind(self)
 
@@ -133,12 +135,16 @@ class HookRunner:
 
     async def __aenter__(self) -> Self:
         await self._background.start()
+        self._watchdog.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._background.end()
+        try:
+            await self._background.end()
+        finally:
+            self._watchdog.stop()
 
     # ---- what a program tells the runner
 
@@ -202,6 +208,7 @@ class HookRunner:
                             handler=handler.name,
                             event=handler.event,
                             error=text,
+                            file=handler.file,
                             line=handler.line,
                             outcome="continued",
                         )

@@ -27,7 +27,10 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, hook_files)
     if as_json:
-        errors = [{"path": error.path, "line": error.line, "error": error.error} for error in setup.loaded.errors]
+        errors = [
+            {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
+            for error in setup.loaded.errors
+        ]
         click.echo(msgspec.json.encode({"handlers": _rows(setup), "errors": errors}).decode())
     else:
         _print(setup)

@@ -105,7 +105,7 @@ class Lines:
 
     def hook_error(self, error: HookError) -> None:
         """Print a hook's failure."""
-        shown = replace(error, hook_path=short(error.hook_path))
+        shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
         self._print(Text(harmless(f"hook error: {shown} ({error.outcome})"), "red"))
 
     def error(self, text: str) -> None:
