@@ -143,8 +143,7 @@ async def until_signal(
     finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
         tasks.cancel_scope.cancel()
         await tasks.__aexit__(None, None, None)
-    if scope.cancel_called:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload, and the end may be that of the terminal
 
 
 def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
