@@ -16,7 +16,7 @@ demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
 
 test: .venv/dev  ## the whole test suite
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
@@ -32,7 +32,7 @@ soak: .venv/dev  ## whether memory grows, for 20 s; a whole day: make soak ARGS=
 bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; one that cannot be had is a printed line
 
 oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
-	.bench/oldest/bin/python -m pytest -q $(OLDEST_TESTS)
+	.bench/oldest/bin/python -m pytest -q -n auto $(OLDEST_TESTS)
 
 clean:
 	rm -rf .venv .demo .bench
@@ -62,5 +62,5 @@ clean:
 	rm -rf .bench/oldest
 	$(PYTHON) -m venv .bench/oldest
 	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints-oldest.txt --editable '.[http,trio]' httpx2 pytest pytest-anyio hypothesis jsonschema
+		--constraint constraints-oldest.txt --editable '.[http,trio]' httpx2 pytest pytest-anyio pytest-xdist hypothesis jsonschema
 	@touch $@

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from agent_hooks.deadlines import cancellation_in
-from agent_hooks.errors import HookError, describe, line_of, traceback_text
+from agent_hooks.errors import HookError, describe, place_of, traceback_text
 from agent_hooks.handlers import name_of
 from agent_hooks.loader import LoadedHook
 from agent_hooks.threads import on_loop
@@ -97,6 +97,7 @@ class Background:
             self._failed(hook, callback, "on_unload", exc)
 
     def _failed(self, hook: str, function: object, event: str, exc: BaseException) -> None:
+        file, line = place_of(exc)
         self._report(
             HookError(
                 hook_path=hook,
@@ -106,6 +107,7 @@ class Background:
                 outcome="continued",
                 exception=exc,
                 traceback=traceback_text(exc),
-                line=line_of(exc),
+                file=file,
+                line=line,
             )
         )

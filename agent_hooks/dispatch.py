@@ -24,7 +24,7 @@ from agent_hooks.answers import Answer, Ask, Block, Cancel, Rewrite
 from agent_hooks.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.deadlines import Clock, DidNotStopError, drive
 from agent_hooks.dispatch_table import EventSpec, OnError, read_answer, spec_name
-from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, line_of, shown, traceback_text
+from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, place_of, shown, traceback_text
 from agent_hooks.events import Event
 from agent_hooks.handlers import Handler
 from agent_hooks.lanes import Lane
@@ -88,6 +88,7 @@ class Dispatch(Struct, eq=False):
         if self.clock is None:
             parent = None if self.parent is None else self.parent.need_clock()
             self.clock = self.owner.make_clock(self.plan.limit, parent)
+            self.clock.dispatch = self
         return self.clock
 
     async def call_handlers(self) -> None:
@@ -244,6 +245,7 @@ class Dispatch(Struct, eq=False):
 
     def _report(self, exc: BaseException | None, text: str, outcome: Outcome = "continued") -> None:
         handler: Handler = self.handler
+        file, line = place_of(exc)
         error = HookError(
             hook_path=handler.hook,
             handler=handler.name,
@@ -252,7 +254,8 @@ class Dispatch(Struct, eq=False):
             error=text,
             exception=exc,
             traceback="" if exc is None else traceback_text(exc),
-            line=None if exc is None else line_of(exc),
+            file=file,
+            line=line,
             elapsed=perf_counter() - self.started,
             outcome=outcome,
         )

@@ -66,9 +66,9 @@ class HookError(Struct, frozen=True, kw_only=True):
     """What an error listener is told about one failure.
 
     `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, with `reason` beside it
-    for `session`; `error`: one line of text; `exception`, `traceback` and `line`: what was raised, if something was, and
-    where in the hook's file; `elapsed`: seconds the handler ran; `outcome`: whether the failure blocked the action or the
-    dispatch went on.
+    for `session`; `error`: one line of text; `exception`, `traceback`, `file` and `line`: what was raised, if something
+    was, and where in the hook; `elapsed`: seconds the handler ran; `outcome`: whether the failure blocked the action or
+    the dispatch went on.
     """
 
     hook_path: str
@@ -81,11 +81,14 @@ class HookError(Struct, frozen=True, kw_only=True):
     traceback: str = ""
     line: int | None = None
     elapsed: float = 0.0
+    file: str | None = None
 
     def __str__(self) -> str:
         """Return the line a person reads: hook, handler, event, what happened."""
         event = f"{self.event} ({self.reason})" if self.reason else self.event
         place = f"{self.hook_path}:{self.line}" if self.line else self.hook_path
+        if self.line and self.file and os.path.basename(self.file) != os.path.basename(self.hook_path):
+            place = f"{self.hook_path} ({self.file}:{self.line})"  # of a package, or where the handler is from
         return f"{place}: {self.handler} on {event}: {self.error}"
 
 
@@ -122,19 +125,29 @@ def traceback_text(exc: BaseException) -> str:
         return describe(exc)
 
 
-def line_in(exc: BaseException, path: str) -> int | None:
-    """Return the line of `path` where `exc` came from: of a syntax error, or of the last frame in that file."""
-    if isinstance(exc, SyntaxError) and exc.filename == path:
-        return exc.lineno
-    lines = [line for frame, line in tracebacks.walk_tb(exc.__traceback__) if frame.f_code.co_filename == path]
-    return lines[-1] if lines else None
+def place_in(exc: BaseException, path: str) -> tuple[str | None, int | None]:
+    """Return where in `path`, a file or directory, `exc` came from: place of a syntax error, or of the last frame."""
 
+    def inside(file: str | None) -> bool:
+        return file == path or (file or "").startswith(f"{path}{os.sep}")
 
-def line_of(exc: BaseException) -> int | None:
-    """Return the line of the hook's own file where `exc` came from; that file is the first outside this package."""
+    if isinstance(exc, SyntaxError) and inside(exc.filename):
+        return exc.filename, exc.lineno
     frames = [(frame.f_code.co_filename, line) for frame, line in tracebacks.walk_tb(exc.__traceback__)]
+    return next((place for place in reversed(frames) if inside(place[0])), (None, None))
+
+
+def place_of(exc: BaseException | None) -> tuple[str | None, int | None]:
+    """Return file and line of the hook where `exc` came from."""
+    if exc is None:
+        return None, None
+    return place_among((frame.f_code.co_filename, line) for frame, line in tracebacks.walk_tb(exc.__traceback__))
+
+
+def place_among(frames: Iterable[tuple[str, int]]) -> tuple[str | None, int | None]:
+    """Return the hook's place in a stack, outermost frame first: its own file is the first one outside this package."""
     foreign = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
-    return [line for file, line in foreign if file == foreign[0][0]][-1] if foreign else None
+    return [place for place in foreign if place[0] == foreign[0][0]][-1] if foreign else (None, None)
 
 
 def os_reason(exc: OSError) -> str:

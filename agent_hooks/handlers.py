@@ -63,6 +63,12 @@ class Handler:
         self.mistaken = False  # whether its answer to an event that takes none has been reported
 
     @property
+    def file(self) -> str | None:
+        """The file where the function is written, if Python knows."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return None if code is None else code.co_filename
+
+    @property
     def line(self) -> int | None:
         """The line of its file where the function begins, if Python knows."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)

@@ -65,12 +65,16 @@ def import_hook(path: str) -> ModuleType:
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
     package.__path__ = [directory]
     sys.modules[package.__name__] = package
-    name = f"{package.__name__}.{os.path.splitext(file)[0].replace('.', '_')}"
+    # the __init__.py of a package is the private package itself, so that `from . import x` finds what it defines
+    whole = file == "__init__.py"
+    name = package.__name__ if whole else f"{package.__name__}.{os.path.splitext(file)[0].replace('.', '_')}"
     loader = _HookLoader(name, path)
     module = ModuleType(name)  # what importlib would make of the spec, which takes longer than the rest of this
     module.__file__, module.__loader__, module.__package__ = path, loader, package.__name__
     module.__spec__ = ModuleSpec(name, loader, origin=path)
     module.__spec__.has_location = True
+    if whole:
+        module.__path__ = module.__spec__.submodule_search_locations = package.__path__
     sys.modules[name] = module
     try:
         loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Find hook files, import them, and call their `register(api)`.
+"""Find hook files and packages, import them, and call their `register(api)`.
 
 A file is all or nothing: one that fails leaves no handler, task or module behind, and an error entry with file, line and
 traceback.  Above: runner, host, cli.  Below: api, imports, settings.
@@ -22,10 +22,11 @@ from msgspec import Struct
 from agent_hooks.answers import Block
 from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
-from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, shown, traceback_text
+from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
+from agent_hooks.packages import INIT, is_hook_package, is_package
 from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
 from agent_hooks.tool import Tool
 
@@ -58,16 +59,17 @@ class LoadedHook(Struct, eq=False):
 
 
 class LoadError(Struct, frozen=True):
-    """A hook that could not be loaded; `line` of `path` where it went wrong, if it was in that file."""
+    """A hook that could not be loaded; `line` of `file`, or else of `path`: where in the hook it went wrong."""
 
     path: str
     error: str
     line: int | None = None
     traceback: str = ""
+    file: str | None = None  # of a package: the one of its files
 
     def __str__(self) -> str:
         """Return `path:line: error`."""
-        return f"{self.path}:{self.line}: {self.error}" if self.line else f"{self.path}: {self.error}"
+        return f"{self.file or self.path}:{self.line}: {self.error}" if self.line else f"{self.path}: {self.error}"
 
 
 class LoadResult(Struct, frozen=True):
@@ -110,7 +112,7 @@ async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadRes
 
 
 def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
-    """Return the hook files of a directory by name; dotfiles and names that start with `_` are none."""
+    """Return the hook files and packages of a directory by name; names that start with `.` or `_` are none."""
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -121,7 +123,8 @@ def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
     except OSError as exc:
         errors.append(LoadError(str(directory), f"the hook directory cannot be read: {os_reason(exc)}"))
         return []
-    return [str(directory / name) for name in names if name.endswith(".py") and name[0] not in "._"]
+    names = [name for name in names if name[0] not in "._"]
+    return [path for name in names if (path := str(directory / name)).endswith(".py") or is_hook_package(path)]
 
 
 def _existing(path: str) -> str:
@@ -178,7 +181,9 @@ def _why_not_a_file(path: str) -> str | None:
     if not os.path.exists(path):
         return "no such file"
     if os.path.isdir(path):
-        return "is a directory; a hook is a .py file"
+        if not is_package(path):
+            return f"is a directory; a hook is a .py file, or a directory with an {INIT}"
+        return "is a directory; its name must not end in .py" if path.endswith(".py") else None
     return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
 
 
@@ -200,6 +205,8 @@ async def _load(
         except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
             errors.append(LoadError(path, describe(exc)))
             continue
+        if not resolved.endswith(".py") and is_package(resolved):
+            resolved = os.path.realpath(os.path.join(resolved, INIT))
         if resolved in seen:
             continue
         seen.add(resolved)
@@ -225,7 +232,9 @@ async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | Loa
         await _undo(api, module)
         if isinstance(exc, KeyboardInterrupt | anyio.get_cancelled_exc_class()):
             raise
-        return LoadError(path, _load_text(exc), line_in(exc, resolved), traceback_text(exc))
+        package = os.path.basename(resolved) == INIT
+        file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
+        return LoadError(path, _load_text(exc), line, traceback_text(exc), file if package else None)
     return LoadedHook(path, resolved, _stem(path), api, module)
 
 

@@ -85,11 +85,13 @@ async def stream(
     stdout: Callable[[bytes], Any],
     stderr: Callable[[bytes], Any] | None = None,
     env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
 ) -> tuple[int, bool]:
     """Run `argv` and hand its output over as it comes; return `(code, killed)`.
 
     Without `stderr` both streams go to `stdout`, in the order they were written.  A receiver that returns `True` ends
-    the program.  Raises `OSError` when it cannot be started.  `code` is `128 + signal` for a program a signal ended.
+    the program.  `stdin` is a file descriptor; without it standard input is empty.  Raises `OSError` when it cannot be
+    started.  `code` is `128 + signal` for a program a signal ended.
     """
     readers: list[tuple[int, Callable[[bytes], Any]]] = []
     ours, theirs = os.pipe()
@@ -105,7 +107,7 @@ async def stream(
         try:
             process = await anyio.open_process(
                 list(argv),
-                stdin=DEVNULL,
+                stdin=DEVNULL if stdin is None else stdin,
                 stdout=ends[0],
                 stderr=ends[-1],
                 cwd=cwd,

@@ -38,6 +38,7 @@ from agent_hooks.points import POINTS, AtPoint, BusInput, Changed, Input, NoOutp
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
 from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.watchdog import Watchdog
 
 A = TypeVar("A")
 O = TypeVar("O", bound=Struct)  # noqa: E741  # of a point
@@ -137,6 +138,7 @@ class HookRunner:
         self.set_ui(ui)
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
+        self._watchdog = Watchdog(self, self.suspended, self.report)
         for hook in self.hooks:
             hook.api.bind(self)
             for interceptor in hook.api.interceptors:
@@ -148,14 +150,18 @@ class HookRunner:
 
     async def __aenter__(self) -> Self:
         await self._background.start()
+        self._watchdog.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._background.end()
-        for undo in self._undo_at_end:
-            undo()
+        try:
+            await self._background.end()
+        finally:
+            self._watchdog.stop()
+            for undo in self._undo_at_end:
+                undo()
 
     # ---- what a program tells the runner
 
@@ -504,6 +510,7 @@ def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> Hook
         handler=handler.name,
         event=handler.event,
         error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        file=handler.file,
         line=handler.line,
         outcome="continued",
     )

@@ -9,8 +9,23 @@ import pytest
 
 from agent_hooks.bytecode import cache_directory
 from running import Command
+from tmux import MISSING
 
 pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need tmux where there is none."""
+    if MISSING and (terminal := [item for item in items if item.get_closest_marker("terminal")]):
+        config.hook.pytest_deselected(items=terminal)
+        items[:] = [item for item in items if item not in terminal]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say so, loudly."""
+    if MISSING:
+        text = "tmux IS MISSING: the tests in a real terminal WERE NOT RUN; install it (apt-get install tmux)"
+        terminalreporter.write_line(text, red=True, bold=True)
 
 
 @pytest.fixture(params=["asyncio", "trio"])

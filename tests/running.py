@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from textwrap import dedent
+from threading import Thread
+from typing import IO, Any
+
+from jsonschema import Draft202012Validator
+
+from agent_hooks.cli import protocol
+
+TRIO = """\
+import functools, anyio, sys
+anyio.run = functools.partial(anyio.run, backend="trio")
+from agent_hooks.cli.main import main
+main()
+"""
 
 
 class Command:
@@ -57,12 +72,111 @@ class Command:
             text=True,
         )
 
+    def rpc(self, *args: str, backend: str = "asyncio", **options: Any) -> RpcClient:
+        """Start it in RPC mode, on either backend."""
+        program = ["-c", TRIO] if backend == "trio" else ["-m", "agent_hooks"]
+        return RpcClient([sys.executable, *program, "run", "--mode", "rpc", *args], cwd=self.project, **options)
+
     def add_hook(self, source: str, name: str = "hook.py") -> Path:
         """Put a hook file into the project."""
         path = self.project / ".agent" / "hooks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(source))
         return path
+
+
+class RpcClient:
+    """A program that drives the agent over pipes; every record it gets is checked against the JSON Schema."""
+
+    validator = Draft202012Validator({"$ref": "#/$defs/Record", "$defs": protocol.schema()["$defs"]})
+
+    def __init__(self, command: list[str], **options: Any) -> None:
+        self._run: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        )
+        self.pid = self._run.pid
+        self.records: list[dict[str, Any]] = []  # all of them, when the program has ended
+        self.log = ""  # what was on stderr, then
+        self._arrived: SimpleQueue[bytes | None] = SimpleQueue()
+        self._errors: list[bytes] = []
+        assert self._run.stdout
+        assert self._run.stderr
+        self.stdin = self._run.stdin
+        self._threads = [
+            Thread(target=self._read_records, args=(self._run.stdout,), daemon=True),
+            Thread(target=self._errors.extend, args=(self._run.stderr,), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_records(self, stdout: IO[bytes]) -> None:
+        for line in stdout:
+            self._arrived.put(line)
+        self._arrived.put(None)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        assert self.stdin
+        self.stdin.write(data)
+        self.stdin.flush()
+
+    def send(self, type: str, **fields: Any) -> None:
+        """Send a command or a response."""
+        self.write(json.dumps({"type": type, **fields}).encode() + b"\n")
+
+    def next(self) -> dict[str, Any] | None:
+        """Return the next record, `None` after the last."""
+        try:
+            line = self._arrived.get(timeout=30)
+        except Empty:
+            raise AssertionError(f"nothing came for 30 s after {self.records[-3:]}\n{self._errors}") from None
+        if line is None:
+            return None
+        assert line.endswith(b"\n")
+        record: dict[str, Any] = json.loads(line)
+        self.validator.validate(record)
+        self.records.append(record)
+        return record
+
+    def expect(self, type: str, **fields: Any) -> dict[str, Any]:
+        """Return the next record of that type with these fields, passing over others."""
+        while (record := self.next()) is not None:
+            if record["type"] == type and all(record.get(name) == value for name, value in fields.items()):
+                return record
+        raise AssertionError(f"no {type} {fields} came; {self.records[-5:]}\n{b''.join(self._errors).decode()}")
+
+    def response(self, id: str | int | None) -> dict[str, Any]:
+        """Return the response with that id."""
+        return self.expect("response", id=id)
+
+    def end(self, code: int = 0) -> list[dict[str, Any]]:
+        """Close stdin, wait for the end, and return all records."""
+        if self.stdin and not self.stdin.closed:
+            self.stdin.close()
+        while self.next() is not None:
+            pass
+        self.wait(code)
+        return self.records
+
+    def wait(self, code: int = 0) -> None:
+        """Wait for the end of the process."""
+        returned = self._run.wait(timeout=30)
+        for thread in self._threads:
+            thread.join(10)
+        self.log = b"".join(self._errors).decode()
+        for pipe in (self._run.stdin, self._run.stdout, self._run.stderr):
+            if pipe:
+                pipe.close()
+        assert returned == code, f"exit {returned}\n{self.log}"
+        assert "Traceback" not in self.log
+
+    def all(self, type: str, **fields: Any) -> list[dict[str, Any]]:
+        """Return all records of that type with these fields, of those that have been looked at."""
+        return [
+            record
+            for record in self.records
+            if record["type"] == type and all(record.get(name) == value for name, value in fields.items())
+        ]
 
 
 def read_all(fd: int) -> str:

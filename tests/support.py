@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
@@ -126,3 +127,11 @@ async def gone(pid: int) -> None:
             if state == "Z":
                 return
             await anyio.sleep(0.005)
+
+
+def wait_for_file(path: Path, text: str) -> None:
+    """Wait until a file holds a text."""
+    end = time.monotonic() + 30
+    while not path.exists() or text not in path.read_text():
+        assert time.monotonic() < end, f"{path} never held {text!r}"
+        time.sleep(0.01)

@@ -12,18 +12,18 @@ import agent_hooks
 
 ROOT = Path(agent_hooks.__file__).parent
 LAYERS = [  # from the bottom; modules of one line are of one height and do not import each other
-    "errors frozen bytecode",
+    "errors frozen bytecode harmless lanes",
     "wire",
     "content",
     "answers",
     "events patterns",
     "points",
-    "dispatch_table tool process stats settings lanes threads ui deadlines",
-    "context imports schema function_tool handlers",
+    "dispatch_table tool process stats settings threads ui deadlines",
+    "context imports packages schema function_tool handlers checkpoints",
     "interceptors",
     "api",
     "loader dispatch",
-    "background",
+    "background watchdog",
     "runner",
     "pipeline",
     "__init__ testing",

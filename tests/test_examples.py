@@ -11,6 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from agent_hooks import (
+    Cancel,
+    HookRunner,
+    SessionEvent,
+    SkipConversationRestore,
+    TurnStart,
+    UserMessage,
+    checkpoints,
+)
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
@@ -177,10 +186,14 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
     assert match, f"{path.name} says how to try it"
     (command.project / "examples").symlink_to(EXAMPLES)
     line = f"{sys.executable} -m agent_hooks {match[1]}"
-    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=command.project, env=environment, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     shows = {
         "confirm_session_actions.py": "Cancel",
+        "git_checkpoint.py": "not saved",
         "custom_compaction.py": "- What is in this directory?",
         "full_compaction.py": "Person: Delete it.",
         "intercept_block.py": "publishing is done by CI",
@@ -213,3 +226,220 @@ def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:
     assert "• bash rm -rf build → blocked: deleting needs a person (.agent/hooks/no_rm.py)" in done.stderr
     assert "• bash ls build → ok" in done.stderr
     assert done.stdout.endswith("build/release.tar is still there: the hook stopped the rm.\n")
+
+
+def rpc_client(project: Path, answers: str, *args: str) -> str:
+    """Run the example client with these answers of the person; return what they see."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "rpc_client.py"), *args],
+        cwd=project,
+        input=answers,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize(("answers", "runs"), [("yes\n", True), ("no\n", False), ("", False)])
+def test_the_rpc_client_asks_the_person(command: Command, answers: str, runs: bool) -> None:
+    """Only a yes counts; a person who is gone says no."""
+    (command.project / "build").mkdir()
+    seen = rpc_client(command.project, answers, "@bash rm -rf build", "--hook", example("permission_gate.py"))
+    assert "Run a recursive rm?" in seen
+    assert (command.project / "build").exists() is not runs
+    assert ("the user said no" in seen) is not runs
+
+
+def test_the_rpc_client_knows_every_dialog(command: Command) -> None:
+    """Choosing, typing, cancelling, being told, and what goes wrong."""
+    command.add_hook("""
+        def register(api):
+            @api.on("turn_start")
+            async def ask(event, ctx):
+                color = await ctx.ui.select("Color?", ["red", "blue"])
+                name = await ctx.ui.input("Name?", "Ada")
+                ctx.ui.notify(f"{name} likes {color}")
+                raise ValueError("broken")
+    """)
+    seen = rpc_client(command.project, "blue\n\n", "hello")
+    for text in ("Color?  ['red', 'blue']", "Name?  (Ada)", "info: None likes blue", "ValueError: broken (continued)"):
+        assert text in seen
+    assert "hook_ui_response: dialog" in rpc_client(command.project, "green\n\n", "hello")
+    assert rpc_client(command.project, "", " ") == "prompt: the message is empty\n"
+
+
+def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
+    """In full, and as short as it says."""
+    source = (EXAMPLES / "rpc_client.py").read_text()
+    assert source in (EXAMPLES.parent / "docs" / "rpc.md").read_text()
+    assert source.count("\n") <= 60
+
+
+# ---- git_checkpoint.py -----------------------------------------------------------------------------------------------
+
+GIT = ["git", "-c", "user.name=p", "-c", "user.email=p@example.com"]
+
+
+def before_branch(target: int) -> SessionEvent:
+    """Return the event of a branch from an entry."""
+    return SessionEvent(reason="before_branch", target_turn_index=target)
+
+
+async def three_turns(runner: HookRunner, project: Path) -> None:
+    """Let three prompts at the entries 1, 3 and 5 write a file each."""
+    for turn, entries in enumerate((2, 4, 6)):
+        await runner.emit(TurnStart(turn_index=turn, timestamp=0, entry_index=entries))
+        (project / f"{turn}.txt").write_text(f"{turn}")
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("S8")
+@pytest.mark.parametrize(
+    ("choice", "answer", "files"),
+    [
+        ("Restore files and conversation", None, ["0.txt"]),
+        ("Restore files only", SkipConversationRestore(), ["0.txt"]),
+        ("Restore the conversation only", None, ["0.txt", "1.txt", "2.txt"]),
+        ("Cancel", Cancel("the user said no"), ["0.txt", "1.txt", "2.txt"]),
+        (None, Cancel("the user said no"), ["0.txt", "1.txt", "2.txt"]),
+    ],
+)
+async def test_git_checkpoint_offers_the_files_as_the_prompt_found_them(
+    project: Path, hook_runner: MakeRunner, choice: str | None, answer: object, files: list[str]
+) -> None:
+    """Asked once; the files are those of the first checkpoint past the entry, and undo is said."""
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    ui = ScriptedUI(choice)
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
+    await three_turns(runner, project)
+    assert await runner.emit(before_branch(3)) == answer
+    assert sorted(path.name for path in project.glob("*.txt")) == files
+    question, *said = ui.asked
+    assert question.title == "Branch back: what shall be restored?"
+    if files == ["0.txt"]:
+        [told] = said
+        assert told.title == ("restored the files: 0 written, 2 deleted; `agent-hooks checkpoints undo` takes it back")
+        await checkpoints.undo(project)
+    assert sorted(path.name for path in project.glob("*.txt")) == ["0.txt", "1.txt", "2.txt"]
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("S8")
+async def test_one_branches_back_and_back_again_with_the_files_of_the_moment(
+    project: Path, hook_runner: MakeRunner
+) -> None:
+    """A real session: the branch has the checkpoints of the entries it shares with the session it came from."""
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    (project / "note").write_text("untracked\n")
+    ui = ScriptedUI(*["Restore files and conversation"] * 2, "Restore files only")
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, mode="interactive")
+    session = Session.create(str(project))
+    tools = builtin_tools(cwd=str(project))
+    host = SessionHost(runner=runner, model=open_model("puppet"), tools=tools, session=session, view=SilentView())
+
+    def prompts() -> list[int]:
+        messages = [getattr(entry, "message", None) for entry in host.entries]
+        return [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]
+
+    async with host:
+        for text in ("one", "two", "three", "four"):
+            await host.prompt(f"@bash echo {text} >> note\n---\n@bash touch {text}")
+        assert (project / "note").read_text() == "untracked\none\ntwo\nthree\nfour\n"
+        outcome = await host.branch(prompts()[2])
+        assert "echo three" in str(outcome.text)
+        assert (project / "note").read_text() == "untracked\none\ntwo\n"
+        assert not (project / "three").exists()
+        await host.prompt("@bash echo anew >> note")
+        await host.branch(prompts()[1])
+        assert (project / "note").read_text() == "untracked\none\n"
+        assert ((project / "one").exists(), (project / "two").exists()) == (True, False)
+        said = len(host.messages)
+        await host.branch(prompts()[0])
+        assert (project / "note").read_text() == "untracked\n"
+        assert len(host.messages) == said
+    assert (await checkpoints.undo(project)).left == ()
+    assert (project / "note").read_text() == "untracked\none\n"
+
+
+@pytest.mark.anyio
+async def test_git_checkpoint_lets_another_hook_cancel_first(project: Path, hook_runner: MakeRunner) -> None:
+    """Then no file has changed, and nobody was asked."""
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    ui = ScriptedUI()
+    other = (
+        "def register(api):\n    api.on('session', lambda e, c: {'cancel': True} if 'before' in e.reason else None)\n"
+    )
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", other, ui=ui, cwd=project)
+    await three_turns(runner, project)
+    assert await runner.emit(before_branch(1)) == Cancel()
+    assert (len(list(project.glob("*.txt"))), ui.asked) == (3, [])
+
+
+@pytest.mark.anyio
+async def test_git_checkpoint_goes_on_where_there_is_nothing_to_save_or_restore(
+    project: Path, hook_runner: MakeRunner
+) -> None:
+    """No repository, said once; no checkpoint past the entry; a repository that went away; a file too large."""
+    ui = ScriptedUI("Restore files only")
+    errors: list[object] = []
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
+    runner.on_error(errors.append)
+    await three_turns(runner, project)
+    [said] = ui.asked
+    assert (said.method, said.more) == ("notify", "warning")
+    assert said.title.startswith(f"no checkpoint: {project} is not in a git repository")
+    assert await runner.emit(before_branch(1)) is None
+
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    with (project / "huge").open("wb") as file:
+        file.truncate(60 * 2**20)
+    await three_turns(runner, project)
+    [_, said] = ui.asked
+    assert said.title == "not in the checkpoints: huge: untracked and large: 60 MB, and the limit is 50 MB"
+    assert await runner.emit(before_branch(6)) is None
+    (project / "huge").unlink()
+    (project / "huge").write_text("small")
+    assert isinstance(await runner.emit(before_branch(1)), SkipConversationRestore)
+    assert [each.method for each in ui.asked[2:]] == ["select", "notify", "notify"]
+    assert ui.asked[-1].title.startswith("not restored: huge: is not in the checkpoint: untracked and large")
+    assert (project / "huge").read_text() == "small"
+
+    (project / ".git").rename(project / "gone")
+    await runner.emit(SessionEvent(reason="branch"))
+    assert ui.asked[-1].title.startswith("no checkpoints of the session before: ")
+    assert errors == []
+
+
+def test_git_checkpoint_saves_for_the_command_what_the_puppet_did(command: Command) -> None:
+    """The real agent, and the command that brings the files back; the live session is not rewound."""
+    subprocess.run([*GIT, "init", "-q"], cwd=command.project, check=True)
+    prompt = '@write {"path": "a.txt", "content": "one"}\n---\n@write {"path": "a.txt", "content": "two"}'
+    command("run", "--hook", example("git_checkpoint.py"), prompt)
+    names = [line.split()[1] for line in command("checkpoints", "list").stdout.splitlines()[1:]]
+    assert len(names) == 3
+    [session] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    saved = session.read_bytes()
+    done = command("checkpoints", "restore", names[1])
+    assert "1 file written, 0 files deleted" in done.stdout
+    assert (command.project / "a.txt").read_text() == "one"
+    assert session.read_bytes() == saved
+    command("checkpoints", "undo")
+    assert (command.project / "a.txt").read_text() == "two"
+
+
+@pytest.mark.anyio
+async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restored(
+    project: Path, hook_runner: MakeRunner
+) -> None:
+    """The person asked for both: one without the other would be neither."""
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    ui = ScriptedUI(lambda asked: [project.joinpath(".git").rename(project / "gone"), asked.more[0]][1])
+    runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project)
+    await three_turns(runner, project)
+    answer = await runner.emit(before_branch(1))
+    assert isinstance(answer, Cancel)
+    assert str(answer.reason).startswith(f"the files cannot be restored: {project} is not in a git repository")
+    assert len(list(project.glob("*.txt"))) == 3

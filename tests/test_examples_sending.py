@@ -274,6 +274,24 @@ async def test_the_server_ends_with_the_session_also_while_clients_hang_on(sessi
     assert on.errors == []
 
 
+async def test_a_client_that_hangs_up_sends_nothing_and_nothing_is_said_about_it(
+    session: Begin, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Half a message is none; the screen belongs to the conversation."""
+    async with session(WEB) as on:
+        port = int(address(on).rsplit(":", 1)[1].strip("/"))
+        head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer {on.token.read_text()}"
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(f"{head}\r\nExpect: 100-continue\r\n\r\n".encode())
+            assert (await stream.receive()).startswith(b"HTTP/1.1 100")
+            await stream.send(b"half")
+        async with client(on) as http:
+            assert (await http.post("/", content=b"whole")).status_code == 200
+    assert on.view.told == ["whole"]
+    assert on.errors == []
+    assert capfd.readouterr().err == ""
+
+
 async def test_a_port_that_is_taken_is_a_failure_that_names_it(session: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session goes on without the webhook."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

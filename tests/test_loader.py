@@ -167,7 +167,7 @@ async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_load
     assert names(result) == ["good"]
     assert [(os.path.basename(error.path), error.error) for error in result.errors] == [
         ("broken.py", "is a symlink to nowhere.py, which does not exist"),
-        ("directory.py", "is a directory; a hook is a .py file"),
+        ("directory.py", "is a directory; a hook is a .py file, or a directory with an __init__.py"),
         ("pipe.py", "is not a regular file; a hook is a .py file"),
     ]
 
@@ -466,3 +466,179 @@ async def test_one_path_instead_of_a_list_is_refused(project: Path) -> None:
     """It would be taken for a list of its characters."""
     with pytest.raises(HookUsageError, match=r"load_hooks\(\['a.py'\]"):
         await load_hooks("a.py", cwd=project)
+
+
+# ---- packages --------------------------------------------------------------------------------------------------------
+
+
+def package(directory: Path, **files: str) -> Path:
+    """Write a hook package, an empty file for each name without a source."""
+    for name, source in files.items():
+        write(directory / f"{name}.py", source)
+    return directory
+
+
+@pytest.mark.behaviour("L15")
+async def test_a_directory_whose_init_has_register_is_one_hook(home: Path, project: Path) -> None:
+    """In the order of names, files and directories alike; its files import one another."""
+    write(hooks_of(project) / "zz.py")
+    package(
+        hooks_of(project) / "my.gate",
+        __init__="""
+            from . import rules
+            from .rules import WORD
+            from .handlers import gate as watch
+            LIMIT = 3
+            async def register(api):
+                from .late import NAME
+                assert (NAME, rules.WORD, WORD) == ("late", "rm", "rm")
+                api.on("tool_call", watch)
+        """,
+        rules="WORD = 'rm'\n",
+        handlers="""
+            import rules as absolute
+            from .rules import WORD
+            from . import rules
+            assert rules is absolute
+            async def gate(event, ctx):
+                from . import LIMIT
+                from .deep.inside import why
+                return {"block": True, "reason": f"{why} {WORD} {LIMIT}"}
+        """,
+        late="NAME = 'late'\n",
+    )
+    write(hooks_of(project) / "my.gate" / "deep" / "__init__.py", "")
+    write(hooks_of(project) / "my.gate" / "deep" / "inside.py", "from ..rules import WORD as why\n")
+    before = private_modules()
+    result = await discover_and_load_hooks(cwd=project, home=home)
+    assert result.errors == []
+    assert names(result) == ["my", "zz"]
+    assert result.hooks[0].path == str(hooks_of(project) / "my.gate")
+    assert await HookRunner(result.hooks, cwd=project).emit(CALL) == Block("rm rm 3", ".agent/hooks/my.gate")
+    assert len({name.partition(".")[0] for name in private_modules() - before}) == 2
+
+
+@pytest.mark.behaviour("L15")
+@pytest.mark.parametrize(
+    ("source", "is_hook"),
+    [
+        ("def register(api): pass\n", True),
+        ("async def register(api): pass\n", True),
+        ("from .main import register\n", True),
+        ("from .main import setup as register\n", True),
+        ("from .main import *\n", True),
+        ("from .main import setup\nregister = setup\n", True),
+        ("register: object = lambda api: None\n", True),
+        ("if True:\n    def register(api): pass\n", True),
+        ("try:\n    from .nothing import x\nexcept ImportError:\n    from .main import register\n", True),
+        ("", False),
+        ("raise RuntimeError('a helper is not run')\n", False),
+        ("def setup(api):\n    register = api\n    def register(api): pass\n", False),
+        ("class A:\n    def register(self): pass\n", False),
+        ("register.me = 1\n", False),
+    ],
+)
+async def test_a_package_without_register_is_no_hook_but_something_that_hooks_import(
+    home: Path, project: Path, source: str, is_hook: bool
+) -> None:
+    """Found out by reading, so that a helper is not run on its own."""
+    main = "def register(api): pass\nsetup = register\n"
+    package(hooks_of(project) / "thing", __init__=source, main=main)
+    for name in ("_private", ".hidden", "bare"):
+        package(hooks_of(project) / name, main=GOOD)
+    package(hooks_of(project) / "_private", __init__=GOOD)
+    result = await discover_and_load_hooks(cwd=project, home=home)
+    assert result.errors == []
+    assert names(result) == (["thing"] if is_hook else [])
+
+
+@pytest.mark.behaviour("L15")
+@pytest.mark.parametrize(
+    ("files", "file", "line", "told"),
+    [
+        ({"__init__": "from .sub import x\ndef register(api): pass\n", "sub": "x = (\n"}, "sub", 1, "SyntaxError"),
+        (
+            {"__init__": "from .sub import register\n", "sub": "\n\nraise ValueError('no')\n"},
+            "sub",
+            3,
+            "ValueError: no",
+        ),
+        (
+            {"__init__": "from .sub import register\n", "sub": "def register(api):\n    api.on('x')\n"},
+            "sub",
+            2,
+            "unknown",
+        ),
+        ({"__init__": "def register(api:\n"}, "__init__", 1, "SyntaxError"),
+        ({"__init__": "\nfrom .gone import register\n"}, "__init__", 2, "ModuleNotFoundError"),
+        ({"__init__": "from .sub import *\n", "sub": "x = 1\n"}, None, None, "there is no register"),
+        ({"__init__": "\0"}, None, None, "null bytes"),
+    ],
+)
+async def test_what_is_wrong_with_a_package_is_told_with_file_and_line(
+    project: Path, home: Path, files: dict[str, str], file: str | None, line: int | None, told: str
+) -> None:
+    """Of whichever of its files it is; nothing of it stays."""
+    directory = package(hooks_of(project) / "pkg", **files)
+    before = private_modules()
+    result = await discover_and_load_hooks(cwd=project, home=home)
+    assert private_modules() == before
+    (error,) = result.errors
+    assert told in error.error
+    assert error.path == str(directory)
+    assert (error.file, error.line) == (file and str(directory / f"{file}.py"), line)
+    assert str(error).startswith(f"{directory / f'{file}.py'}:{line}: " if file else f"{directory}: ")
+
+
+@pytest.mark.behaviour("L15")
+async def test_a_package_can_be_configured_and_is_loaded_once(home: Path, project: Path) -> None:
+    """As a directory, by its `__init__.py`, through a symlink; a directory without one is an error."""
+    directory = package(project / "pkg", __init__=GOOD)
+    (project / "alias").symlink_to(directory)
+    (project / "bare").mkdir()
+    package(project / "dir.py", __init__=GOOD)
+    paths: list[str | Path] = ["pkg", "pkg/__init__.py", "alias", directory, "bare", "dir.py"]
+    result = await load_hooks(paths, cwd=project)
+    assert [hook.path for hook in result.hooks] == ["pkg"]
+    assert [str(error) for error in result.errors] == [
+        "bare: is a directory; a hook is a .py file, or a directory with an __init__.py",
+        "dir.py: is a directory; its name must not end in .py",
+    ]
+
+
+@pytest.mark.behaviour("L15")
+async def test_a_package_that_is_loaded_again_is_read_again(project: Path) -> None:
+    """Every file of it, and each copy has its own."""
+    directory = package(project / "pkg", __init__="from .sub import VALUE\n" + GOOD, sub="VALUE = 1\n")
+    first = await load_hooks([directory], cwd=project)
+    package(directory, sub="VALUE = 2\n")
+    second = await load_hooks([directory], cwd=project)
+    assert [getattr(result.hooks[0].module, "VALUE", None) for result in (first, second)] == [1, 2]
+    assert not (directory / "__pycache__").exists()
+
+
+@pytest.mark.behaviour("L15")
+async def test_a_failure_inside_of_a_package_names_the_file(project: Path) -> None:
+    """The line would mean nothing without it."""
+    directory = package(
+        project / "pkg",
+        __init__="from .sub import register\n",
+        sub="""
+            async def broken(event, ctx):
+                raise ValueError("no")
+            def register(api):
+                api.on("turn_start", broken)
+                api.on("tool_call", broken, tool="bsh")
+        """,
+    )
+    result = await load_hooks([directory], cwd=project)
+    runner = HookRunner(result.hooks, cwd=project)
+    errors: list[str] = []
+    runner.on_error(lambda error: errors.append(str(error)))
+    await runner.emit(TURN)
+    runner.know_tools(["bash"])
+    runner.check_matchers()
+    assert errors[0] == f"{directory} ({directory}/sub.py:3): broken on turn_start: ValueError: no"
+    assert errors[1].startswith(
+        f"{directory} ({directory}/sub.py:2): broken on tool_call: tool='bsh' can match no known tool"
+    )

@@ -49,7 +49,7 @@ from agent_hooks import (
     UserMessage,
 )
 from agent_hooks.content import Entry, Message, content_blocks
-from agent_hooks.errors import HookError, HookUsageError, describe, line_in, shown, traceback_text
+from agent_hooks.errors import HookError, HookUsageError, describe, place_in, shown, traceback_text
 from agent_hooks.events import EVENTS
 from agent_hooks.frozen import freeze, thaw
 
@@ -463,7 +463,7 @@ def test_errors_are_described_by_type_and_text() -> None:
     assert describe(HookUsageError("do this")) == "do this"
     assert describe(ValueError("x")) == "ValueError: x"
     assert describe(ValueError()) == "ValueError"
-    assert line_in(ValueError(), "nowhere.py") is None
+    assert place_in(ValueError(), "nowhere.py") == (None, None)
 
 
 def test_a_hook_error_reads_as_one_line() -> None:

@@ -19,8 +19,8 @@ hook_option = click.option(
     "hook_files",
     multiple=True,
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Also load this hook file; repeatable.",
+    type=click.Path(exists=True),
+    help="Also load this hook file or package; repeatable.",
 )
 cwd_option = click.option(
     "--cwd",

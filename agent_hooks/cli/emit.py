@@ -49,8 +49,8 @@ from agent_hooks.settings import load_settings
     multiple=True,
     required=True,
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The hook file; repeatable.",
+    type=click.Path(exists=True),
+    help="The hook file or package; repeatable.",
 )
 @click.option("--tool", default="bash", show_default=True, help="The tool, for tool events.")
 @click.option("--input", "input_text", metavar="JSON", default="{}", help="The tool's input, for tool events.")

@@ -31,12 +31,14 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
         return
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, hook_files)
-    rows = _rows(setup)
     if as_json:
-        errors = [{"path": error.path, "line": error.line, "error": error.error} for error in setup.loaded.errors]
-        click.echo(msgspec.json.encode({"handlers": rows, "errors": errors}).decode())
+        errors = [
+            {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
+            for error in setup.loaded.errors
+        ]
+        click.echo(msgspec.json.encode({"handlers": _rows(setup), "errors": errors}).decode())
     else:
-        _print(setup, rows)
+        _print(setup)
     for error in setup.loaded.errors:
         click.echo(f"not loaded: {error}", err=True)
     ctx.exit(FAILED if setup.loaded.errors else 0)
@@ -115,11 +117,19 @@ def matcher_text(handler: Handler) -> str | None:
     return ", ".join(part if isinstance(part, str) else f"/{part.pattern}/" for part in parts)
 
 
-def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
+def _print(setup: Setup) -> None:
+    table = hooks_table(setup)
+    if table is not None:
+        console().print(table)
+    elif not setup.loaded.errors:
+        click.echo("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
+
+
+def hooks_table(setup: Setup) -> Table | None:
+    """Return the hooks and handlers as a table, `None` when there are none."""
+    rows = _rows(setup)
     if not rows:
-        if not setup.loaded.errors:
-            click.echo("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
-        return
+        return None
     table = Table(box=None, pad_edge=False)
     for column in ("event", "hook", "source", "handler", "tool", "priority"):
         table.add_column(column, overflow="fold")
@@ -132,4 +142,4 @@ def _print(setup: Setup, rows: list[dict[str, Any]]) -> None:
             row["tool"] or ("any" if row["handler"] else ""),
             "" if row["priority"] is None else str(row["priority"]),
         )
-    console().print(table)
+    return table

@@ -23,7 +23,8 @@ COMMANDS = {
     "list": "List the hooks, in the order they run.",
     "check": "Load hook files and report what is wrong with them.",
     "emit": "Fire one event at a hook and show what it answers.",
-    "schema": "Print a JSON Schema: of settings or of events.",
+    "checkpoints": "List, compare and restore the checkpoints of a working tree.",
+    "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's
 _THREAD_GRACE = 1.0  # seconds a worker thread gets to end before the process ends without it

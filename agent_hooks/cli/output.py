@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import suppress
 from typing import Any, Self
@@ -17,6 +16,7 @@ from agent_hooks.cli.common import short
 from agent_hooks.content import ToolCallContent, ToolOutput
 from agent_hooks.errors import HookError, os_reason
 from agent_hooks.events import Event
+from agent_hooks.harmless import harmless
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import call_line
 from agent_hooks.wire import to_json
@@ -47,6 +47,10 @@ class ReservedStdout:
         with suppress(OSError):  # `write` has told it
             self._file.close()
 
+    def duplicate(self) -> int:
+        """Return a descriptor of the real stdout, for the caller to use and close."""
+        return os.dup(self._real)
+
     def write(self, text: str) -> None:
         """Write and flush."""
         if self.is_terminal:
@@ -62,37 +66,11 @@ class ReservedStdout:
             self._file = open(os.devnull, "w")  # noqa: SIM115  # stands for stdout until the process ends
 
 
-class Screen:
-    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
+class Lines:
+    """What a run shows as lines, wherever they are printed."""
 
-    Showing never fails: when the terminal is gone, the run still ends in order.
-    """
-
-    def __init__(self, stdout: ReservedStdout) -> None:
-        self._stdout = stdout
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status: Status | None = None
-        self._running: dict[str, str] = {}  # the calls under way, and what the spinner says of each
-        self._at_line_start = True
-
-    # ---- View
-
-    def run_started(self, text: str, source: str | None) -> None:
-        """Show nothing: who started it knows."""
-
-    def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Stop the spinner; the mode says the rest."""
-        self.rest()
-
-    def injected(self, text: str, source: str | None) -> None:
-        """Show nothing: print mode takes no messages."""
-
-    def text(self, delta: str) -> None:
-        """Stream the model's words, if somebody watches."""
-        self.rest()
-        if self._stdout.is_terminal:
-            self._stdout.write(delta)
-            self._at_line_start = delta.endswith("\n")
+    def __init__(self) -> None:
+        self._running: dict[str, str] = {}  # the calls under way, and what is said of each
 
     def tool_judged(self, call: ToolCallContent) -> None:
         """Start to wait for the hooks that judge a call."""
@@ -125,6 +103,56 @@ class Screen:
         """Print a warning."""
         self._print(Text(harmless(f"warning: {text}"), "yellow"))
 
+    def hook_error(self, error: HookError) -> None:
+        """Print a hook's failure."""
+        shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
+        self._print(Text(harmless(f"hook error: {shown} ({error.outcome})"), "red"))
+
+    def error(self, text: str) -> None:
+        """Print an error."""
+        self._print(Text(harmless(text), "bold red"))
+
+    def _wait(self, call_id: str, what: str) -> None:
+        """Show that a call is under way."""
+        raise NotImplementedError
+
+    def _print(self, line: Text) -> None:
+        """Show a line that stays."""
+        raise NotImplementedError
+
+
+class Screen(Lines):
+    """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
+
+    Showing never fails: when the terminal is gone, the run still ends in order.
+    """
+
+    def __init__(self, stdout: ReservedStdout) -> None:
+        super().__init__()
+        self._stdout = stdout
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._status: Status | None = None
+        self._at_line_start = True
+
+    # ---- View
+
+    def run_started(self, text: str, source: str | None) -> None:
+        """Show nothing: who started it knows."""
+
+    def run_ended(self, error: str | None, aborted: bool) -> None:
+        """Stop the spinner; the mode says the rest."""
+        self.rest()
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Show nothing: print mode takes no messages."""
+
+    def text(self, delta: str) -> None:
+        """Stream the model's words, if somebody watches."""
+        self.rest()
+        if self._stdout.is_terminal:
+            self._stdout.write(delta)
+            self._at_line_start = delta.endswith("\n")
+
     # ---- the command's own
 
     def answer(self, text: str) -> None:
@@ -132,15 +160,6 @@ class Screen:
         self.rest()
         if not self._stdout.is_terminal:
             self._stdout.write(text if text.endswith("\n") else f"{text}\n")
-
-    def hook_error(self, error: HookError) -> None:
-        """Print a hook's failure."""
-        shown = replace(error, hook_path=short(error.hook_path))
-        self._print(Text(harmless(f"hook error: {shown} ({error.outcome})"), "red"))
-
-    def error(self, text: str) -> None:
-        """Print an error."""
-        self._print(Text(harmless(text), "bold red"))
 
     def rest(self) -> None:
         """Stop the spinner."""
@@ -191,13 +210,5 @@ class JsonScreen(Screen):
         self._stdout.write(to_json(event).decode() + "\n")
 
 
-def harmless(text: str) -> str:
-    r"""Return text with its control characters as escapes: what a tool printed must not drive the terminal."""
-    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
-
-
 def _line(call: ToolCallContent) -> str:
     return call_line(call.name, call.invalid or call.arguments)
-
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -70,7 +70,8 @@ def command(
     if go_on + no_session + (resume is not None) > 1:
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
     name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
-    text = _prompt(prompt) if name == "print" else prompt
+    if prompt is not None:
+        prompt = prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
     try:
         model = open_model(model_name)
     except ModelError as exc:
@@ -80,7 +81,7 @@ def command(
         hook_files=hook_files,
         model=model,
         thinking_level=thinking_level,
-        prompt=text,
+        prompt=_prompt(prompt) if name == "print" else prompt,
         as_json=as_json,
         no_session=no_session,
         go_on=go_on,
@@ -95,4 +96,4 @@ def _prompt(prompt: str | None) -> str:
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""
     if not prompt.strip():
         raise click.UsageError("give a prompt, as an argument or on stdin:  agent-hooks run '@bash ls'")
-    return prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
+    return prompt

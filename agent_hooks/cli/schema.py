@@ -1,4 +1,4 @@
-"""`agent-hooks schema`: the JSON Schema of settings files or of events."""
+"""`agent-hooks schema`: the JSON Schema of settings files, of events, or of what an RPC client says and hears."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Union
 import click
 import msgspec
 
+from agent_hooks.cli import protocol
 from agent_hooks.events import EVENTS
 from agent_hooks.settings import SettingsFile
 
 
 @click.command("schema")
-@click.argument("what", type=click.Choice(["settings", "events"]))
+@click.argument("what", type=click.Choice(["settings", "events", "rpc"]))
 def command(what: str) -> None:
-    """Print the JSON Schema of settings files or of events."""
-    kind = SettingsFile if what == "settings" else Union[EVENTS]  # noqa: UP007  # made from a tuple
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
+    """Print the JSON Schema of settings files, of events, or of the lines of RPC mode."""
+    if what == "rpc":
+        schema = protocol.schema()
+    else:
+        schema = msgspec.json.schema(SettingsFile if what == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

@@ -66,6 +66,7 @@ class Clock(Struct, eq=False):
     attached: bool = False  # whether the clock is bound to its task
     closed: bool = False  # whether a scope has to be opened before the next handler
     gave_up: bool = False
+    dispatch: Any = None  # whose it is; for the watchdog
 
     # ---- what a backend provides
 
@@ -143,7 +144,7 @@ class Clock(Struct, eq=False):
 
     def close(self) -> None:
         """End the clock with its dispatch."""
-        self.overdue = None  # or clock and dispatch would keep each other alive
+        self.overdue = self.dispatch = None  # or clock and dispatch would keep each other alive
         self.armed = False  # a dialog that outlives the dispatch must not start its time again
         if self.attached:
             self.suspended.discard(self)

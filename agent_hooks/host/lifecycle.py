@@ -7,6 +7,7 @@ Above: cli.modes.  Below: runs, agent, session, compaction.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,9 +138,11 @@ class SessionHost:
         with anyio.CancelScope(shield=True):
             await self._runs.ended()
             self._runner.set_send_handler(None)
-            await self._emit("shutdown")
-            self._undo()
-            self._agent.session.close()
+            try:
+                await self._emit("shutdown")
+            finally:
+                self._undo()
+                self._agent.session.close()
         await self._tasks.__aexit__(None, None, None)
 
     # ---- what is said to the agent
@@ -169,7 +172,7 @@ class SessionHost:
 
         Handlers, their dialogs and tools are cancelled.
         """
-        if self._question is not None:
+        if self._question is not None and not self.running:
             self._question.cancel()
             return True
         return self._runs.abort()
@@ -250,7 +253,7 @@ class SessionHost:
 
         Raises `SessionError` when that cannot be read, or another process works on it.
         """
-        path = Path(self._runner.cwd, path).expanduser()
+        path = Path(self._runner.cwd, os.path.expanduser(path))
         with self._action():
             if self._is_here(path):
                 raise SessionError(f"{path}: this is the session you are in")

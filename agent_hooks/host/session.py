@@ -62,7 +62,7 @@ class Session:
         Raises `SessionError` when it cannot be written; then there is no file.
         """
         session = cls(cwd=cwd, branched_from=branched_from, entries=entries)
-        directory = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
+        directory = Path(os.path.abspath(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
         path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}_{session.id}.jsonl"
         try:
             directory.mkdir(parents=True, exist_ok=True)

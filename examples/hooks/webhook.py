@@ -23,7 +23,7 @@ import anyio
 from anyio.lowlevel import current_token
 from hypercorn.config import Config
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
@@ -47,13 +47,15 @@ def register(api: HookAPI) -> None:
             if not secrets.compare_digest(given.encode(), f"Bearer {token}".encode()):
                 return PlainTextResponse("wrong token\n", 401, {"WWW-Authenticate": "Bearer"})
             body = b""
-            async with aclosing(request.stream()) as chunks:
-                async for chunk in chunks:
-                    body += chunk
-                    if len(body) > MOST:
-                        return PlainTextResponse(f"more than {MOST} bytes\n", 413, {"Connection": "close"})
             try:
+                async with aclosing(request.stream()) as chunks:
+                    async for chunk in chunks:
+                        body += chunk
+                        if len(body) > MOST:
+                            return PlainTextResponse(f"more than {MOST} bytes\n", 413, {"Connection": "close"})
                 api.send(body.decode(errors="replace").strip() or NOTHING_SAID)
+            except ClientDisconnect:  # half a message is none
+                return PlainTextResponse("", 400)
             except SendError as exc:
                 return PlainTextResponse(f"{exc}\n", 429)
             return PlainTextResponse("OK")

@@ -233,3 +233,32 @@ def test_a_bug_of_ours_is_one_line_and_a_file_to_report(command: Command, monkey
     report = Path(stderr.split("report it with ")[1].strip())
     assert "Traceback" in report.read_text()
     report.unlink()
+
+
+@pytest.mark.behaviour("L15")
+def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) -> None:
+    """Discovered, or named with --hook; an error names the file that is wrong."""
+    package = command.project / ".agent" / "hooks" / "gate"
+    command.add_hook("from .rules import register\n", "gate/__init__.py")
+    command.add_hook(
+        """
+        def register(api):
+            api.on("tool_call", lambda event, ctx: {"block": True, "reason": "not here"}, tool="bash")
+        """,
+        "gate/rules.py",
+    )
+    command.add_hook("WORDS = []\n", "helpers/__init__.py")
+    [_, row] = [line.split() for line in command("list").stdout.splitlines()]
+    assert row == ["tool_call", ".agent/hooks/gate", "project", "<lambda>", "bash", "0"]
+    assert command("check", str(package)).stdout == ".agent/hooks/gate: loaded, 1 handler, 0 tools\n"
+    assert "not here (.agent/hooks/gate)" in command("run", "@bash ls").stdout
+    moved = package.rename(command.project / "gate")
+    assert "not here (gate)" in command("run", "--hook", "gate", "@bash ls").stdout
+    assert "not here" in command("emit", "tool_call", "--hook", "gate").stdout
+
+    (moved / "rules.py").write_text("register = (\n")
+    assert command("check", "gate", code=1).stdout == f"{moved}/rules.py:1: SyntaxError: '(' was never closed\n"
+    done = command("list", "--json", "--hook", "gate", code=1)
+    [error] = json.loads(done.stdout)["errors"]
+    assert (error["path"], error["file"], error["line"]) == (str(moved), f"{moved}/rules.py", 1)
+    assert command("check", "helpers", "--cwd", ".", code=1).stdout.endswith("helpers: no such file\n")

@@ -528,3 +528,11 @@ def test_a_second_signal_ends_a_run_that_does_not_stop(command: Command) -> None
     _, stderr = run.communicate(timeout=30)
     assert run.returncode == 130
     assert "interrupted again; leaving at once" in stderr
+
+
+@pytest.mark.behaviour("U12")
+def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: Command) -> None:
+    """A pipe is no person."""
+    done = command("run", "--mode", "interactive", code=2)
+    assert "interactive mode needs a terminal" in done.stderr
+    assert "-p PROMPT" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -768,6 +769,37 @@ async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> No
             assert host.abort()
         assert outcomes == [Outcome(cancelled=True, reason="aborted")]
         assert host.entries == entries
+
+
+async def test_an_abort_in_an_automatic_compaction_stops_the_run(project: Path) -> None:
+    """The person means the agent, not only the question that is open just then."""
+    asked = anyio.Event()
+
+    async def wait(event: Any) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    settings = CompactionSettings(threshold_tokens=1, keep_recent_tokens=1)
+    on = stage(project, on_session("before_compact", wait), compaction=settings)
+    async with on.host as host:
+        host.submit("hello")
+        await asked.wait()
+        assert host.abort()
+        await host.wait_idle()
+    assert on.view.seen == ["started hello by None", "ended None aborted=True"]
+    assert on.model.requests == []
+
+
+async def test_a_path_may_begin_with_a_tilde(project: Path, home: Path) -> None:
+    """As people write it; any other is relative to the agent's directory, wherever the process is."""
+    other = another_session(project, "yesterday")
+    other.rename(home / "s.jsonl")
+    on = stage(project)
+    async with on.host as host:
+        await host.switch_session("~/s.jsonl")
+        assert texts(host) == ["yesterday"]
+        await host.switch_session(os.path.relpath(on.path, project))
+        assert texts(host) == []
 
 
 async def test_the_header_of_a_session_is_its_first_entry(project: Path) -> None:

@@ -8,15 +8,20 @@ import json
 import os
 import resource
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agent_hooks import SessionError, UserMessage
+from agent_hooks import SessionError, ToolResultMessage, UserMessage
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import list_sessions
+from agent_hooks.wire import to_json
 
 
 def test_entries_are_in_the_file_as_soon_as_they_are_added(project: Path) -> None:
@@ -217,6 +222,43 @@ def test_an_unfinished_last_line_is_dropped_and_said(project: Path, cut: int) ->
     again = Session.open(path, str(project))
     assert (again.entries, again.notes) == (session.entries, [])
     again.close()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.behaviour("S6")
+@given(texts=st.lists(st.text(st.characters()), min_size=1, max_size=4), details=VALUES, data=st.data())
+def test_whatever_was_said_is_there_again_and_cut_anywhere_it_is_there_up_to_the_cut(
+    texts: list[str], details: Any, data: st.DataObject
+) -> None:
+    """Odd characters, odd numbers; what is on disk is what one gets, line by line."""
+    with tempfile.TemporaryDirectory() as directory:
+        session = Session.create(directory)
+        for text in texts:
+            session.add_message(UserMessage(content=text, timestamp=1))
+            session.add_message(
+                ToolResultMessage(tool_call_id="1", tool_name="x", content=text, timestamp=1, details=details)
+            )
+        session.close()
+        assert session.path is not None
+        whole = Session.open(session.path, directory)
+        whole.close()
+        assert len(whole) == len(session)
+
+        written = session.path.read_bytes()
+        header = written.index(b"\n") + 1
+        cut = data.draw(st.integers(header, len(written)))
+        session.path.write_bytes(written[:cut])
+        again = Session.open(session.path, directory)
+        again.close()
+        lines = written[:cut].count(b"\n")
+        lines += written[cut : cut + 1] == b"\n"  # only its end is missing
+        assert to_json(again.entries) == to_json(whole.entries[:lines])
 
 
 def test_a_session_of_another_directory_is_told(project: Path) -> None:

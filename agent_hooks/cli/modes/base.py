@@ -145,14 +145,17 @@ async def until_signal(
     finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
         tasks.cancel_scope.cancel()
         await tasks.__aexit__(None, None, None)
-    if scope.cancel_called:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload, and the end may be that of the terminal
 
 
-def leave_soon(code: int) -> None:
-    """See to it that the process ends, also when a hook's background task does not let itself be cancelled."""
+def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
+    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
+
+    `last_words` is called before it ends that way.
+    """
 
     def leave() -> None:
+        last_words()
         complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
         os._exit(code)
 

@@ -1,0 +1,218 @@
+"""Run git for checkpoints: in the person's repository only to look, in a private one beside it to write.
+
+The private git directory, `agent-hooks/` in the person's, shares the object store and has an index, attributes and a
+configuration of its own.  So no filter, line-ending rule or hook of the person's comes between a file and its bits; the
+person's index (locked, sparse, in the middle of a merge) does not matter; and untracked files are as quick as tracked
+ones from the second checkpoint on.  Above: snapshot, store, restore.  Below: process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+import anyio
+
+from agent_hooks import process
+from agent_hooks.errors import AgentHooksError, os_reason
+
+# what a person sets for all of git, as opposed to what git tells the programs that it starts
+_KEPT = {
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_EXEC_PATH",
+}
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.logAllRefUpdates=false")
+_BIT_BY_BIT = (
+    *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
+    *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
+    *("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"),
+    *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),  # any name that the disk takes
+    *("-c", "core.checkStat=default", "-c", "core.trustctime=true"),
+    *("-c", "submodule.recurse=false", "-c", "i18n.commitEncoding=UTF-8"),
+)
+_ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
+_FOLLOWED = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"  # of the person's settings
+_POLL = 0.02  # seconds between two looks at a lock: a file lock has no event to wait for
+
+
+class CheckpointError(AgentHooksError):
+    """A checkpoint cannot be made or restored; the text says why and what helps."""
+
+
+class Output(NamedTuple):
+    """What a git command came to."""
+
+    code: int
+    out: bytes
+    err: str
+
+    def need(self) -> bytes:
+        """Return what it printed; raises `CheckpointError` with git's own words when it failed."""
+        if self.code:
+            raise CheckpointError(f"git failed: {self.err.strip() or f'exit code {self.code}'}")
+        return self.out
+
+
+class Worktree:
+    """A working tree: `top` is its directory, `private` what belongs to checkpoints."""
+
+    def __init__(self, top: str, private: str, objects: str, exclude: str, object_format: str) -> None:
+        self.top = top
+        self.private = private
+        self.index = os.path.join(private, "index")
+        self.object_format = object_format
+        self.exclude = exclude
+        self.settings: tuple[str, ...] = ()
+        self._environment = {
+            **environment(),
+            "GIT_DIR": private,
+            "GIT_WORK_TREE": top,
+            "GIT_OBJECT_DIRECTORY": objects,
+            "GIT_INDEX_FILE": self.index,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "agent_hooks",
+            "GIT_AUTHOR_EMAIL": "agent-hooks@localhost",
+            "GIT_COMMITTER_NAME": "agent_hooks",
+            "GIT_COMMITTER_EMAIL": "agent-hooks@localhost",
+        }
+
+    async def git(self, *args: str, stdin: bytes = b"") -> Output:
+        """Run git on the private index, without any conversion of contents."""
+        return await run_git(*_BIT_BY_BIT, *self.settings, *args, cwd=self.top, env=self._environment, stdin=stdin)
+
+    async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
+        """Run git on the person's repository; nothing but refs of ours is ever changed there."""
+        return await run_git(*args, cwd=self.top, env=environment(), stdin=stdin)
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Hold the private directory, which is made at first: one checkpoint at a time, in whatever process."""
+        try:
+            self._prepare()
+            lock = os.open(os.path.join(self.private, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise CheckpointError(f"{self.private}: checkpoints cannot be written: {os_reason(exc)}") from None
+        try:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await anyio.sleep(_POLL)
+            with suppress(FileNotFoundError):  # left by a git that was killed: nobody else can hold it now
+                os.unlink(f"{self.index}.lock")
+            yield
+        finally:
+            os.close(lock)
+
+    def _prepare(self) -> None:
+        version = "0" if self.object_format == "sha1" else "1"
+        extension = "" if self.object_format == "sha1" else f"[extensions]\n\tobjectFormat = {self.object_format}\n"
+        for directory in ("refs", "info"):
+            os.makedirs(os.path.join(self.private, directory), exist_ok=True)
+        for name, text in {
+            "HEAD": "ref: refs/heads/none\n",
+            "config": f"[core]\n\trepositoryFormatVersion = {version}\n{extension}",
+            "info/attributes": _ATTRIBUTES,
+        }.items():
+            path = os.path.join(self.private, name)
+            if not os.path.exists(path):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+        link = os.path.join(self.private, "info", "exclude")
+        if not os.path.islink(link):
+            os.symlink(self.exclude, link)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment without what would point git at another repository."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+
+
+async def run_git(*args: str, cwd: str, env: dict[str, str], stdin: bytes = b"") -> Output:
+    """Run git and return what it printed; raises `CheckpointError` when there is no git."""
+    out, err = bytearray(), process.Capture()
+    with tempfile.TemporaryFile() as file:  # rather than a pipe, which would need somebody to feed it
+        file.write(stdin)
+        file.seek(0)
+        try:
+            code, _ = await process.stream(
+                ["git", *_QUIET, *args],
+                cwd=cwd,
+                env=env,
+                stdin=file.fileno() if stdin else None,
+                stdout=out.extend,
+                stderr=err,
+            )
+        except FileNotFoundError:
+            if not os.path.isdir(cwd):
+                raise CheckpointError(f"{cwd}: there is no such directory") from None
+            raise CheckpointError("git is not installed, and checkpoints need it") from None
+        except OSError as exc:
+            raise CheckpointError(f"git cannot be run: {os_reason(exc)}") from None
+    return Output(code, bytes(out), err.text())
+
+
+async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
+    """Find the working tree that `cwd` lies in; raises `CheckpointError` when there is none."""
+    where = os.path.abspath(os.fspath(cwd))
+    ask = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects", "--git-path", "info/exclude")
+    found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=environment())
+    if found.code:
+        raise CheckpointError(_why_none(where, found.err))
+    try:
+        top, private, objects, exclude, object_format = os.fsdecode(found.out).splitlines()
+    except ValueError:
+        raise CheckpointError(f"{where}: checkpoints need a repository whose path has no line break") from None
+    worktree = Worktree(
+        top,
+        os.path.join(private, "agent-hooks"),
+        os.path.join(where, objects),
+        os.path.join(where, exclude),
+        object_format,
+    )
+    settings = await worktree.theirs("config", "-z", "--get-regexp", _FOLLOWED)
+    for name, _, value in (each.partition("\n") for each in names_in(settings.out)):
+        worktree.settings += ("-c", f"{name}={value}")
+    return worktree
+
+
+def _why_none(where: str, err: str) -> str:
+    if "not a git repository" in err:
+        return f"{where} is not in a git repository, so there are no checkpoints; `git init` makes it one"
+    if "must be run in a work tree" in err:
+        return f"{where} has no working tree (a bare repository, or inside of .git), so there are no checkpoints"
+    return f"{where}: git cannot use this repository: {err.strip()}"
+
+
+def names_in(out: bytes) -> list[str]:
+    """Return what git separated by NUL; bytes that are no UTF-8 become surrogates, as everywhere in Python."""
+    return [os.fsdecode(name) for name in out.split(b"\0") if name]
+
+
+def listed(names: Iterable[str]) -> bytes:
+    """Return names as git reads them with `-z --stdin`."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def real_parents(top: str, path: str, known: dict[str, bool]) -> bool:
+    """Tell whether all directories above `path` (relative to `top`) are directories, and no symlinks.
+
+    `known` keeps what was found, for one look at many paths.
+    """
+    parent = os.path.dirname(path)
+    if not parent:
+        return True
+    if parent not in known:
+        full = os.path.join(top, parent)
+        known[parent] = real_parents(top, parent, known) and os.path.isdir(full) and not os.path.islink(full)
+    return known[parent]

@@ -1,0 +1,192 @@
+"""Checkpoints as git keeps them: a commit without parents for each, and a ref `refs/agent-hooks/<session>/<name>`.
+
+The name is the entry index, or `undo-N` for the state before a restore.  The commit's message has a line for a person and
+a line of JSON for us.  Above: restore.  Below: snapshot, git.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Collection, Iterable, Sequence
+from os import PathLike
+from typing import Any
+from urllib.parse import quote, unquote
+
+from msgspec import Struct
+
+from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
+from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, rules, take
+
+MAX_FILE_SIZE = 50 * 2**20  # bytes
+_REFS = "refs/agent-hooks/"
+_UNDO = "undo-"
+_FORMAT = "%(refname) %(objectname) %(tree) %(contents:body)"
+
+
+class Checkpoint(Struct, frozen=True):
+    """The files of a working tree at one moment.
+
+    `name`: the entry index as text, or `undo-N` for the files as they were before a restore; `entry_index`: number of
+    session entries then, `None` for an undo; `created`: Unix seconds; `top`: the working tree's directory; `skipped`:
+    what is not in it, and why; `commit`, `tree`: git's names for it.
+    """
+
+    session_id: str
+    name: str
+    commit: str
+    tree: str
+    top: str
+    created: float
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def entry_index(self) -> int | None:
+        """Number of session entries when it was made; `None` for the state before a restore."""
+        return int(self.name) if self.name.isdecimal() else None
+
+    @property
+    def ref(self) -> str:
+        """The git ref that keeps it."""
+        return ref_of(self.session_id, self.name)
+
+
+async def create(
+    cwd: str | PathLike[str],
+    session_id: str,
+    entry_index: int,
+    *,
+    max_file_size: int = MAX_FILE_SIZE,
+    leave: Collection[str] = (),
+) -> Checkpoint:
+    """Save the working tree that `cwd` lies in, tracked and untracked files, bit by bit.
+
+    Ignored files are not saved, nor untracked ones larger than `max_file_size` bytes, nested repositories, empty
+    directories, nor the paths in `leave` (relative ones from `cwd`): `skipped` of what is returned says what and why.
+    Index, stash, HEAD and branches stay as they are.  A checkpoint of that session and entry index is replaced.
+    Raises `CheckpointError` when there is no git, no working tree, or it cannot be written.
+    """
+    if not isinstance(session_id, str) or not session_id or not isinstance(entry_index, int) or entry_index < 0:
+        raise CheckpointError(
+            f"checkpoints.create wants a session id and an entry index, not {session_id, entry_index}"
+        )
+    worktree = await open_worktree(cwd)
+    async with worktree.locked():
+        snapshot = await take(worktree, rules(worktree, cwd, max_file_size, leave))
+        return await keep(worktree, session_id, str(entry_index), snapshot)
+
+
+async def list_checkpoints(cwd: str | PathLike[str], session_id: str | None = None) -> tuple[Checkpoint, ...]:
+    """Return the checkpoints of a session, or of all, the oldest first; raises `CheckpointError` without a repository."""
+    return await kept(await open_worktree(cwd), session_id)
+
+
+def find_for_branch(checkpoints: Iterable[Checkpoint], target_entry_index: int) -> Checkpoint | None:
+    """Return the files as the prompt at that entry found them: the first checkpoint past it; `None` when there is none.
+
+    `target_entry_index` is `event.target_turn_index` of `before_branch`; give the checkpoints of one session.
+    """
+    past = [each for each in checkpoints if each.entry_index is not None and each.entry_index > target_entry_index]
+    return min(past, key=lambda each: each.entry_index or 0, default=None)
+
+
+async def inherit(cwd: str | PathLike[str], session_id: str, new_session_id: str, *, up_to: int) -> None:
+    """Let a branched session have the checkpoints of the one it came from, up to that entry index.
+
+    Both have the same entries until there, so that one can branch back further.  Raises `CheckpointError`.
+    """
+    worktree = await open_worktree(cwd)
+    lines = [
+        f"update {ref_of(new_session_id, each.name)} {each.commit}\n"
+        for each in await kept(worktree, session_id)
+        if each.entry_index is not None and each.entry_index <= up_to
+    ]
+    (await worktree.theirs("update-ref", "--stdin", stdin="".join(lines).encode())).need()
+
+
+async def prune(
+    cwd: str | PathLike[str],
+    session_id: str | None = None,
+    *,
+    older_than: float | None = None,
+    keep_last: int = 0,
+) -> tuple[Checkpoint, ...]:
+    """Forget checkpoints, undos too, of a session or of all, and return them; git frees the space when it next cleans up.
+
+    `older_than`: only those made more than so many seconds ago; `keep_last`: not the newest so many of each session.
+    Raises `CheckpointError` without a repository.
+    """
+    worktree = await open_worktree(cwd)
+    limit = time.time() - (older_than or 0)
+    sessions: dict[str, list[Checkpoint]] = {}
+    for each in await kept(worktree, session_id):
+        sessions.setdefault(each.session_id, []).append(each)
+    gone = tuple(
+        each
+        for group in sessions.values()
+        for each in group[: len(group) - keep_last if keep_last else None]
+        if older_than is None or each.created < limit
+    )
+    lines = "".join(f"delete {each.ref} {each.commit}\n" for each in gone)
+    (await worktree.theirs("update-ref", "--stdin", stdin=lines.encode())).need()
+    return gone
+
+
+# ---- for restore
+
+
+async def keep(worktree: Worktree, session_id: str, name: str, snapshot: Snapshot) -> Checkpoint:
+    """Make a tree a checkpoint: commit it, and name the commit."""
+    created = time.time()
+    facts = {"top": worktree.top, "created": created, "skipped": [(s.path, s.reason) for s in snapshot.skipped]}
+    message = f"agent_hooks checkpoint {name} of session {session_id!a}\n\n{json.dumps(facts)}\n"
+    commit = (await worktree.git("commit-tree", snapshot.tree, stdin=message.encode())).need().decode().strip()
+    (await worktree.theirs("update-ref", ref_of(session_id, name), commit)).need()
+    return Checkpoint(session_id, name, commit, snapshot.tree, worktree.top, created, snapshot.skipped)
+
+
+async def keep_for_undo(worktree: Worktree, session_id: str, snapshot: Snapshot) -> Checkpoint:
+    """Keep the files as they are before a restore, beside those of earlier ones."""
+    numbers = [int(each.name.removeprefix(_UNDO)) for each in await kept(worktree, session_id) if is_undo(each)]
+    return await keep(worktree, session_id, f"{_UNDO}{max(numbers, default=0) + 1}", snapshot)
+
+
+async def kept(worktree: Worktree, session_id: str | None = None) -> tuple[Checkpoint, ...]:
+    """Return what `list_checkpoints` returns."""
+    pattern = _REFS if session_id is None else ref_of(session_id, "")
+    lines = (await worktree.theirs("for-each-ref", f"--format={_FORMAT}", pattern)).need().decode().splitlines()
+    found = [checkpoint for line in lines if (checkpoint := _read(line)) is not None]
+    return tuple(sorted(found, key=lambda each: each.created))
+
+
+def is_undo(checkpoint: Checkpoint) -> bool:
+    """Tell whether it was made by a restore."""
+    return checkpoint.entry_index is None
+
+
+def ref_of(session_id: str, name: str) -> str:
+    """Return the ref of a checkpoint; a session id may be any text."""
+    return f"{_REFS}{quote(session_id, safe='').replace('.', '%2E').replace('~', '%7E')}/{name}"
+
+
+def _read(line: str) -> Checkpoint | None:
+    """Return the checkpoint of a line that git printed; `None` for a ref that is none of ours."""
+    ref, commit, tree, body = [*line.split(" ", 3), "", "", ""][:4]
+    match = re.fullmatch(rf"{_REFS}([^/]+)/(\d+|{_UNDO}\d+)", ref)
+    try:
+        facts: dict[str, Any] = json.loads(body)
+        skipped: Sequence[Any] = facts["skipped"]
+        if match is None:
+            return None
+        return Checkpoint(
+            unquote(match[1]),
+            match[2],
+            commit,
+            tree,
+            facts["top"],
+            facts["created"],
+            tuple(Skipped(path, reason) for path, reason in skipped),
+        )
+    except (ValueError, TypeError, KeyError):
+        return None

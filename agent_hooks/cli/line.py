@@ -1,0 +1,56 @@
+"""What the prompt line completes and remembers.  Above: prompt, modes.interactive.  Below: errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory
+
+from agent_hooks.errors import os_reason
+
+
+class CommandCompleter(Completer):
+    """Completes slash commands, with Tab."""
+
+    def __init__(self, commands: dict[str, str]) -> None:
+        self._commands = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield the commands that begin as the line does."""
+        word = document.text_before_cursor
+        if word.startswith("/") and complete_event.completion_requested:
+            for name, does in self._commands.items():
+                if name.startswith(word):
+                    yield Completion(name, -len(word), display_meta=does)
+
+
+class PromptHistory(FileHistory):
+    """What the person typed, in a file of theirs alone; when that cannot be used, only in memory."""
+
+    def __init__(self, path: str, warn: Callable[[str], None]) -> None:
+        super().__init__(path)
+        self._path = path
+        self._warn: Callable[[str], None] | None = warn
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return list(super().load_history_strings())
+        except OSError as exc:
+            self._failed(exc)
+            return []
+
+    def store_string(self, string: str) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            super().store_string(string)
+        except OSError as exc:
+            self._failed(exc)
+
+    def _failed(self, exc: OSError) -> None:
+        if self._warn is not None:
+            self._warn(f"{self._path}: what you type is not remembered: {os_reason(exc)}")
+            self._warn = None

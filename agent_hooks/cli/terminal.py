@@ -1,0 +1,127 @@
+"""The terminal, taken for one application and given back.  Above: modes.interactive.  Below: nothing."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO, cast
+
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import Input
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+PIPE_SIZE = 65536  # bytes that a pipe holds
+LONGEST_LINE = 10_000  # bytes of what a hook prints without a line's end, before it is shown
+SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"  # no bracketed paste, a cursor, no colours
+
+
+class OwnTerminal:
+    """The terminal for one application alone: `with OwnTerminal() as terminal`.
+
+    What anybody else prints on stdout or stderr, also a program that a hook starts, goes to `show` instead, line by line
+    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.  Who reads stdin finds
+    it at its end: keys are the application's.  `gone` is called when the terminal cannot be written to any more.
+    """
+
+    def __init__(self) -> None:
+        self.show: Callable[[str], None] = lambda line: None
+        self.gone: Callable[[], None] = lambda: None
+        self._kept = [0, 1, 2]  # the file descriptors of the terminal: others, while it is ours
+
+    def __enter__(self) -> OwnTerminal:
+        _flush()
+        self._modes = termios.tcgetattr(0)
+        self._kept = [os.dup(number) for number in (0, 1, 2)]
+        self._reads, writes = os.pipe()
+        self._ends, self._end = os.pipe()
+        empty = os.open(os.devnull, os.O_RDONLY)
+        for number, file in enumerate((empty, writes, writes)):
+            os.dup2(file, number)
+        os.close(empty)
+        os.close(writes)
+        self._reader = threading.Thread(target=self._read, name="agent_hooks output", daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _flush()
+        os.close(self._end)
+        self._reader.join()
+        self.give_back()
+        kept, self._kept = self._kept, [0, 1, 2]
+        for file in (*kept, self._reads, self._ends):
+            os.close(file)
+
+    def give_back(self) -> None:
+        """Make the terminal, stdin, stdout and stderr what they were, whatever has happened."""
+        with suppress(OSError, termios.error):  # it is gone
+            termios.tcsetattr(self._kept[0], termios.TCSADRAIN, self._modes)
+            os.write(self.fileno(), SANE)
+        for number, kept in enumerate(self._kept):
+            os.dup2(kept, number)
+
+    def input(self) -> Input:
+        """Return the keyboard, as prompt_toolkit reads it."""
+        return Vt100Input(os.fdopen(self._kept[0], closefd=False))
+
+    def output(self) -> Output:
+        """Return the terminal, as prompt_toolkit writes to it."""
+        return Vt100_Output(cast(TextIO, self), self.size, term=os.environ.get("TERM"), enable_cpr=False)
+
+    # ---- the file that prompt_toolkit writes to
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> None:
+        """Write; when the terminal is gone, tell so instead of failing."""
+        data = text.encode(self.encoding, "replace")
+        try:
+            while data:
+                data = data[os.write(self.fileno(), data) :]
+        except OSError:
+            self.gone()
+
+    def flush(self) -> None:
+        """Do nothing: everything is written at once."""
+
+    def fileno(self) -> int:
+        """Return the terminal's file descriptor."""
+        return self._kept[1]
+
+    def isatty(self) -> bool:
+        """Say yes."""
+        return True
+
+    def size(self) -> Size:
+        """Return how large the terminal is now."""
+        try:
+            columns, rows = os.get_terminal_size(self.fileno())
+        except OSError:  # it is gone
+            columns = rows = 0
+        return Size(rows or 24, columns or 80)
+
+    def _read(self) -> None:
+        """Hand on line by line; at the end, what has been printed by then: a program may still hold the pipe."""
+        rest, ended = b"", False
+        while not ended:
+            ready, _, _ = select.select([self._reads, self._ends], [], [])
+            ended = self._ends in ready
+            chunk = os.read(self._reads, PIPE_SIZE) if self._reads in ready else b""
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > LONGEST_LINE or (ended and rest):
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self.show(line.decode("utf-8", "replace"))
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a hook has closed it
+            stream.flush()

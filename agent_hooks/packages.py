@@ -1,0 +1,50 @@
+"""A hook of several files: a directory with an `__init__.py` that has `register`.
+
+Above: loader.  Below: nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+
+INIT = "__init__.py"
+
+
+def is_package(path: str) -> bool:
+    """Tell whether `path` is a directory that can be a hook."""
+    return os.path.isfile(os.path.join(path, INIT))
+
+
+def is_hook_package(path: str) -> bool:
+    """Tell whether `path` is a directory that means to be a hook, rather than a package that hooks import.
+
+    Reads it and runs nothing.  One that cannot be understood counts as a hook: loading it tells what is wrong, where
+    leaving it out might leave out a gate.
+    """
+    try:
+        with open(os.path.join(path, INIT), "rb") as file:
+            tree = ast.parse(file.read())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any(_binds_register(node) for statement in tree.body for node in _at_the_top(statement))
+
+
+def _at_the_top(node: ast.AST) -> list[ast.AST]:
+    """Return a statement and what is in it, but not in its functions and classes."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return [node]
+    return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _at_the_top(child))]
+
+
+def _binds_register(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef(name="register") | ast.AsyncFunctionDef(name="register"):
+            return True
+        case ast.Name(id="register", ctx=ast.Store()):
+            return True
+        case ast.ImportFrom() | ast.Import():
+            return any((alias.asname or alias.name) in ("register", "*") for alias in node.names)
+    return False

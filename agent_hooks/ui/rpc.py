@@ -1,0 +1,205 @@
+"""The person behind another program: each dialog is a record to it, and waits for the response with its id.
+
+No pipe is known here: `RpcUI` hands records to a `send` function and is given responses by `answer`.
+Above: cli.  Below: ui.base.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import anyio
+from anyio.lowlevel import checkpoint
+from msgspec import UNSET, Struct, UnsetType
+
+from agent_hooks.errors import shown
+from agent_hooks.ui.base import NotifyType
+
+CancelReason = Literal["aborted", "timeout", "shutdown"]
+
+
+# ---- the wire --------------------------------------------------------------------------------------------------------
+
+
+class HookUiRequest(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="hook_ui_request"):
+    """Base of the four requests; `id` is unique in the world."""
+
+    type: ClassVar[str] = "hook_ui_request"
+
+    id: str
+
+
+class SelectRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
+    """Let the person choose one of `options`; answered by `value` or `cancelled`."""
+
+    method: Literal["select"]
+    title: str
+    options: list[str]
+
+
+class ConfirmRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
+    """Ask yes or no; answered by `confirmed` or `cancelled`."""
+
+    method: Literal["confirm"]
+    title: str
+    message: str
+
+
+class InputRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
+    """Ask for a line of text; answered by `value` or `cancelled`.  `placeholder` is a hint, not a default."""
+
+    method: Literal["input"]
+    title: str
+    placeholder: str | UnsetType = UNSET
+
+
+class NotifyRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
+    """Tell the person something; no answer is expected."""
+
+    method: Literal["notify"]
+    message: str
+    notify_type: NotifyType
+
+
+class HookUiCancel(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="hook_ui_cancel"):
+    """The dialog with this id is over, and an answer to it comes too late."""
+
+    type: ClassVar[str] = "hook_ui_cancel"
+
+    id: str
+    reason: CancelReason
+
+
+class HookUiResponse(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    tag_field="type",
+    tag="hook_ui_response",
+    forbid_unknown_fields=True,
+):
+    """The answer to a dialog: exactly one of `value` (select, input), `confirmed` (confirm) and `cancelled: true`."""
+
+    type: ClassVar[str] = "hook_ui_response"
+
+    id: str
+    value: str | None = None
+    confirmed: bool | None = None
+    cancelled: bool | None = None
+
+
+# ---- the UI ----------------------------------------------------------------------------------------------------------
+
+
+class RpcUI:
+    """Asks through records: `send(record)` may be called from any thread and returns at once.
+
+    Dialogs are independent of each other: each is answered by its id, in any order.  One whose response is wrong settles
+    with what means "no": `None`, and `False` for `confirm`.
+    """
+
+    def __init__(self, send: Callable[[HookUiRequest | HookUiCancel], None]) -> None:
+        self._send = send
+        self._open: dict[str, _Dialog] = {}
+        self._closed = False
+
+    async def select(self, title: str, options: list[str]) -> str | None:
+        """Let the person choose one of `options`; `None` when they cancel."""
+        chosen: str | None = await self._ask(
+            SelectRequest(id=_new_id(), method="select", title=title, options=options), None
+        )
+        return chosen
+
+    async def confirm(self, title: str, message: str) -> bool:
+        """Ask yes or no; cancelled is no."""
+        confirmed: bool = await self._ask(
+            ConfirmRequest(id=_new_id(), method="confirm", title=title, message=message), False
+        )
+        return confirmed
+
+    async def input(self, title: str, placeholder: str | None) -> str | None:
+        """Ask for a line of text; `None` when they cancel."""
+        hint = UNSET if placeholder is None else placeholder
+        chosen: str | None = await self._ask(
+            InputRequest(id=_new_id(), method="input", title=title, placeholder=hint), None
+        )
+        return chosen
+
+    def notify(self, message: str, type: NotifyType) -> None:
+        """Send a record that wants no answer; from any thread."""
+        self._send(NotifyRequest(id=_new_id(), method="notify", message=message, notify_type=type))
+
+    def answer(self, response: HookUiResponse) -> str | None:
+        """Settle the dialog that `response` is for; return what is wrong with it, or `None`.
+
+        A response to no open dialog changes nothing; any other mistake settles its dialog with the default.
+        """
+        dialog = self._open.pop(response.id, None)
+        if dialog is None:
+            return f"no dialog {shown(response.id)} is open: it has been answered or cancelled, or was never asked"
+        error = _misfit(response, dialog.request)
+        if error is None and not response.cancelled:
+            dialog.answer = response.confirmed if response.value is None else response.value
+        dialog.done.set()
+        return error
+
+    def refuse(self, id: object) -> None:
+        """Settle a dialog with its default, because what came for it could not be read."""
+        dialog = self._open.pop(id, None) if isinstance(id, str) else None
+        if dialog is not None:
+            dialog.done.set()
+
+    def close(self) -> None:
+        """Settle every dialog with its default, and each that comes later at once: nobody answers any more."""
+        self._closed = True
+        for dialog in tuple(self._open):
+            self._send(HookUiCancel(id=dialog, reason="shutdown"))
+            self.refuse(dialog)
+
+    async def _ask(self, request: HookUiRequest, default: Any) -> Any:
+        if self._closed:
+            await checkpoint()
+            return default
+        deadline = anyio.current_effective_deadline()  # a handler may have set one, to ask for a while only
+        dialog = self._open[request.id] = _Dialog(request, default)
+        try:
+            self._send(request)
+            await dialog.done.wait()
+        except anyio.get_cancelled_exc_class():
+            if self._open.pop(request.id, None) is not None:
+                expired = -inf < deadline <= anyio.current_time()
+                self._send(HookUiCancel(id=request.id, reason="timeout" if expired else "aborted"))
+            raise
+        finally:
+            self._open.pop(request.id, None)
+        return dialog.answer
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+class _Dialog:
+    """A request, and its answer as soon as it is `done`."""
+
+    def __init__(self, request: HookUiRequest, default: Any) -> None:
+        self.request = request
+        self.answer = default
+        self.done = anyio.Event()
+
+
+def _misfit(response: HookUiResponse, request: HookUiRequest) -> str | None:
+    """Return what is wrong with a response to `request`, or `None`."""
+    given = [name for name in ("value", "confirmed") if getattr(response, name) is not None]
+    given += ["cancelled"] if response.cancelled else []
+    wanted = "confirmed" if isinstance(request, ConfirmRequest) else "value"
+    if given not in ([wanted], ["cancelled"]):
+        there = " and ".join(repr(name) for name in given) or "nothing"
+        return f"dialog {request.id!r} wants either {wanted!r} or 'cancelled': true, and got {there}"
+    if isinstance(request, SelectRequest) and not response.cancelled and response.value not in request.options:
+        return f"dialog {request.id!r}: {shown(response.value)} is not one of its options {shown(request.options, 400)}"
+    return None

@@ -1,0 +1,366 @@
+"""The person at a terminal: lists with arrow keys and a line to type in, one dialog at a time.
+
+A `Dialog` is what prompt_toolkit shows and the answer it comes to; a `Stage` puts it on a screen.  The interactive mode
+is a stage, with its prompt line; `OwnScreen` is the one for any other program: it runs each dialog by itself.
+Above: cli.  Below: harmless, lanes, ui.base.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, Protocol
+
+import anyio
+from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, Container, FormattedTextControl, HSplit, Layout, VSplit, Window
+from prompt_toolkit.layout.processors import AfterInput, ConditionalProcessor
+from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+
+from agent_hooks.harmless import harmless
+from agent_hooks.lanes import Lane
+from agent_hooks.ui.base import NotifyType
+
+STYLE = Style([("title", "bold"), ("hint", "ansibrightblack"), ("selected", "bold ansicyan")])
+LONGEST_RECORD = 300  # columns of a question and its answer, as they stay on screen
+KEYS_LIST = "↑↓ Enter, Esc cancels"
+KEYS_LINE = "Enter, Esc cancels"
+KEYS_SCROLL = "PgUp PgDn"
+Line = tuple[str, str]  # style, and text that fits
+
+
+class Option(NamedTuple):
+    """One line of a list, and what is shown beside the list while it is the chosen one."""
+
+    label: str
+    preview: str = ""
+
+
+class Stage(Protocol):
+    """Where dialogs are shown, one at a time."""
+
+    async def show(self, dialog: Dialog) -> None:
+        """Show a dialog until it is closed; when cancelled, take it away."""
+
+    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+        """Show a line that stays; from any thread."""
+
+
+class TerminalUI:
+    """Asks the person at the terminal: dialogs wait for one another, first come, first served.
+
+    Esc and Ctrl-C in a dialog cancel it, and so does whoever cancels the handler that asks.  Without a `stage`, each
+    dialog has the terminal to itself.
+    """
+
+    def __init__(self, stage: Stage | None = None) -> None:
+        self._stage = OwnScreen() if stage is None else stage
+        self._lane = Lane()
+
+    async def select(self, title: str, options: list[str]) -> str | None:
+        """Let the person choose one of `options`; `None` when they cancel."""
+        index = await self.choose(title, [Option(str(option)) for option in options])
+        self._record(title, None if index is None else str(options[index]))
+        return None if index is None else options[index]
+
+    async def confirm(self, title: str, message: str) -> bool:
+        """Ask yes or no.  The list begins at No, so that a key meant for the prompt line allows nothing."""
+        yes_no = [Option("Yes"), Option("No")]
+        index = await self.choose(title, yes_no, message=message, selected=1)
+        self._record(title, None if index is None else yes_no[index].label)
+        return index == 0
+
+    async def input(self, title: str, placeholder: str | None) -> str | None:
+        """Ask for a line of text; `None` when they cancel."""
+        dialog = LineDialog(title, placeholder or "")
+        await self._ask(dialog)
+        self._record(title, dialog.answer)
+        return dialog.answer
+
+    def notify(self, message: str, type: NotifyType) -> None:
+        """Show a line; from any thread."""
+        self._stage.say(str(message), type)
+
+    async def choose(
+        self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0
+    ) -> int | None:
+        """Let the person choose, and return the index; nothing of it stays on screen.  `None` when they cancel."""
+        if not options:
+            return None
+        dialog = ListDialog(title, options, message=message, selected=selected)
+        await self._ask(dialog)
+        return dialog.answer
+
+    async def _ask(self, dialog: Dialog) -> None:
+        await self._lane.enter()
+        try:
+            await self._stage.show(dialog)
+        finally:
+            self._lane.leave()
+
+    def _record(self, title: str, answer: str | None) -> None:
+        line = " ".join(f"{title} → {'cancelled' if answer is None else answer}".split())
+        self._stage.say(cut(line, LONGEST_RECORD), "answer")
+
+
+# ---- dialogs ---------------------------------------------------------------------------------------------------------
+
+
+class Dialog:
+    """Something to show, with keys of its own, until `close`."""
+
+    container: Container
+    focus: Window
+    answer: Any = None
+
+    def __init__(self, title: str, message: str = "") -> None:
+        self.closed = False
+        self.on_close: Callable[[], None] = lambda: None
+        self.keys = KeyBindings()
+        self._title = harmless(title).expandtabs(4)
+        self._message = harmless(message).expandtabs(4)
+        self._scroll = 0  # first shown line of title and message
+        self._hidden = 0  # how many of their lines did not fit when it was drawn
+        self.keys.add("escape", eager=True)(lambda event: self.close(None))
+        self.keys.add("c-c")(lambda event: self.close(None))
+        self.keys.add("pageup")(lambda event: self._page(-1))
+        self.keys.add("pagedown")(lambda event: self._page(1))
+
+    def close(self, answer: Any) -> None:
+        """End the dialog with an answer; `None` cancels it."""
+        if not self.closed:
+            self.closed, self.answer = True, answer
+            self.on_close()
+
+    def _page(self, way: int) -> None:
+        self._scroll = max(0, min(self._scroll + 3 * way, self._hidden))
+
+    def _text(self, columns: int) -> list[Line]:
+        """Return title and message, wrapped."""
+        lines = [("class:title", line) for line in wrap(self._title, columns)]
+        return lines + [("", line) for line in wrap(self._message, columns) if self._message]
+
+    def _part(self, lines: list[Line], height: int) -> list[Line]:
+        """Return the lines of `_text` that fit, from where the person has scrolled to."""
+        self._hidden = max(0, len(lines) - height)
+        self._scroll = min(self._scroll, self._hidden)
+        return lines[self._scroll : self._scroll + height]
+
+    def _footer(self, columns: int, *parts: str) -> Line:
+        return "class:hint", cut(" · ".join(filter(None, parts)), columns)
+
+
+class ListDialog(Dialog):
+    """A list, with the arrow keys; a small terminal scrolls it."""
+
+    answer: int | None
+
+    def __init__(self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0) -> None:
+        super().__init__(title, message)
+        self._labels = [" ".join(harmless(option.label).split()) for option in options]
+        self._previews = [harmless(option.preview or option.label).expandtabs(4) for option in options]
+        self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
+        self.selected = selected
+        self._preview_scroll = self._preview_hidden = 0
+        last = len(options) - 1
+        for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
+            self.keys.add(key)(self._mover(move))
+        self.keys.add("home")(lambda event: self._select(0))
+        self.keys.add("end")(lambda event: self._select(last))
+        self.keys.add("enter")(lambda event: self.close(self.selected))
+        control = FormattedTextControl(self._fragments, focusable=True, key_bindings=self.keys, show_cursor=False)
+        self.container = self.focus = Window(control, dont_extend_height=True)
+
+    def _mover(self, by: int) -> Callable[[KeyPressEvent], None]:
+        return lambda event: self._select((self.selected + by) % len(self._labels))
+
+    def _select(self, index: int) -> None:
+        self.selected, self._preview_scroll = index, 0
+
+    def _page(self, way: int) -> None:
+        if self._hidden:
+            super()._page(way)
+        elif self._preview_hidden:
+            self._preview_scroll = max(0, min(self._preview_scroll + way, self._preview_hidden))
+        else:
+            self._select(max(0, min(self.selected + 5 * way, len(self._labels) - 1)))
+
+    def _fragments(self) -> StyleAndTextTuples:
+        size = get_app().output.get_size()
+        return fragments(self.lines(size.columns, size.rows))
+
+    def lines(self, columns: int, rows: int) -> list[Line]:
+        """Return what is shown on a terminal of this size: all of it fits."""
+        room = max(rows - 1, 3)  # a line of the conversation stays in sight
+        footer = room >= 6
+        room -= footer
+        text = self._text(columns)
+        fits = [get_cwidth(label) <= columns - 2 for label in self._labels]
+        unseen = [more or not fit for more, fit in zip(self._has_preview, fits, strict=True)]
+        count = len(self._labels)
+        listed = min(count, max(2, room // 2))
+        preview = min(4, room // 4, room - listed - 1) if any(unseen) else 0
+        parts = self._part(text, max(1, min(len(text), room - listed - preview)))
+        listed = min(count, room - len(parts) - preview)
+        first = max(0, min(self.selected - listed // 2, count - listed))
+        shown = [
+            ("class:selected", cut(f"> {label}", columns))
+            if index == self.selected
+            else ("", cut(f"  {label}", columns))
+            for index, label in enumerate(self._labels[first : first + listed], first)
+        ]
+        below = [("class:hint", line) for line in self._preview(columns, preview, unseen[self.selected])]
+        position = f"{self.selected + 1}/{count}" if listed < count else ""
+        scroll = KEYS_SCROLL if self._hidden or self._preview_hidden else ""
+        return parts + shown + below + ([self._footer(columns, scroll, position, KEYS_LIST)] if footer else [])
+
+    def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
+        """Return the whole of the chosen option, or as much as fits; always as many lines."""
+        lines = wrap(self._previews[self.selected], columns - 2) if wanted else []
+        self._preview_hidden = max(0, len(lines) - height)
+        lines = (lines + [""] * height)[self._preview_scroll :][:height]
+        return [f"  {line}" for line in lines]
+
+
+class LineDialog(Dialog):
+    """A line to type in; a hint stands in it while it is empty."""
+
+    answer: str | None
+
+    def __init__(self, title: str, hint: str) -> None:
+        super().__init__(title)
+        self._buffer = Buffer(multiline=False)
+        self.keys.add("enter")(lambda event: self.close(self._buffer.text))
+        shown = AfterInput([("class:hint", " ".join(harmless(hint).split()))])
+        control = BufferControl(
+            self._buffer,
+            input_processors=[ConditionalProcessor(shown, Condition(lambda: not self._buffer.text))],
+            key_bindings=self.keys,
+        )
+        self.focus = Window(control, height=1)
+        above = FormattedTextControl(lambda: fragments(self._above()))
+        below = FormattedTextControl(lambda: fragments([self._below()]))
+        mark = Window(FormattedTextControl("> "), width=2, height=1)
+        self.container = HSplit(
+            [
+                Window(above, dont_extend_height=True),
+                VSplit([mark, self.focus]),
+                Window(below, height=1),
+            ]
+        )
+
+    def _below(self) -> Line:
+        return self._footer(get_app().output.get_size().columns, KEYS_SCROLL if self._hidden else "", KEYS_LINE)
+
+    def _above(self) -> list[Line]:
+        size = get_app().output.get_size()
+        return self._part(self._text(size.columns), max(1, size.rows - 3))
+
+
+# ---- text that fits --------------------------------------------------------------------------------------------------
+
+
+def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
+    """Return lines as prompt_toolkit takes them."""
+    found: StyleAndTextTuples = []
+    for style, text in lines:
+        found += [("", "\n"), (style, text)] if found else [(style, text)]
+    return found
+
+
+def cut(text: str, columns: int) -> str:
+    """Return one line of at most `columns`, with an ellipsis when something is left out."""
+    if get_cwidth(text) <= columns:
+        return text
+    while text and get_cwidth(text) > columns - 1:
+        text = text[: min(len(text) - 1, columns)]
+    return f"{text}…" if columns > 0 else ""
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """Return the lines of a text, each of at most `columns`, broken at spaces where there are any."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        while get_cwidth(line) > columns and len(line) > 1:
+            end, width = 0, 0
+            while end < len(line) and (width := width + get_cwidth(line[end])) <= columns:
+                end += 1
+            end = max(end, 1)
+            space = line.rfind(" ", 1, end + 1)
+            lines.append(line[: space if space > 0 else end])
+            line = line[space + 1 if space > 0 else end :]
+        lines.append(line)
+    return lines
+
+
+# ---- a dialog by itself ----------------------------------------------------------------------------------------------
+
+
+class OwnScreen:
+    """Runs each dialog as a program of its own on the terminal, in a thread: so it works on asyncio and trio.
+
+    Where stdin or stderr is no terminal, nobody is there: a dialog ends at once, cancelled.  `input` and `output` are
+    other ones to use instead of these two.
+    """
+
+    def __init__(self, input: Input | None = None, output: Output | None = None) -> None:
+        self._input = input
+        self._output = output
+
+    def _somebody(self) -> bool:
+        if self._input is not None:
+            return not self._input.closed
+        return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+    async def show(self, dialog: Dialog) -> None:
+        """Show a dialog until it is closed; when cancelled, take it away and wait until the terminal is as before."""
+        if not self._somebody():
+            return
+        app: Application[None] = Application(
+            Layout(dialog.container, dialog.focus),
+            style=STYLE,
+            erase_when_done=True,
+            input=self._input,
+            output=self._output or create_output(sys.stderr),
+        )
+        app.ttimeoutlen = 0.1  # seconds until a lone Esc counts
+        began, ended = threading.Event(), threading.Event()
+
+        def leave() -> None:
+            if app.is_running and not app.is_done:
+                app.exit()
+
+        def work() -> None:
+            began.set()
+            try:
+                if not dialog.closed:
+                    app.run(pre_run=lambda: leave() if dialog.closed else None, handle_sigint=False)
+            except EOFError:  # the terminal is gone
+                dialog.close(None)
+            finally:
+                ended.set()
+
+        dialog.on_close = leave
+        try:
+            await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+        finally:
+            dialog.closed = True  # from here on `work` would not begin
+            if began.is_set():
+                with suppress(RuntimeError):  # its loop has ended
+                    if app.loop is not None:
+                        app.loop.call_soon_threadsafe(leave)
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(ended.wait)
+
+    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+        """Print a line on stderr."""
+        sys.stderr.write(f"{'? ' if type == 'answer' else ''}{harmless(text)}\n")

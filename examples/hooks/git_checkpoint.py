@@ -1,0 +1,77 @@
+"""Save the files before every turn; branching back asks whether to restore them.  Needs a git working tree.
+
+Try it:  agent-hooks run --hook examples/hooks/git_checkpoint.py '@bash git init -q' && agent-hooks checkpoints list
+
+Untracked files are saved too, ignored ones are not; index, stash, HEAD and branches are never touched.  A restore first
+keeps what is there: `agent-hooks checkpoints undo` takes it back.
+"""
+
+from agent_hooks import Cancel, HookAPI, HookContext, SessionEvent, SkipConversationRestore, TurnStart, checkpoints
+
+BOTH, FILES, CONVERSATION, NOTHING = (
+    "Restore files and conversation",
+    "Restore files only",
+    "Restore the conversation only",
+    "Cancel",
+)
+
+
+def register(api: HookAPI) -> None:
+    told: set[str] = set()  # what the person has been told, once each
+    left_session: list[str] = []  # the session that is being branched from
+
+    def tell(ctx: HookContext, text: str) -> None:
+        if text not in told:
+            told.add(text)
+            ctx.ui.notify(text, "warning")
+
+    @api.on("turn_start")
+    async def save(event: TurnStart, ctx: HookContext) -> None:
+        try:
+            saved = await checkpoints.create(ctx.cwd, ctx.session_id, event.entry_index, leave=session_file(ctx))
+        except checkpoints.CheckpointError as exc:  # the agent goes on without
+            tell(ctx, f"no checkpoint: {exc}")
+            return
+        for skipped in saved.skipped:
+            tell(ctx, f"not in the checkpoints: {skipped}")
+
+    @api.on("session", priority=-1000)  # last: when another hook cancels the branch, no file has changed
+    async def ask(event: SessionEvent, ctx: HookContext) -> Cancel | SkipConversationRestore | None:
+        if event.reason != "before_branch" or event.target_turn_index is None:
+            return None
+        left_session[:] = [ctx.session_id]
+        try:
+            found = await checkpoints.list(ctx.cwd, ctx.session_id)
+        except checkpoints.CheckpointError:  # told at the turn's start: no repository, no git
+            return None
+        target = checkpoints.find_for_branch(found, event.target_turn_index)
+        if target is None or not ctx.has_ui:
+            return None  # no files to restore, or nobody who could want it
+        choice = await ctx.ui.select("Branch back: what shall be restored?", [BOTH, FILES, CONVERSATION, NOTHING])
+        if choice == CONVERSATION:
+            return None
+        if choice not in (BOTH, FILES):
+            return Cancel("the user said no")
+        try:
+            done = await checkpoints.restore(ctx.cwd, target, leave=session_file(ctx))
+        except checkpoints.CheckpointError as exc:
+            return Cancel(f"the files cannot be restored: {exc}")
+        ctx.ui.notify(
+            f"restored the files: {len(done.written)} written, {len(done.deleted)} deleted; "
+            "`agent-hooks checkpoints undo` takes it back"
+        )
+        for left in done.left:
+            ctx.ui.notify(f"not restored: {left}", "warning")
+        return SkipConversationRestore() if choice == FILES else None
+
+    @api.on("session")
+    async def branched(event: SessionEvent, ctx: HookContext) -> None:
+        if event.reason == "branch" and left_session:  # so that one can branch back further from the new session
+            try:
+                await checkpoints.inherit(ctx.cwd, left_session.pop(), ctx.session_id, up_to=len(event.entries))
+            except checkpoints.CheckpointError as exc:
+                tell(ctx, f"no checkpoints of the session before: {exc}")
+
+
+def session_file(ctx: HookContext) -> list[str]:
+    return [ctx.session_file] if ctx.session_file else []

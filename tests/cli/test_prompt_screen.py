@@ -1,0 +1,153 @@
+"""The screen of the interactive mode: keys from a pipe, and what the terminal is sent."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from agent_hooks.cli.line import PromptHistory
+from agent_hooks.cli.prompt import PromptScreen
+from agent_hooks.cli.terminal import OwnTerminal
+from agent_hooks.ui.terminal import TerminalUI
+
+pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as prompt_toolkit is
+
+
+class Person:
+    """Types, and looks at what the terminal was sent."""
+
+    def __init__(self, screen: PromptScreen, keyboard: PipeInput, sent: io.StringIO, did: list[str]) -> None:
+        self.screen, self.keyboard, self.did = screen, keyboard, did
+        self._sent = sent
+
+    async def sees(self, text: str) -> None:
+        """Wait until the terminal has been sent a text since it was last looked at."""
+        with anyio.fail_after(30):
+            while text not in self._sent.getvalue():
+                await anyio.sleep(0.005)
+        self._sent.seek(0)
+        self._sent.truncate()
+
+    async def does(self, what: str) -> None:
+        """Wait until the keys had an effect."""
+        with anyio.fail_after(30):
+            while what not in self.did:
+                await anyio.sleep(0.005)
+
+
+@asynccontextmanager
+async def at_a_screen(path: Path) -> AsyncIterator[Person]:
+    """Run the screen of a person."""
+    sent, did = io.StringIO(), list[str]()
+    output = Vt100_Output(sent, lambda: Size(rows=24, columns=80), term="xterm", enable_cpr=False)
+    with create_pipe_input() as keyboard:
+        screen = PromptScreen(
+            keyboard,
+            output,
+            history=PromptHistory(str(path / "history"), did.append),
+            commands={"/help": "helps"},
+            submit=lambda text: did.append(f"submit {text}"),
+            abort=lambda: did.append("abort"),
+            leave=lambda: did.append("leave"),
+        )
+        screen.ready()
+        async with anyio.create_task_group() as tasks:
+            started = anyio.Event()
+            tasks.start_soon(screen.run, started.set)
+            await started.wait()
+            yield Person(screen, keyboard, sent, did)
+            tasks.cancel_scope.cancel()
+
+
+async def test_an_answer_is_shown_before_its_line_ends(tmp_path: Path) -> None:
+    """The beginning of a line at the bottom, the whole line in the conversation."""
+    async with at_a_screen(tmp_path) as person:
+        person.screen.run_started("why?", None)
+        await person.sees("why?")
+        person.screen.text("Beca")
+        await person.sees("Beca")
+        person.screen.text("use\x1b[2J it is")
+        await person.sees(r"use\x1b[2J it is")
+        person.screen.text(" so.\nAnd")
+        await person.sees("Because\\x1b[2J it is so.\r\n")
+        person.screen.run_ended(None, False)
+        await person.sees("And\r\n")
+
+
+async def test_a_line_longer_than_the_terminal_shows_its_end(tmp_path: Path) -> None:
+    """And is whole once it has ended."""
+    words = " ".join(f"word{number}" for number in range(1000))
+    async with at_a_screen(tmp_path) as person:
+        person.screen.text(words)
+        await person.sees("word999")
+        person.screen.text("\n")
+        await person.sees(f"{words}\r\n")
+
+
+async def test_what_other_threads_say_is_shown(tmp_path: Path) -> None:
+    """A hook may notify from any thread."""
+    async with at_a_screen(tmp_path) as person:
+        thread = threading.Thread(target=TerminalUI(person.screen).notify, args=("from afar", "warning"))
+        thread.start()
+        await person.sees("! from afar")
+        thread.join()
+
+
+async def test_the_keyboard_goes_away_with_a_dialog_open(tmp_path: Path) -> None:
+    """The dialog is cancelled, later ones at once, and what is said then still comes out."""
+    async with at_a_screen(tmp_path) as person:
+        ui = TerminalUI(person.screen)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ui.confirm, "Sure?", "")
+            await person.sees("Sure?")
+            person.keyboard.close()
+        await person.sees("Sure? → cancelled")
+        assert await ui.input("Who?", None) is None
+        await person.sees("Who? → cancelled")
+
+
+async def test_ctrl_c_clears_then_aborts_then_leaves(tmp_path: Path) -> None:
+    """What is typed between two of them makes the second a first one."""
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("text\x03x\x03\r")
+        await person.sees("Ctrl-C again quits")
+        assert person.did == []
+        person.keyboard.send_text("y\x7f\x03")
+        await person.does("abort")
+        person.keyboard.send_text("\x03")
+        await person.does("leave")
+
+
+async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> None:
+    """Enter sends them all; a pasted text is not sent line by line."""
+    async with at_a_screen(tmp_path) as person:
+        person.keyboard.send_text("one\x1b\rtwo\\\rthree\r")
+        await person.does("submit one\ntwo\nthree")
+        person.keyboard.send_text("\x1b[200~pasted\nlines\n\x1b[201~\r")
+        await person.does("submit pasted\nlines")
+
+
+async def test_a_terminal_that_is_gone_is_told_of_and_not_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Showing never fails; its size is what it might be."""
+    read, write = os.pipe()
+    os.close(read)
+    terminal = OwnTerminal()
+    monkeypatch.setattr(terminal, "fileno", lambda: write)
+    gone: list[bool] = []
+    terminal.gone = lambda: gone.append(True)
+    terminal.write("hello")
+    os.close(write)
+    assert gone == [True]
+    assert terminal.size() == Size(24, 80)

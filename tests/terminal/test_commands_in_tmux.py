@@ -1,0 +1,214 @@
+"""The prompt line and the slash commands, in a real terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from running import Command
+from tmux import Tmux
+
+pytestmark = pytest.mark.terminal
+Terminal = Callable[..., Tmux]
+
+
+def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> None:
+    """Help, hooks, model, thinking level; what there is not is said, with the nearest that there is."""
+    command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)\n")
+    tmux = terminal(rows=50)
+    tmux.start_agent("--no-session")
+    tmux.enter("/help")
+    for line in ("/branch    go back before one of your messages", "Alt-Enter  begins another line"):
+        assert line in tmux.sees("Ctrl-D     quits")
+    tmux.enter("/hooks")
+    assert "turn_end" in tmux.sees(".agent/hooks/hook.py")
+    tmux.enter("/model")
+    tmux.sees("i model: puppet:puppet")
+    tmux.enter("/model pupet")
+    tmux.sees("/model: there is no model 'pupet'; did you mean 'puppet'?")
+    tmux.enter("/model script:turns.jsonl")
+    tmux.sees("/model: script turns.jsonl: No such file")
+    (command.project / "turns.jsonl").write_text('{"text": "from the script"}\n')
+    tmux.enter("/model script:turns.jsonl")
+    tmux.sees("i model: script:turns.jsonl")
+    tmux.enter("hello")
+    tmux.sees("from the script")
+    tmux.enter("hello again")
+    tmux.sees("the model failed: script turns.jsonl: all 1 responses are played")
+    tmux.enter("/thinking hihg")
+    tmux.sees("there is no level 'hihg'; did you mean 'high'?")
+    tmux.enter("/thinking high")
+    tmux.sees("i thinking: high")
+    tmux.enter("/banch")
+    tmux.sees("there is no command /banch; did you mean '/branch'?")
+    tmux.enter("/model puppet")
+    tmux.sees("i model: puppet:puppet")
+    for text in ("/etc/hosts is a path", " /banch"):
+        tmux.enter(text)
+        tmux.sees(f"> {text.strip()}\n{text.strip()}")
+
+
+def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Command) -> None:
+    """And what cannot be done now, or at all, changes nothing."""
+    tmux = terminal(rows=50)
+    tmux.start_agent()
+    tmux.enter("/hooks")
+    tmux.sees("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
+    tmux.enter("/resume")
+    tmux.sees("i there is no other session here")
+    tmux.enter("/branch")
+    tmux.sees("i there is nothing to go back to yet")
+    tmux.enter("/resume notes.txt")
+    tmux.sees("/resume: ")
+    tmux.sees("notes.txt: ")
+    (command.project / "notes.txt").write_text("not a session\n")
+    tmux.enter("/resume notes.txt")
+    tmux.sees("notes.txt:1: ")
+    tmux.enter("@bash sleep 1000")
+    tmux.sees("Esc aborts")
+    tmux.enter("/clear")
+    tmux.sees("/clear: the agent is working; abort it first")
+    tmux.press("Escape")
+    tmux.sees("aborted")
+    tmux.enter("/clear")
+    tmux.sees("the conversation is forgotten")
+    tmux.enter("/new")
+    tmux.sees("a new session")
+
+
+def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:
+    """A hook that hangs is not waited for; what was typed meanwhile is not lost."""
+    command.add_hook("""
+        import anyio
+        def register(api):
+            @api.on("session")
+            async def slow(event, ctx):
+                if event.reason == "before_clear" or event.custom_instructions == "slowly":
+                    await anyio.sleep_forever()
+                if event.reason == "before_compact":
+                    return {"compaction": {"summary": "we said hello", "firstKeptEntryIndex": len(event.entries)}}
+    """)
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("hello there")
+    tmux.sees("hello there", times=2)
+    tmux.enter("/compact slowly")
+    tmux.sees("/compact · Esc aborts")
+    tmux.press("Escape")
+    tmux.sees("nothing changed: aborted")
+    tmux.enter("/clear")
+    tmux.sees("> /clear")
+    tmux.type("meanwhile")
+    tmux.press("Enter")
+    tmux.sees("queued: meanwhile")
+    tmux.press("Escape")
+    tmux.sees("nothing changed: aborted", times=2)
+    tmux.lacks("queued: ")
+    tmux.sees("meanwhile", times=2)
+    tmux.enter("/compact")
+    tmux.sees("summed up what is old")
+
+
+def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Terminal, command: Command) -> None:
+    """Alt-Enter, a backslash, Tab, Ctrl-C."""
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.type("one")
+    tmux.press("M-Enter")
+    tmux.type("two\\")
+    tmux.press("Enter")
+    tmux.ends_with("> one\n  two")
+    tmux.enter("three")
+    tmux.sees("one\ntwo\nthree\n>")
+    tmux.type("/c")
+    tmux.press("Tab")
+    tmux.sees("sum up what is old")
+    tmux.press("Tab", "Tab")
+    tmux.until(lambda screen: "> /compact" in screen, "the second of them")
+    tmux.press("Enter")
+    tmux.lacks("forget the conversation")
+    tmux.ends_with("> /compact")
+    tmux.press("C-c")
+    tmux.ends_with("Ctrl-C again quits\n>")
+    tmux.type("/")
+    tmux.lacks("again quits")
+    tmux.press("Tab")
+    tmux.sees("/clear")
+    tmux.press("Escape")
+    tmux.lacks("/clear")
+    tmux.press("C-c")
+    tmux.sees("Ctrl-C again quits")
+    tmux.press("C-c")
+    tmux.sees("left with 0")
+
+
+def test_a_dialog_comes_and_goes_without_touching_what_was_being_typed(terminal: Terminal, command: Command) -> None:
+    """Also at the very start, and when the hook itself stops waiting for an answer."""
+    command.add_hook("""
+        import anyio
+        from pathlib import Path
+        def register(api):
+            @api.on("session")
+            async def hello(event, ctx):
+                if event.reason == "start":
+                    ctx.ui.notify("hello " + await ctx.ui.input("Who is there?", "a name"))
+            @api.on("tool_call")
+            async def impatient(event, ctx):
+                while not Path("typed").exists():
+                    await anyio.sleep(0.01)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(give_up, tasks.cancel_scope)
+                    await ctx.ui.confirm("Run it?", "quickly")
+            async def give_up(scope):
+                while not Path("late").exists():
+                    await anyio.sleep(0.01)
+                scope.cancel()
+    """)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.sees("> a name")
+    tmux.enter("Ada")
+    tmux.sees("i hello Ada")
+    tmux.enter("@ls .")
+    tmux.sees("hooks judge ls .")
+    tmux.type("half a mess")
+    tmux.sees("> half a mess")
+    (command.project / "typed").touch()
+    tmux.sees("Run it?")
+    tmux.lacks("half a mess")
+    (command.project / "late").touch()
+    tmux.lacks("Run it?")
+    tmux.ends_with("> half a mess")
+
+
+def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, command: Command, home: Path) -> None:
+    """And what was typed is still there in this run."""
+    (home / ".agent" / "prompt_history").mkdir(parents=True)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    for text in ("first", "second"):
+        tmux.enter(text)
+        tmux.sees(text, times=2)
+    assert tmux.history().count("what you type is not remembered: ") == 1
+    tmux.press("Up", "Up")
+    tmux.ends_with("> first")
+
+
+def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, command: Command) -> None:
+    """And says how much there was before."""
+    script = "\n".join(f'{{"text": "answer {number}"}}' for number in range(15))
+    (command.project / "turns.jsonl").write_text(script)
+    tmux = terminal(rows=50)
+    tmux.start_agent("--model", "script:turns.jsonl")
+    for number in range(12):
+        tmux.enter(f"question {number}")
+        tmux.sees(f"answer {number}\n")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("--mode", "interactive", "--continue", "'and one more'")
+    screen = tmux.sees("> and one more")
+    assert "4 earlier messages" in screen
+    assert "question 1\n" not in screen
+    assert "> question 2\nanswer 2\n" in screen

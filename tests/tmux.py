@@ -1,0 +1,142 @@
+"""A real terminal for tests: tmux, which a test types into and reads the screen of."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 30.0  # seconds after which something that has not come is missing
+MISSING = shutil.which("tmux") is None
+PYTHON = shlex.quote(sys.executable)
+PROGRAM = f"{PYTHON} -m agent_hooks"
+
+
+class Tmux:
+    """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
+
+    def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
+        self._own = tempfile.TemporaryDirectory(prefix="agent-hooks-")  # a socket's path must be short
+        self._socket = f"{self._own.name}/tmux"
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TERM", "NO_COLOR")}
+        shell = "env PS1='$ ' HISTFILE= LC_ALL=C.UTF-8 bash --norc --noprofile"
+        subprocess.run(
+            [
+                "tmux",
+                "-S",
+                self._socket,
+                "-f",
+                "/dev/null",
+                "new-session",
+                "-d",
+                "-x",
+                str(columns),
+                "-y",
+                str(rows),
+                shell,
+            ],
+            cwd=directory,
+            env={**environment, "TERM": "screen-256color"},
+            check=True,
+        )
+        self._leader = self._do("display-message", "-p", "#{pane_pid}").strip()
+        self._do("set-option", "-g", "escape-time", "0")
+        self.until(lambda screen: screen.startswith("$"), "the shell")
+        self.enter(f'agent() {{ {PROGRAM} "$@"; echo left with $?; }}; clear')
+        self.until(lambda screen: screen.strip() == "$", "an empty screen")
+
+    def hang_up(self) -> None:
+        """Take the terminal away from what runs in it."""
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+
+    def close(self) -> None:
+        """End the terminal, and wait until what runs in it has ended too."""
+        self.hang_up()
+        end = time.monotonic() + PATIENCE
+        while left := session(self._leader):
+            assert time.monotonic() < end, f"still there after the terminal has gone: {left}"
+            time.sleep(0.01)
+        self._own.cleanup()
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        self._do("send-keys", "-l", "--", text)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, by tmux's names: `Up`, `Escape`, `M-Enter`, `C-c`."""
+        self._do("send-keys", *keys)
+
+    def enter(self, text: str) -> None:
+        """Type a text, and Enter once all of it is on screen."""
+        self.type(text)
+        end = "".join(text.split())[-8:]  # wherever the line is broken
+        self.until(lambda screen: end in "".join(screen.split()), f"the echo of {text!r}")
+        self.press("Enter")
+
+    def start_agent(self, *args: str) -> None:
+        """Start the interactive mode; `left with CODE` tells of its end."""
+        self.enter(f"clear; agent run {' '.join(args)}")
+        self.sees("/help")
+
+    def shell(self, command: str) -> str:
+        """Run a command in the shell and return what it printed."""
+        part, whole = Path(self._own.name, "part"), Path(self._own.name, "whole")
+        whole.unlink(missing_ok=True)
+        self.enter(f"{{ {command}; }} >{part} 2>&1; mv {part} {whole}")
+        self.until(lambda screen: whole.exists(), f"the end of {command!r}")
+        return whole.read_text()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Make the terminal another size."""
+        self._do("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def screen(self) -> str:
+        """Return what is on screen."""
+        return self._do("capture-pane", "-p").rstrip("\n")
+
+    def history(self) -> str:
+        """Return what is on screen and above it, wrapped lines as one."""
+        return self._do("capture-pane", "-p", "-J", "-S", "-").rstrip("\n")
+
+    def sees(self, text: str, times: int = 1) -> str:
+        """Wait until a text is on screen, so often at least, and return the screen."""
+        return self.until(lambda screen: screen.count(text) >= times, f"{text!r} ({times} times)")
+
+    def ends_with(self, text: str) -> str:
+        """Wait until the screen ends with a text, and return the screen."""
+        return self.until(lambda screen: screen.endswith(text), f"{text!r} at the end")
+
+    def lacks(self, text: str) -> str:
+        """Wait until a text is on screen no more, and return the screen."""
+        return self.until(lambda screen: text not in screen, f"no {text!r}")
+
+    def until(self, holds: Callable[[str], bool], what: str) -> str:
+        """Wait until something holds of the screen, and return that."""
+        end = time.monotonic() + PATIENCE
+        while not holds(screen := self.screen()):
+            assert time.monotonic() < end, f"waited for {what}, but the screen shows\n{screen}"
+            time.sleep(0.02)
+        return screen
+
+    def _do(self, *command: str) -> str:
+        done = subprocess.run(["tmux", "-S", self._socket, *command], check=True, capture_output=True, text=True)
+        return done.stdout
+
+
+def session(leader: str) -> list[str]:
+    """Return the processes of a session, where /proc tells."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, fields = path.read_text().rpartition(")")
+        except OSError:  # it has just ended
+            continue
+        if fields.split()[3] == leader and fields.split()[0] != "Z":
+            found.append(f"{name})")
+    return found

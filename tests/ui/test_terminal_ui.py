@@ -1,0 +1,260 @@
+"""Dialogs at a terminal: keys from a pipe, and what fits on screens of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.utils import get_cwidth
+
+from agent_hooks import HookRunner, ToolCall
+from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.terminal import Dialog, ListDialog, Option, OwnScreen, TerminalUI, cut, wrap
+from support import hook_on
+
+UP, DOWN, ENTER, ESCAPE, CTRL_C = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03"
+HOME, END, PAGE_UP, PAGE_DOWN = "\x1b[H", "\x1b[F", "\x1b[5~", "\x1b[6~"
+
+
+class NotedScreen(OwnScreen):
+    """Keeps what was said, and tells when a dialog is about to be shown."""
+
+    def __init__(self, keyboard: PipeInput) -> None:
+        super().__init__(keyboard, DummyOutput())
+        self.said: list[tuple[str, str]] = []
+        self.shown: list[Dialog] = []
+        self.showing = anyio.Event()
+
+    async def show(self, dialog: Dialog) -> None:
+        self.shown.append(dialog)
+        self.showing.set()
+        await super().show(dialog)
+
+    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+        self.said.append((type, text))
+
+
+@pytest.fixture
+def keyboard() -> Iterator[PipeInput]:
+    """Give a keyboard to press keys on, before or while a dialog is shown."""
+    with create_pipe_input() as keyboard:
+        yield keyboard
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (ENTER, "a"),
+        (DOWN + ENTER, "b"),
+        (DOWN + DOWN + UP + ENTER, "b"),
+        (UP + ENTER, "g"),
+        (DOWN * 7 + ENTER, "a"),
+        (END + ENTER, "g"),
+        (END + HOME + ENTER, "a"),
+        (PAGE_DOWN + ENTER, "f"),
+        (PAGE_DOWN + PAGE_DOWN + PAGE_UP + ENTER, "b"),
+        ("\x0e\x0e\x10" + ENTER, "b"),
+        ("xyz" + ENTER, "a"),
+        (DOWN + ESCAPE, None),
+        (CTRL_C, None),
+    ],
+)
+async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, answer: str | None) -> None:
+    """Arrow keys go round; letters choose nothing; Esc and Ctrl-C cancel."""
+    screen = NotedScreen(keyboard)
+    keyboard.send_text(keys)
+    assert await TerminalUI(screen).select("Which?", list("abcdefg")) == answer
+    assert screen.said == [("answer", f"Which? → {answer or 'cancelled'}")]
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [(ENTER, False), (UP + ENTER, True), ("yes" + ENTER, False), (UP + ESCAPE, False)]
+)
+async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
+    """What somebody was typing when the question came up allows nothing."""
+    keyboard.send_text(keys)
+    assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is answer
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"), [("Ada" + ENTER, "Ada"), (ENTER, ""), ("Ada" + ESCAPE, None), ("Ada" + CTRL_C, None)]
+)
+async def test_input_answers_what_was_typed_and_never_the_hint(
+    keyboard: PipeInput, keys: str, answer: str | None
+) -> None:
+    """The placeholder is a hint, no default."""
+    keyboard.send_text(keys)
+    assert await TerminalUI(NotedScreen(keyboard)).input("Who?", "e.g. Grace") == answer
+
+
+async def test_an_empty_list_is_cancelled_at_once(keyboard: PipeInput) -> None:
+    """There is nothing to choose."""
+    screen = NotedScreen(keyboard)
+    assert await TerminalUI(screen).select("Which?", []) is None
+    assert screen.shown == []
+
+
+@pytest.mark.behaviour("U8")
+async def test_dialogs_are_shown_one_at_a_time_in_the_order_they_came(keyboard: PipeInput) -> None:
+    """Each gets its own answer."""
+    screen = NotedScreen(keyboard)
+    ui = TerminalUI(screen)
+    answers: dict[str, Any] = {}
+
+    async def ask(title: str) -> None:
+        answers[title] = await ui.select(title, ["yes", "no"])
+
+    async with anyio.create_task_group() as tasks:
+        for title in ("first", "second", "third"):
+            tasks.start_soon(ask, title)
+            await anyio.wait_all_tasks_blocked()
+        assert len(screen.shown) == 1
+        keyboard.send_text(ENTER + DOWN + ENTER + CTRL_C)
+    assert answers == {"first": "yes", "second": "no", "third": None}
+
+
+async def test_a_cancelled_dialog_is_taken_away_and_the_next_one_is_shown(keyboard: PipeInput) -> None:
+    """Of the one on screen and of one that waits; nobody's answer lands on another's question."""
+    screen = NotedScreen(keyboard)
+    ui = TerminalUI(screen)
+    async with anyio.create_task_group() as shown, anyio.create_task_group() as waiting:
+        shown.start_soon(ui.select, "shown", ["a"])
+        await screen.showing.wait()
+        waiting.start_soon(ui.select, "waiting", ["a"])
+        await anyio.wait_all_tasks_blocked()
+        waiting.cancel_scope.cancel()
+        shown.cancel_scope.cancel()
+    assert [dialog.closed for dialog in screen.shown] == [True]
+    keyboard.send_text("Ada" + ENTER)
+    assert await ui.input("Who?", None) == "Ada"
+
+
+async def test_a_dialog_cancelled_before_it_is_shown_never_is(keyboard: PipeInput) -> None:
+    """The thread that would show it does not begin."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "")
+    assert scope.cancelled_caught
+    keyboard.send_text(UP + ENTER)
+    assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "") is True
+
+
+@pytest.mark.behaviour("U12")
+async def test_a_keyboard_that_is_gone_cancels_every_dialog(keyboard: PipeInput) -> None:
+    """The one on screen, and those that come later."""
+    screen = NotedScreen(keyboard)
+    ui = TerminalUI(screen)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ui.confirm, "Delete?", "")
+        await screen.showing.wait()
+        keyboard.close()
+    assert await ui.input("Who?", None) is None
+    assert screen.said == [("answer", "Delete? → cancelled"), ("answer", "Who? → cancelled")]
+
+
+@pytest.mark.behaviour("U12")
+async def test_where_there_is_no_terminal_nobody_is_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    """stdin or stderr is a pipe: dialogs end at once, and what is said goes to stderr, harmless."""
+    ui = TerminalUI()
+    assert await ui.confirm("Delete?", "all") is False
+    assert await ui.select("Which?", ["a"]) is None
+    ui.notify("\x1b[2Jhello", "info")
+    assert capfd.readouterr().err == "? Delete? → cancelled\n? Which? → cancelled\n\\x1b[2Jhello\n"
+
+
+async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
+    """As a program that embeds the runner gives it the terminal."""
+
+    async def gate(event: ToolCall, ctx: Any) -> object:
+        return None if await ctx.ui.confirm("Run it?", event.input["command"]) else {"block": True, "reason": "no"}
+
+    async with HookRunner([hook_on("tool_call", gate)], cwd=".", ui=TerminalUI(NotedScreen(keyboard))) as runner:
+        keyboard.send_text(ENTER)
+        call = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
+        answer = await runner.emit_tool_call(call)
+        assert getattr(answer, "reason", None) == "no"
+        keyboard.send_text(UP + ENTER)
+        assert await runner.emit_tool_call(call) is None
+
+
+# ---- what fits -------------------------------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
+
+
+@given(
+    st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=40),
+    TEXT,
+    TEXT,
+    st.integers(4, 100),
+    st.integers(1, 50),
+    st.lists(st.sampled_from(["up", "down", "end", "page"]), max_size=8),
+)
+def test_a_list_fits_on_every_terminal(
+    options: list[tuple[str, str]], title: str, message: str, columns: int, rows: int, moves: list[str]
+) -> None:
+    """Whatever its texts hold: no line is too long, none too many, and the chosen option is in sight."""
+    dialog = ListDialog(title, [Option(*option) for option in options], message=message)
+    for move in moves:
+        dialog.lines(columns, rows)
+        {
+            "up": lambda: dialog._select((dialog.selected - 1) % len(options)),
+            "down": lambda: dialog._page(-1),
+            "end": lambda: dialog._select(len(options) - 1),
+            "page": lambda: dialog._page(1),
+        }[move]()
+    lines = dialog.lines(columns, rows)
+    assert len(lines) <= max(rows - 1, 3)
+    assert all(get_cwidth(text) <= columns for _, text in lines)
+    assert sum(style == "class:selected" for style, _ in lines) == 1
+    assert not any(char < " " or "\x7f" <= char <= "\x9f" for _, text in lines for char in text)
+
+
+def test_everything_of_a_long_question_can_be_scrolled_into_sight() -> None:
+    """A command that does not fit must not be allowed unread."""
+    words = [f"word{number}" for number in range(60)]
+    dialog = ListDialog("Run it?", [Option("Yes"), Option("No")], message=" ".join(words))
+    seen = set[str]()
+    for _ in range(30):
+        seen |= {word for _, line in dialog.lines(20, 10) for word in line.split()}
+        dialog._page(1)
+    assert seen >= set(words)
+    for _ in range(30):
+        dialog._page(-1)
+    assert "Run it?" in dict(dialog.lines(20, 10)).values()
+
+
+def test_everything_of_a_long_option_can_be_scrolled_into_sight() -> None:
+    """Below the list, while it is the chosen one."""
+    words = [f"word{number}" for number in range(40)]
+    dialog = ListDialog("Which?", [Option("short"), Option(" ".join(words))])
+    assert "PgUp" not in str(dialog.lines(30, 10))
+    dialog._select(1)
+    seen = set[str]()
+    for _ in range(40):
+        seen |= {word for _, line in dialog.lines(30, 10) for word in line.split()}
+        dialog._page(1)
+    assert seen >= set(words)
+    assert "PgUp" in str(dialog.lines(30, 10))
+
+
+@given(TEXT, st.integers(2, 60))
+def test_wrapping_loses_no_word(text: str, columns: int) -> None:
+    """Only spaces go, where a line is broken."""
+    lines = wrap(text, columns)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(get_cwidth(line) <= columns for line in lines)
+
+
+@given(TEXT, st.integers(0, 60))
+def test_cutting_says_so(text: str, columns: int) -> None:
+    """With an ellipsis, within the width."""
+    line = cut(text, columns)
+    assert get_cwidth(line) <= columns
+    assert line == text or line.endswith("…") or columns == 0

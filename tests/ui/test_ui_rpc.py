@@ -1,0 +1,262 @@
+"""Dialogs as records: each waits for the response with its id, and for nothing else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from threading import Thread
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_hooks import HookAPI, HookContext, TurnStart
+from agent_hooks.ui.rpc import ConfirmRequest, HookUiCancel, HookUiResponse, NotifyRequest, RpcUI, SelectRequest
+from support import hook_of, runner_of
+
+Ask = Callable[[RpcUI], Awaitable[object]]
+
+
+class Client:
+    """Another program: keeps the records it is sent."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+        self.ui = RpcUI(self.records.append)
+
+    async def asked(self, number: int = 1) -> Any:
+        """Wait for that many records, and return the last."""
+        with anyio.fail_after(10):
+            while len(self.records) < number:
+                await anyio.lowlevel.checkpoint()
+        return self.records[number - 1]
+
+    async def settle(self, ask: Ask, **response: Any) -> tuple[object, str | None]:
+        """Open one dialog and answer it; return what the hook got and what was wrong."""
+        got: list[object] = []
+
+        async def dialog() -> None:
+            got.append(await ask(self.ui))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(dialog)
+            request = await self.asked()
+            error = self.ui.answer(HookUiResponse(id=request.id, **response))
+        return got[0], error
+
+
+def select(ui: RpcUI) -> Awaitable[object]:
+    return ui.select("Which?", ["a", "b"])
+
+
+def confirm(ui: RpcUI) -> Awaitable[object]:
+    return ui.confirm("Sure?", "It is gone then.")
+
+
+def input_(ui: RpcUI) -> Awaitable[object]:
+    return ui.input("Name?", "Ada")
+
+
+@pytest.mark.behaviour("U1", "U2")
+@pytest.mark.parametrize(
+    ("ask", "response", "got"),
+    [
+        (select, {"value": "b"}, "b"),
+        (select, {"value": "b", "cancelled": False}, "b"),
+        (select, {"cancelled": True}, None),
+        (confirm, {"confirmed": True}, True),
+        (confirm, {"confirmed": False}, False),
+        (confirm, {"cancelled": True}, False),
+        (input_, {"value": ""}, ""),
+        (input_, {"cancelled": True}, None),
+    ],
+)
+async def test_a_right_response_is_the_answer(ask: Ask, response: dict[str, Any], got: object) -> None:
+    """Whatever the dialog, cancelled is its default."""
+    assert await Client().settle(ask, **response) == (got, None)
+
+
+@pytest.mark.behaviour("U1", "U2")
+@pytest.mark.parametrize(
+    ("ask", "response", "got", "error"),
+    [
+        (select, {"value": "c"}, None, "'c' is not one of its options ['a', 'b']"),
+        (select, {"confirmed": True}, None, "wants either 'value' or 'cancelled': true, and got 'confirmed'"),
+        (select, {}, None, "and got nothing"),
+        (select, {"cancelled": False}, None, "and got nothing"),
+        (select, {"value": "a", "cancelled": True}, None, "and got 'value' and 'cancelled'"),
+        (confirm, {"value": "yes"}, False, "wants either 'confirmed' or 'cancelled': true, and got 'value'"),
+        (confirm, {"confirmed": True, "cancelled": True}, False, "and got 'confirmed' and 'cancelled'"),
+        (input_, {"confirmed": True}, None, "wants either 'value'"),
+    ],
+)
+async def test_a_wrong_response_is_the_default_and_an_error_that_names_the_id(
+    ask: Ask, response: dict[str, Any], got: object, error: str
+) -> None:
+    """It never counts as yes."""
+    client = Client()
+    answer, told = await client.settle(ask, **response)
+    assert answer is got
+    assert told is not None
+    assert error in told
+    assert client.records[0].id in told
+
+
+@pytest.mark.behaviour("U3")
+async def test_an_unknown_or_repeated_id_changes_nothing() -> None:
+    """The first response counts; the other dialog stays open."""
+    client = Client()
+    got: list[object] = []
+
+    async def dialog() -> None:
+        got.append(await client.ui.confirm("Sure?", ""))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(dialog)
+        request = await client.asked()
+        assert "'nobody'" in str(client.ui.answer(HookUiResponse(id="nobody", confirmed=True)))
+        assert client.ui.answer(HookUiResponse(id=request.id, confirmed=False)) is None
+        assert request.id in str(client.ui.answer(HookUiResponse(id=request.id, confirmed=True)))
+        client.ui.refuse(request.id)
+        client.ui.refuse(["no", "id"])
+    assert got == [False]
+    assert len(client.records) == 1
+
+
+async def test_a_response_that_cannot_be_read_settles_its_dialog() -> None:
+    """With the default."""
+    client = Client()
+    got: list[object] = []
+
+    async def dialog() -> None:
+        got.append(await client.ui.confirm("Sure?", ""))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(dialog)
+        client.ui.refuse((await client.asked()).id)
+    assert got == [False]
+
+
+@pytest.mark.behaviour("U8")
+async def test_a_thousand_dialogs_at_once_each_get_their_own_answer() -> None:
+    """Answered in any order, by value, by nonsense and by cancelling: none is lost, none is crossed."""
+    order = random.Random(4)
+    client = Client()
+    got: dict[int, object] = {}
+
+    async def dialog(number: int) -> None:
+        kind = number % 3
+        if kind == 0:
+            got[number] = await client.ui.input(str(number), None)
+        elif kind == 1:
+            got[number] = await client.ui.select(str(number), [f"{number} a", f"{number} b"])
+        else:
+            got[number] = await client.ui.confirm(str(number), "")
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(1000):
+            tasks.start_soon(dialog, number)
+        await client.asked(1000)
+        requests = list(client.records)
+        order.shuffle(requests)
+        expected: dict[int, object] = {}
+        for request in requests:
+            number = int(request.title)
+            if order.random() < 0.1:
+                client.ui.answer(HookUiResponse(id=request.id, cancelled=True))
+                expected[number] = False if isinstance(request, ConfirmRequest) else None
+            elif isinstance(request, ConfirmRequest):
+                expected[number] = order.random() < 0.5
+                client.ui.answer(HookUiResponse(id=request.id, confirmed=bool(expected[number])))
+            else:
+                expected[number] = f"{number} b" if isinstance(request, SelectRequest) else f"answer {number}"
+                client.ui.answer(HookUiResponse(id=request.id, value=str(expected[number])))
+            if order.random() < 0.1:
+                await anyio.lowlevel.checkpoint()
+            if order.random() < 0.1:
+                assert client.ui.answer(HookUiResponse(id=request.id, value="once more")) is not None
+    assert got == expected
+    assert len({request.id for request in requests}) == 1000
+
+
+@pytest.mark.behaviour("U6")
+async def test_a_cancelled_dialog_tells_the_client() -> None:
+    """An answer to it comes too late."""
+    client = Client()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.ui.confirm, "Sure?", "")
+        request = await client.asked()
+        tasks.cancel_scope.cancel()
+    assert client.records[1:] == [HookUiCancel(id=request.id, reason="aborted")]
+    assert client.ui.answer(HookUiResponse(id=request.id, confirmed=True)) is not None
+
+
+@pytest.mark.behaviour("U6")
+async def test_a_dialog_whose_time_is_over_says_so() -> None:
+    """A handler may ask for a while only."""
+    client = Client()
+    with anyio.move_on_after(0.01) as scope:
+        await client.ui.confirm("Sure?", "")
+    assert scope.cancelled_caught
+    assert client.records[1:] == [HookUiCancel(id=client.records[0].id, reason="timeout")]
+
+
+async def test_a_dialog_that_begins_cancelled_is_aborted() -> None:
+    """No deadline has passed then."""
+    client = Client()
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await client.ui.confirm("Sure?", "")
+    assert [record.reason for record in client.records if isinstance(record, HookUiCancel)] == ["aborted"]
+
+
+async def test_an_answer_that_came_before_the_cancellation_is_no_cancelled_dialog() -> None:
+    """The client has been heard: there is nothing to take back."""
+    client = Client()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(client.ui.confirm, "Sure?", "")
+        request = await client.asked()
+        client.ui.answer(HookUiResponse(id=request.id, confirmed=True))
+        tasks.cancel_scope.cancel()
+    assert client.records == [request]
+
+
+@pytest.mark.behaviour("U5")
+async def test_closing_settles_every_dialog_with_its_default() -> None:
+    """Also those that come later, at once and without a record."""
+    client = Client()
+    got: list[object] = []
+
+    async def dialog(ask: Ask) -> None:
+        got.append(await ask(client.ui))
+
+    async with anyio.create_task_group() as tasks:
+        for ask in (select, confirm, input_):
+            tasks.start_soon(dialog, ask)
+        await client.asked(3)
+        client.ui.close()
+    assert sorted(map(str, got)) == ["False", "None", "None"]
+    assert [record.reason for record in client.records[3:]] == ["shutdown"] * 3
+    assert (await select(client.ui), await confirm(client.ui), await input_(client.ui)) == (None, False, None)
+    assert len(client.records) == 6
+
+
+@pytest.mark.behaviour("U9")
+async def test_a_handler_has_a_ui_and_may_notify_from_a_thread() -> None:
+    """A notification is a record that wants no answer."""
+    client = Client()
+    seen: list[bool] = []
+
+    def register(api: HookAPI) -> None:
+        @api.on("turn_start")
+        def tell(event: TurnStart, ctx: HookContext) -> None:
+            seen.append(ctx.has_ui)
+            thread = Thread(target=ctx.ui.notify, args=("careful", "warning"))
+            thread.start()
+            thread.join()
+
+    runner, errors = runner_of(hook_of(register), mode="rpc", ui=client.ui)
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
+    [record] = client.records
+    assert isinstance(record, NotifyRequest)
+    assert (record.message, record.notify_type, seen, errors) == ("careful", "warning", [True], [])
