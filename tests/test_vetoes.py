@@ -59,7 +59,9 @@ async def raises(given: dict[str, Any]) -> ToolOutput:
 @pytest.mark.behaviour("V3")
 @everywhere
 @pytest.mark.parametrize(
-    ("body", "error"), [(None, None), (fails, "no such thing"), (raises, "ValueError: broken")], ids=str
+    ("body", "error"),
+    [(None, None), (fails, "no such thing"), (raises, "ValueError: broken")],
+    ids=["succeeds", "fails", "raises"],
 )
 async def test_an_observer_hears_of_every_end(body: Any, error: str | None) -> None:
     """Result, error and duration; the context says where."""

@@ -780,7 +780,7 @@ async def test_an_abort_in_an_automatic_compaction_stops_the_run(project: Path) 
         await anyio.sleep_forever()
 
     settings = CompactionSettings(threshold_tokens=1, keep_recent_tokens=1)
-    on = stage(project, on_session("before_compact", wait), compaction=settings)
+    on = stage(project, on_session("before_compact", wait), settings=Settings(compaction=settings))
     async with on.host as host:
         host.submit("hello")
         await asked.wait()
