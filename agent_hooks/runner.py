@@ -15,7 +15,7 @@ from os.path import abspath
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -29,12 +29,16 @@ from agent_hooks.deadlines import INF, Clock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
-from agent_hooks.events import Event
+from agent_hooks.events import Event, ToolResult
 from agent_hooks.lanes import Lane
 from agent_hooks.loader import LoadedHook, LoadResult
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
+from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
 from agent_hooks.ui.base import UI, SilentUI
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 A = TypeVar("A")
 SendHandler = Callable[[str, Sequence[Attachment], str], object]
@@ -56,6 +60,7 @@ class Audience(Struct, frozen=True):
     after_tool_call: bool
     nobody: bool
     anybody: bool
+    transformers: tuple[ConfiguredTransformer, ...] = ()
 
 
 class _Unknown:
@@ -75,7 +80,8 @@ class HookRunner:
     every tool call; or only the hooks of it, without that.
     `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
     `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
-    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context.
+    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context; `transformers`: what
+    `load_transformers` read, or your own; `redactor`: what hides secrets in every result and progress update.
 
     Use it as `async with HookRunner(...) as runner`: that runs the hooks' background tasks, and on leaving ends them and
     calls `on_unload`.  Without, `emit` works as long as no hook has queued a task.
@@ -93,6 +99,8 @@ class HookRunner:
         mode: Mode = "embedded",
         session_file: str | Path | None = None,
         session_id: str | None = None,
+        transformers: Iterable[ConfiguredTransformer] = (),
+        redactor: Redactor | None = None,
     ) -> None:
         self.hooks = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
         if wrong := [hook for hook in self.hooks if not isinstance(hook, LoadedHook)]:
@@ -121,6 +129,8 @@ class HookRunner:
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
         self.matchers_checked = False
+        self._transformers = by_tool(tuple(transformers))
+        self.redactor = redactor
         self._clock_type: type[Clock] | None = None
         self._needs_clock = True  # of the first dispatch, which finds out whether each one does
         self.set_ui(ui)
@@ -230,8 +240,11 @@ class HookRunner:
             return _EVERYBODY  # so that `emit` is asked, which says what is wrong
         generation = self._generation
         before, calls, results, after = (self.listens((event, tool_name)) for event in TOOL_EVENTS)
-        anybody = bool(self._observers) or any(self.has_handlers(event) for event in TOOL_EVENTS)
-        audience = Audience(before, calls, results, after, not (before or calls or results or after), anybody)
+        steps = self._transformers.get(tool_name, ())
+        others = self.redactor is not None or bool(self._observers) or bool(self._transformers)
+        anybody = others or any(self.has_handlers(event) for event in TOOL_EVENTS)
+        nobody = not (before or calls or results or after or steps or self.redactor)
+        audience = Audience(before, calls, results, after, nobody, anybody, steps)
         if len(self._audiences) > _MANY_PLANS:
             self._audiences.clear()
         if self._generation == generation:
@@ -330,6 +343,8 @@ class HookRunner:
         return None if lane.busy and current_dispatch(self) is not None else lane
 
     def _show(self, event: Event[Any]) -> None:
+        if self.redactor is not None and isinstance(event, ToolResult):  # it is redacted only after its handlers
+            event = self.redactor.event(event)
         for observer in tuple(self._observers):
             self._tell(observer, event)
 

@@ -80,16 +80,9 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
 
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
-    if link := dangling_link(path):
-        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"{path}: is not a regular file")
-    try:
-        text = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    text = read_file(path)
+    if text is None:
         return None
-    except OSError as exc:
-        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
@@ -106,6 +99,20 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+
+
+def read_file(path: Path) -> bytes | None:
+    """Return what is in a file of the person's, `None` when there is none; raises `SettingsError`."""
+    if link := dangling_link(path):
+        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{path}: is not a regular file")
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as exc:
+        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
 
 
 def dangling_link(path: Path) -> Path | None:

@@ -18,11 +18,11 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "answers",
     "events",
     "dispatch_table tool process stats settings lanes threads ui deadlines",
-    "context imports schema function_tool",
+    "context imports schema function_tool redaction",
     "api",
     "loader dispatch",
-    "background",
-    "runner",
+    "background transformers",
+    "runner command_intercept",
     "pipeline",
     "__init__ testing",
     "host",
@@ -33,6 +33,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names.
 FAMILIES = {  # the folder, and what its members share beside `base`
     "deadlines": set[str](),
     "ui": set[str](),
+    "transformers": {"exclusion"},
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation"},
 }
