@@ -5,9 +5,10 @@ PEERS := pluggy blinker google_adk strands pydantic_ai
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk
-# Type checkers, what shows the newest versions' output, and the models extra are left to `make test`.
+# Type checkers, what shows the newest versions' output, and the models extra are left to `make test`; httpx2 is a client.
 OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
-	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py
+	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
+	--ignore=tests/test_examples_models.py
 
 .PHONY: demo test check bench bench-peers soak oldest clean
 
@@ -61,5 +62,5 @@ clean:
 	rm -rf .bench/oldest
 	$(PYTHON) -m venv .bench/oldest
 	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints-oldest.txt --editable '.[trio]' pytest pytest-anyio hypothesis jsonschema
+		--constraint constraints-oldest.txt --editable '.[http,trio]' httpx2 pytest pytest-anyio hypothesis jsonschema
 	@touch $@

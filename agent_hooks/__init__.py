@@ -25,7 +25,15 @@ from agent_hooks.content import (
     UserMessage,
 )
 from agent_hooks.context import HookContext, HookUI
-from agent_hooks.errors import AgentHooksError, HookError, HookUsageError, ModelError, SessionError, SettingsError
+from agent_hooks.errors import (
+    AgentHooksError,
+    HookError,
+    HookUsageError,
+    ModelError,
+    SendError,
+    SessionError,
+    SettingsError,
+)
 from agent_hooks.events import (
     AfterToolCall,
     AgentEnd,
@@ -113,6 +121,7 @@ __all__ = [
     "ReadToolDetails",
     "Replace",
     "Rewrite",
+    "SendError",
     "SessionError",
     "SessionEvent",
     "SessionHeader",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from functools import partial
@@ -294,15 +295,23 @@ class HookAPI:
     # ---- the rest
 
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
-        """Send the agent a message, from any thread or task; raises `HookUsageError` while the hook is loading."""
+        """Send the agent a message, from any thread or task.
+
+        While the agent works, the message waits for the next request to the model; else it begins a new run.  Where the
+        agent takes no messages (print mode) a warning is logged.  Raises `HookUsageError` while the hook is loading and
+        for wrong arguments, `SendError` when it is too large, too many wait, or they come too fast.
+        """
         if not isinstance(text, str):
             raise HookUsageError(f"api.send(text) wants a str, not {type(text).__name__}")
+        _check_attachments(attachments := tuple(attachments))
+        if not text.strip() and not attachments:
+            raise HookUsageError("api.send(text): there is nothing in it")
         if self.binding is None:
             raise HookUsageError(
                 "api.send(...) cannot be used while hooks are loading: nobody is there to read it; "
                 'call it from a handler, for example of "session" with reason "start"'
             )
-        self.binding.send(self.path, text, tuple(attachments))
+        self.binding.send(self.path, text, attachments)
 
     def register_tool(self, tool: Tool) -> None:
         """Offer the agent a tool: an object with `name`, `description`, `input_schema` and `async execute(...)`."""
@@ -360,6 +369,18 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
         if event not in TOOL_EVENTS:
             raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
         _check_matcher(where, tool)
+
+
+def _check_attachments(attachments: Sequence[object]) -> None:
+    for each in attachments:
+        if not isinstance(each, Attachment):
+            raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
+        try:
+            b64decode(each.content, validate=True)
+        except ValueError as exc:  # no model could read it, nor the session go on with it
+            raise HookUsageError(
+                f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
+            ) from None
 
 
 def _is_text_pattern(part: object) -> bool:

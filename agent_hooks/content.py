@@ -149,18 +149,27 @@ class Attachment(Value, frozen=True, kw_only=True):
 
 
 class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
-    """What the person said; `timestamp` in Unix milliseconds."""
+    """What the person said, or a hook in their place; `timestamp` in Unix milliseconds.
+
+    `source`: the path of the hook that sent it with `api.send`, `None` for the person.
+    """
 
     role: ClassVar[Literal["user"]] = "user"
 
     content: Sequence[ContentBlock]
     timestamp: int
     attachments: tuple[Attachment, ...] = ()
+    source: str | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, content: str | Sequence[ContentBlock], timestamp: int, attachments: tuple[Attachment, ...] = ()
+            self,
+            *,
+            content: str | Sequence[ContentBlock],
+            timestamp: int,
+            attachments: tuple[Attachment, ...] = (),
+            source: str | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:

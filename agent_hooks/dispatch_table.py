@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 from msgspec.structs import replace
 
 from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
@@ -256,6 +257,37 @@ def fold_session(run: Folding, answer: Cancel | SkipConversationRestore | Compac
     return isinstance(answer, Cancel)
 
 
+def fold_compaction(run: Folding, answer: Cancel | Compaction) -> bool:
+    """As `fold_session`, once the entry has been checked: a wrong one is a failure of its handler, so it cannot count."""
+    if isinstance(answer, Compaction):
+        _check_compaction(answer, len(run.event.entries))
+    return fold_session(run, answer)
+
+
+def _check_compaction(answer: Compaction, entries: int) -> None:
+    summary, index, tokens, timestamp = structs.astuple(answer)
+    if not isinstance(summary, str) or not summary.strip():
+        raise _wrong("summary", "a text with words in it", summary)
+    if type(index) is not int or index < 1 or (entries and index > entries):  # an embedding program may give no entries
+        most = f"1 to {entries} (keep nothing)" if entries else "a number from 1 up"
+        raise _wrong(
+            "first_kept_entry_index", most, index, "event.cut_point.first_kept_entry_index keeps what is recent"
+        )
+    if type(tokens) is not int or tokens < 0:
+        raise _wrong("tokens_before", "a number from 0 up", tokens, "event.tokens_before is it")
+    try:
+        if timestamp is not None:
+            datetime.fromisoformat(timestamp)
+    except (TypeError, ValueError):
+        raise _wrong("timestamp", "ISO 8601 text", timestamp, "leave it out") from None
+
+
+def _wrong(name: str, wanted: str, found: object, remedy: str = "") -> TypeError:
+    return TypeError(
+        f"the compaction entry is rejected: {name} wants {wanted}, not {shown(found)}{remedy and f'; {remedy}'}"
+    )
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 _OBSERVE = EventSpec(lane="life")
@@ -280,7 +312,7 @@ SPECS: dict[str, EventSpec] = {
         (Cancel, Compaction),
         'Cancel() or {"cancel": True}, Compaction(summary, first_kept_entry_index, tokens_before),',
         CompactWire,
-        fold_session,
+        fold_compaction,
         deadline=None,
         lane="life",
     ),

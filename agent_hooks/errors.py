@@ -4,7 +4,9 @@
     ├── HookUsageError         a hook (or an embedding program) called the API in a way that cannot work
     ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
     ├── SessionError           a session file cannot be read or written
-    └── ModelError             the model could not answer
+    ├── ModelError             the model could not answer
+    ├── HostBusyError          the agent works on a prompt, so its session cannot be changed now
+    └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
 
 `HookError` is not an exception: it is the record that error listeners get.
 """
@@ -42,6 +44,14 @@ class SessionError(AgentHooksError):
 
 class ModelError(AgentHooksError):
     """The model could not answer."""
+
+
+class HostBusyError(AgentHooksError):
+    """The agent works on a prompt, or its session is being changed: nothing was done."""
+
+
+class SendError(AgentHooksError):
+    """A message was not sent to the agent: too large, too many, too fast, or too late."""
 
 
 class HookError(Struct, frozen=True, kw_only=True):

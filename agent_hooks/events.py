@@ -7,10 +7,10 @@ Above: tool, dispatch_table.  Below: answers, content, frozen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, Protocol, Self, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -60,6 +60,13 @@ class ModelRef(Value, frozen=True, kw_only=True):
     id: str
 
 
+class HasProvider(Protocol):
+    """What names the provider of a model: a `ModelRef`, or a model."""
+
+    @property
+    def provider(self) -> str: ...
+
+
 SessionReason = Literal[
     "start",
     "before_switch",
@@ -74,7 +81,7 @@ SessionReason = Literal[
 ]
 
 
-class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=True, tag="session"):
+class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=True, tag="session", dict=True):
     """Something happens to the session; fields of other reasons are `None`.
 
     `entries`: all entries of the session; `session_file`: absolute path, `None` when the session is not saved;
@@ -105,6 +112,19 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
 
     def __post_init__(self) -> None:
         as_tuples(self, "entries", "messages_to_summarize", "messages_to_keep")
+
+    async def resolve_api_key(self, model: HasProvider) -> str | None:
+        """Return the key for `model` (`event.model`, or any other with a `provider`); `None` when there is none.
+
+        On `before_compact` of the host only.  The key is in no field, so no wire, file or log can get hold of it.
+        """
+        find = self.__dict__.get("find_key")
+        return None if find is None else find(model.provider)
+
+    def with_keys(self, find_key: Callable[[str], str | None]) -> Self:
+        """Let handlers ask for keys: `find_key(provider)`.  Returns the event itself."""
+        self.__dict__["find_key"] = find_key
+        return self
 
 
 class AgentStart(Event[Never], frozen=True, tag="agent_start"):

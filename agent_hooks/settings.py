@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
 
@@ -22,11 +23,31 @@ PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
 
 
-_WORDS = {"float | null": "a number or null", "array": "a list", "str": "a text"}  # for msgspec's names of types
+_WORDS = {  # for msgspec's names of types
+    "float | null": "a number or null",
+    "int | null": "a whole number or null",
+    "int": "a whole number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "str": "a text",
+}
 # for the schema only: `check_timeout` checks the number, with a better text
 _MILLISECONDS = Meta(
     description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0}
 )
+
+
+_TOKENS = Meta(ge=0, description="tokens, from 0 up")
+
+
+class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """When a conversation is compacted without being asked, and how much of it stays word for word."""
+
+    enabled: bool | UnsetType = UNSET
+    reserve_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
+    keep_recent_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
+    threshold_tokens: Annotated[int, _TOKENS] | UnsetType | None = UNSET
 
 
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -35,6 +56,29 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     hooks: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
+    compaction: CompactionFile | UnsetType = UNSET
+
+
+class CompactionSettings(Struct, frozen=True, kw_only=True):
+    """When to compact without being asked, and how much to keep, in tokens.
+
+    A conversation is compacted when it has more than `threshold_tokens`, or, without that, more than the model's window
+    minus `reserve_tokens`; about `keep_recent_tokens` of it stay word for word.
+    """
+
+    enabled: bool = True
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+    threshold_tokens: int | None = None
+
+    def limit(self, window: int | None) -> int | None:
+        """Return how many tokens a conversation may have; `window`: the model's, `None` when nobody knows it."""
+        if not self.enabled or self.threshold_tokens is window is None:
+            return None
+        if self.threshold_tokens is not None:
+            return self.threshold_tokens
+        assert window is not None
+        return window - self.reserve_tokens
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -43,6 +87,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hooks: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
+    compaction: CompactionSettings = CompactionSettings()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -62,6 +107,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     """
     hooks: list[str] = []
     timeouts: dict[str, float | None] = {}
+    compaction = CompactionSettings()
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
@@ -75,7 +121,10 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
             if (value := getattr(file, key)) is not UNSET:
                 milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
                 timeouts[key] = None if milliseconds is None else milliseconds / 1000
-    return Settings(hooks=tuple(hooks), **timeouts)
+        if file.compaction is not UNSET:
+            given = msgspec.structs.asdict(file.compaction)
+            compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
+    return Settings(hooks=tuple(hooks), compaction=compaction, **timeouts)
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:
@@ -91,10 +140,9 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         ) from None
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}")
-    known = [name.encode_name for name in msgspec.structs.fields(SettingsFile)]
-    for key in found:
-        if key not in known:
-            raise SettingsError(f"{path}: unknown key {key!r}{did_you_mean(key, known)}")
+    _check_keys(found, SettingsFile, path)
+    if isinstance(found.get("compaction"), dict):
+        _check_keys(found["compaction"], CompactionFile, path, "compaction.")
     try:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:
@@ -113,6 +161,13 @@ def read_file(path: Path) -> bytes | None:
         return None
     except OSError as exc:
         raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
+
+
+def _check_keys(found: dict[str, Any], kind: type[Struct], path: Path, prefix: str = "") -> None:
+    known = [name.encode_name for name in msgspec.structs.fields(kind)]
+    for key in found:
+        if key not in known:
+            raise SettingsError(f"{path}: unknown key {prefix + key!r}{did_you_mean(key, known)}")
 
 
 def dangling_link(path: Path) -> Path | None:
@@ -167,10 +222,11 @@ def _line_of(exc: Exception, text: bytes) -> str:
 
 def _place(message: str, found: Any) -> str:
     """Turn msgspec's "Expected `x`, got `y` - at `$.key[0]`" into key, expected and found."""
-    match = re.fullmatch(r"Expected `(?P<want>.*)`, got `.*` - at `\$\.?(?P<place>.*)`", message)
+    match = re.fullmatch(r"Expected `(?P<want>.*)`(?P<range> >= 0|, got `.*`) - at `\$\.?(?P<place>.*)`", message)
     if match is None:
         return message
     value = found
     for name, index in re.findall(r"(\w+)|\[(\d+)\]", match["place"]):
         value = value[name] if name else value[int(index)]
-    return f"key {match['place']!r}: expected {_WORDS.get(match['want'], match['want'])}, found {shown(value)}"
+    want = _WORDS.get(match["want"], match["want"]) + (" from 0 up" if ">=" in match["range"] else "")
+    return f"key {match['place']!r}: expected {want}, found {shown(value)}"

@@ -12,6 +12,8 @@ import anyio
 import pytest
 
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
+from agent_hooks.content import ToolCallContent
+from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import OnUpdate
 
 
@@ -97,6 +99,20 @@ class EchoTool:
             output = await self._body(input)
             return output if output is not None else ToolOutput("done")
         return ToolOutput(f"ran {input['command']}", {"command": input["command"]})
+
+
+class SilentView:
+    """A view that shows nothing; a test's own overrides what it wants to see."""
+
+    def run_started(self, text: str, source: str | None) -> None: ...
+    def run_ended(self, error: str | None, aborted: bool) -> None: ...
+    def injected(self, text: str, source: str | None) -> None: ...
+    def text(self, delta: str) -> None: ...
+    def tool_judged(self, call: ToolCallContent) -> None: ...
+    def tool_runs(self, call: ToolCallContent) -> None: ...
+    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None: ...
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None: ...
+    def warning(self, text: str) -> None: ...
 
 
 async def gone(pid: int) -> None:

@@ -229,6 +229,15 @@ async def test_sending_reaches_the_program_with_its_source(load_hook: LoadHook, 
     wrong: Any = 5
     with pytest.raises(HookUsageError, match="wants a str, not int"):
         hook.api.send(wrong)
+    with pytest.raises(HookUsageError, match=r"wants Attachment\(...\) values, not 'a.png'"):
+        hook.api.send("look", ["a.png"])  # type: ignore[list-item]
+    broken = Attachment(kind="image", file_name="f.png", mime_type="image/png", content="no base64!")
+    with pytest.raises(HookUsageError, match=r"the content of f\.png is no base64"):
+        hook.api.send("look", [broken])
+    with pytest.raises(HookUsageError, match="there is nothing in it"):
+        hook.api.send(" \n")
+    hook.api.send("", iter([image]))  # type: ignore[arg-type]
+    assert sent[2:] == [("", (image,), hook.path)]
 
 
 @pytest.mark.parametrize("missing", ["name", "description", "input_schema", "execute"])

@@ -35,7 +35,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "ui": set[str](),
     "transformers": {"exclusion"},
     "host/tools": {"listing", "search"},
-    "host/models": {"remote", "conversation"},
+    "host/models": {"remote", "conversation", "keys"},
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

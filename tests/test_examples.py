@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
 from running import Command
+from support import SilentView
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 HOOKS = EXAMPLES / "hooks"
@@ -111,7 +116,61 @@ def test_audit_log_has_every_call_run_or_blocked(command: Command) -> None:
     assert "[exit code 3]" in entries["exit 3"]["error"]
 
 
-@pytest.mark.parametrize("path", sorted(HOOKS.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.anyio
+@pytest.mark.parametrize("yes", [True, False])
+async def test_a_conversation_is_left_only_when_the_person_says_so(
+    project: Path, hook_runner: MakeRunner, yes: bool
+) -> None:
+    """A session in which nothing was said is left without a question."""
+    ui = ScriptedUI(*[yes] * 4)
+    runner = await hook_runner(example("confirm_session_actions.py"), ui=ui, cwd=project, mode="interactive")
+    session = Session.create(str(project))
+    host = SessionHost(runner=runner, model=open_model("puppet"), tools=[], session=session, view=SilentView())
+    async with host:
+        await host.clear()
+        assert ui.asked == []
+        for act in (host.clear, host.new_session, lambda: host.branch(2)):
+            await host.prompt("hello")
+            outcome = await act()
+            assert outcome.cancelled is not yes
+            assert (len(host.messages) == 0) is yes
+            assert yes or str(outcome.reason).endswith("confirm_session_actions.py: the conversation goes on")
+    titles = ["Clear the conversation?", "Leave this conversation for another one?", "Go back to an earlier message?"]
+    assert [asked.title for asked in ui.asked] == titles
+    assert f"It has {2 if yes else 6} messages. It stays in {project}" in ui.asked[-1].more
+
+
+def test_the_end_of_a_run_is_shown_on_the_desktop(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the program that is there, with the answer."""
+    program = command.project / "bin" / "notify-send"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > notified\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    command("run", "--hook", example("notify_when_done.py"), "hello $(there)")
+    assert (command.project / "notified").read_text() == "--\nThe agent is done\nhello $(there)\n\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_a_desktop_the_bell_rings(command: Command, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """Also when the program that is there does not work: nobody is logged in to a desktop, say."""
+    directory = command.project / "bin"
+    directory.mkdir()
+    if there:
+        (directory / "osascript").write_text("#!/bin/sh\nexit 1\n")
+        (directory / "osascript").chmod(0o755)
+    monkeypatch.setenv("PATH", str(directory))
+    shown = command.on_terminal("run", "--hook", example("notify_when_done.py"), "hello")
+    assert shown.count("\a") == 1
+    assert "\a" not in command("run", "--hook", example("notify_when_done.py"), "hello").stderr
+
+
+AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}  # to be tried with a second one; test_examples_sending drives them
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(HOOKS.glob("*.py")) if path.name not in AT_A_TERMINAL], ids=lambda path: path.name
+)
 def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None:
     """The line after "Try it:" runs, from a checkout, and its hook takes part."""
     match = re.search(r"^Try it:  agent-hooks (.*)$", path.read_text(), re.MULTILINE)
@@ -120,14 +179,23 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
     line = f"{sys.executable} -m agent_hooks {match[1]}"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    shows = {"permission_gate.py": "nobody", "protected_paths.py": "protected", "redact_secrets.py": "sk-***"}
+    shows = {
+        "confirm_session_actions.py": "Cancel",
+        "custom_compaction.py": "- What is in this directory?",
+        "full_compaction.py": "Person: Delete it.",
+        "notify_when_done.py": "notify",
+        "permission_gate.py": "nobody",
+        "protected_paths.py": "protected",
+        "redact_secrets.py": "sk-***",
+    }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout
 
 
-def test_every_example_is_driven_here() -> None:
-    """A new example comes with its test."""
-    text = Path(__file__).read_text()
-    assert [path.name for path in HOOKS.glob("*.py") if f'example("{path.name}")' not in text] == []
+def test_every_example_is_driven() -> None:
+    """A new example comes with its test: here, or in a file beside this one."""
+    text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_examples*.py"))
+    driven = {match[1] for match in re.finditer(r'(?:example\("|"examples/hooks/)(\w+\.py)"', text)}
+    assert [path.name for path in HOOKS.glob("*.py") if path.name not in driven] == []
 
 
 def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:

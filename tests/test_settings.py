@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookRunner, Settings, SettingsError, discover_and_load_hooks, load_settings
-from agent_hooks.settings import agent_home, check_timeout, resolve_path
+from agent_hooks.settings import CompactionSettings, agent_home, check_timeout, resolve_path
 
 
 def write(directory: Path, text: object) -> Path:
@@ -143,7 +143,13 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
         ("hooks", ["a JSON object", "'hooks'"]),
         ({"hokTimeout": 1}, ["'hokTimeout'", "did you mean 'hookTimeout'"]),
         ({"hook_timeout": 1}, ["'hook_timeout'", "did you mean 'hookTimeout'"]),
-        ({"zzz": 1}, ["'zzz'", "known are: hookTimeout, hooks, toolCallTimeout"]),
+        ({"zzz": 1}, ["'zzz'", "known are: compaction, hookTimeout, hooks, toolCallTimeout"]),
+        ({"compaction": True}, ["'compaction'", "an object", "True"]),
+        ({"compaction": {"enable": True}}, ["'compaction.enable'", "did you mean 'enabled'"]),
+        ({"compaction": {"enabled": 1}}, ["'compaction.enabled'", "true or false", "1"]),
+        ({"compaction": {"reserveTokens": -1}}, ["'compaction.reserveTokens'", "a whole number from 0 up", "-1"]),
+        ({"compaction": {"keepRecentTokens": 1.5}}, ["'compaction.keepRecentTokens'", "a whole number", "1.5"]),
+        ({"compaction": {"thresholdTokens": "9"}}, ["'compaction.thresholdTokens'", "a whole number or null", "'9'"]),
         ({"hooks": "a.py"}, ["'hooks'", "a list", "'a.py'"]),
         ({"hooks": None}, ["'hooks'", "a list", "None"]),
         ({"hooks": ["a.py", 3]}, ["'hooks[1]'", "a text", "3"]),
@@ -234,3 +240,11 @@ def test_a_deadline_too_large_for_a_number_is_refused(project: Path) -> None:
     """An embedding program may pass any int."""
     with pytest.raises(SettingsError, match=r"HookRunner\(timeout=…\): .* is too large"):
         HookRunner([], cwd=project, timeout=10**400)
+
+
+def test_of_a_compaction_setting_the_projects_value_counts(home: Path, project: Path) -> None:
+    """Key by key; what neither file has is the default."""
+    write(home, {"compaction": {"reserveTokens": 5, "thresholdTokens": 7}})
+    write(project, {"compaction": {"enabled": False, "thresholdTokens": None}})
+    found = load_settings(cwd=project, home=home).compaction
+    assert found == CompactionSettings(enabled=False, reserve_tokens=5, keep_recent_tokens=20_000)

@@ -17,7 +17,7 @@ from agent_hooks.api import Handler
 from agent_hooks.cli.common import console, cwd_option, json_option, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
-from agent_hooks.content import AssistantMessage, TextContent
+from agent_hooks.content import AssistantMessage, Entry, MessageEntry, SessionHeader, TextContent, UserMessage
 from agent_hooks.dispatch_table import EVENT_NAMES, SPECS
 from agent_hooks.errors import HookError, did_you_mean
 from agent_hooks.events import (
@@ -26,13 +26,16 @@ from agent_hooks.events import (
     AgentStart,
     BeforeToolCall,
     Event,
+    ModelRef,
     SessionEvent,
     ToolCall,
     ToolResult,
     TurnEnd,
     TurnStart,
 )
+from agent_hooks.host.compaction import prepare
 from agent_hooks.host.model import now_ms
+from agent_hooks.host.session import now_iso
 from agent_hooks.loader import LoadError, load_hooks
 from agent_hooks.runner import HookRunner
 from agent_hooks.settings import load_settings
@@ -97,6 +100,8 @@ def _event(name: str, tool: str, input: dict[str, Any], output: str) -> Event[An
     if kind not in EVENT_NAMES or (reason and name not in SPECS):
         known = [each for each in SPECS if each.startswith(f"{kind}:")] or EVENT_NAMES
         raise click.UsageError(f"unknown event {name!r}{did_you_mean(name, known)}")
+    if name == "session:before_compact":
+        return _compaction()
     message = AssistantMessage(content=(TextContent(output),), timestamp=now_ms(), provider="emit", model="emit")
     call: dict[str, Any] = {"tool_name": tool, "tool_call_id": "emit"}
     events: dict[str, Event[Any]] = {
@@ -111,6 +116,16 @@ def _event(name: str, tool: str, input: dict[str, Any], output: str) -> Event[An
         "after_tool_call": AfterToolCall(params=input, **call),
     }
     return events[kind]
+
+
+def _compaction() -> SessionEvent:
+    """Return the event of a conversation of two prompts, as the host would ask about it."""
+    entries: list[Entry] = [SessionHeader(version=1, id="emit", timestamp=now_iso(), cwd=os.getcwd())]
+    for prompt, answer in (("What is in this directory?", "A file."), ("Delete it.", "It is gone.")):
+        said = AssistantMessage(content=answer, timestamp=now_ms(), provider="emit", model="emit")
+        asked = UserMessage(content=prompt, timestamp=now_ms())
+        entries += [MessageEntry(timestamp=now_iso(), message=asked), MessageEntry(timestamp=now_iso(), message=said)]
+    return prepare(entries, model=ModelRef(provider="emit", id="emit"))
 
 
 class Emitted(NamedTuple):

@@ -60,6 +60,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
+    _open_standard_streams()
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as exc:
@@ -85,6 +86,15 @@ def main() -> NoReturn:
     except Exception as exc:  # a bug of ours
         code = _internal_error(exc)
     _leave(code if isinstance(code, int) else OK)
+
+
+def _open_standard_streams() -> None:
+    """Put /dev/null where whoever started us closed a standard stream, or an event loop's file would take its number."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def complain(text: str) -> None:

@@ -31,9 +31,7 @@ class ReservedStdout:
 
     def __enter__(self) -> Self:
         self.broken: str | None = None
-        if sys.stdout is None:  # closed by whoever started us
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        else:
+        if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
         self._real = os.dup(1)
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
@@ -78,6 +76,16 @@ class Screen:
         self._at_line_start = True
 
     # ---- View
+
+    def run_started(self, text: str, source: str | None) -> None:
+        """Show nothing: who started it knows."""
+
+    def run_ended(self, error: str | None, aborted: bool) -> None:
+        """Stop the spinner; the mode says the rest."""
+        self.rest()
+
+    def injected(self, text: str, source: str | None) -> None:
+        """Show nothing: print mode takes no messages."""
 
     def text(self, delta: str) -> None:
         """Stream the model's words, if somebody watches."""

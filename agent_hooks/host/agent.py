@@ -1,30 +1,30 @@
 """The agent loop: prompts, turns, tool calls, and the events around them.
 
-    session(start) → agent_start → [turn_start → (tool_call → tool → tool_result)* → turn_end]* → agent_end
-    → session(shutdown)
+    agent_start → [turn_start → (tool_call → tool → tool_result)* → turn_end]* → agent_end
 
 The calls of one turn are judged one after another, in the model's order, and then run in parallel; the model sees their
-results in its own order.  Above: cli.  Below: pipeline, model, session.
+results in its own order.  Above: lifecycle.  Below: pipeline, model, session, view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from agent_hooks.content import (
     AssistantMessage,
+    Attachment,
     Message,
     ToolCallContent,
     ToolOutput,
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.errors import SessionError, did_you_mean
-from agent_hooks.events import AgentEnd, AgentStart, SessionEvent, TurnEnd, TurnStart
+from agent_hooks.errors import did_you_mean
+from agent_hooks.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.host.model import (
     BrokenResponseError,
     Model,
@@ -35,34 +35,13 @@ from agent_hooks.host.model import (
     now_ms,
 )
 from agent_hooks.host.session import Session
+from agent_hooks.host.view import View
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import OnUpdate, Tool
 
 SYSTEM = "You are a coding agent. You work in {cwd}. Use the tools to look and to act; say plainly what you did."
 END_GRACE = 5.0  # seconds that events after an abort get in all
-
-
-class View(Protocol):
-    """What shows a person how the agent gets on."""
-
-    def text(self, delta: str) -> None:
-        """Show more of the model's words."""
-
-    def tool_judged(self, call: ToolCallContent) -> None:
-        """Show that hooks begin to judge a tool call."""
-
-    def tool_runs(self, call: ToolCallContent) -> None:
-        """Show that a tool begins to run."""
-
-    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
-        """Show what a tool has printed so far."""
-
-    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        """Show what came of a tool call."""
-
-    def warning(self, text: str) -> None:
-        """Show that something is not as it should be."""
 
 
 class MissingTool:
@@ -82,7 +61,12 @@ class MissingTool:
 
 
 class Agent:
-    """A coding agent with one session: `start`, then `prompt` as often as you like, then `shut_down`."""
+    """What works on one prompt after another; the host says in which session, and owns its events.
+
+    `model` and `thinking_level` count from the next request on.  `messages`: the conversation, as the model is shown it;
+    `turns`: for every turn of the session, how many entries there were when it began.  `before_turn` is awaited before
+    each turn, so that what it adds to the conversation is in the next request.
+    """
 
     def __init__(
         self,
@@ -93,49 +77,30 @@ class Agent:
         session: Session,
         view: View,
         thinking_level: ThinkingLevel = "off",
+        before_turn: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self.model = model
+        self.thinking_level = thinking_level
+        self.session = session
+        self.messages: list[Message] = []
+        self.turns: list[int] = []
         self._runner = runner
-        self._model = model
-        self._thinking_level = thinking_level
         self._tools = {tool.name: tool for tool in tools}
-        self._session = session
         self._view = view
-        self._messages: list[Message] = []
-        self._turn_index = 0
+        self._before_turn = before_turn
+        self._new: list[Message] = []  # of this prompt
         runner.know_tools(self._tools)
 
-    async def start(self) -> None:
-        """Tell the hooks that the session starts."""
-        self.set_model(self._model)
-        if self._thinking_level != "off":
-            self.set_thinking_level(self._thinking_level)
-        self._runner.set_session_file(self._session.path, session_id=self._session.id)
-        self._runner.check_matchers()
-        await self._emit_session("start")
-
-    def set_model(self, model: Model) -> None:
-        """Let `model` answer from here on, also in the middle of a prompt: from the next request."""
-        self._model = model
-        self._save(lambda: self._session.add_model(model.provider, model.id))
-
-    def set_thinking_level(self, level: ThinkingLevel) -> None:
-        """Let the model think as much as `level` says from here on: from the next request."""
-        self._thinking_level = level
-        self._save(lambda: self._session.add_thinking_level(level))
-
-    async def shut_down(self) -> None:
-        """Tell the hooks that the session ends, also when the task is being cancelled; close the file."""
-        with anyio.CancelScope(shield=True):
-            await self._emit_session("shutdown")
-        self._session.close()
-
-    async def prompt(self, text: str) -> AssistantMessage:
+    async def prompt(
+        self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
+    ) -> AssistantMessage:
         """Work on one prompt until a response calls no tool, and return that response.
 
+        `source`: the hook that sent it, `None` for the person.
         Raises `ModelError` when the model cannot answer; another prompt may follow.
         """
-        first = len(self._messages)
-        self._add(UserMessage(content=text, timestamp=now_ms()))
+        self._new = []
+        self.inject(text, attachments, source)
         await self._runner.emit(AgentStart())
         try:
             while True:
@@ -144,18 +109,30 @@ class Agent:
                     return message
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
-                await self._runner.emit(AgentEnd(messages=tuple(self._messages[first:])))
+                await self._runner.emit(AgentEnd(messages=tuple(self._new)))
+
+    def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
+        """Add a user message to the conversation: what the next request goes out with."""
+        self.add(UserMessage(content=text, timestamp=now_ms(), attachments=tuple(attachments), source=source))
+
+    def add(self, message: Message) -> None:
+        """Add a message to the conversation and to the session."""
+        self._new.append(message)
+        self.messages.append(message)
+        self.session.add_message(message)
 
     async def _turn(self) -> AssistantMessage:
-        index, self._turn_index = self._turn_index, self._turn_index + 1
-        entries = len(self._session.entries)
+        if self._before_turn is not None:
+            await self._before_turn()
+        index, entries = len(self.turns), len(self.session)
+        self.turns.append(entries)
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
         try:
-            message = await collect(self._model, self._request(), self._view.text, self._view.warning)
+            message = await collect(self.model, self._request(), self._view.text, self._view.warning, self.add)
         except BrokenResponseError as exc:  # the person has read it, so the model should know of it
-            self._add(exc.partial)
+            self.add(exc.partial)
             raise
-        self._add(message)
+        self.add(message)
         results = await self._run_calls(message.tool_calls)
         await self._runner.emit(TurnEnd(turn_index=index, message=message, tool_results=tuple(results)))
         return message
@@ -164,9 +141,9 @@ class Agent:
         offers = tuple(ToolOffer(tool.name, tool.description, tool.input_schema) for tool in self._tools.values())
         return ModelRequest(
             system=(SYSTEM.format(cwd=self._runner.cwd),),
-            messages=tuple(self._messages),
+            messages=tuple(self.messages),
             tools=offers,
-            thinking_level=self._thinking_level,
+            thinking_level=self.thinking_level,
         )
 
     # ---- tool calls
@@ -187,7 +164,7 @@ class Agent:
                 details=output.details,
                 is_error=output.is_error,
             )
-            self._save(lambda: self._session.add_message(results[call.id]))
+            self.session.add_message(results[call.id])
 
         async def run(call: ToolCallContent, judged: JudgedCall) -> None:
             started = perf_counter()
@@ -209,30 +186,13 @@ class Agent:
             for call in calls:
                 if call.id not in results:
                     settle(call, ToolOutput("aborted", is_error=True))
-            self._messages += [results[call.id] for call in calls]
-        return [results[call.id] for call in calls]
+            ordered = [results[call.id] for call in calls]
+            self._new += ordered
+            self.messages += ordered
+        return ordered
 
     async def _judge(self, call: ToolCallContent) -> JudgedCall:
         self._view.tool_judged(call)
         tool = self._tools.get(call.name) or MissingTool(call.name, self._tools)
         arguments = call.arguments if call.invalid is None else call.invalid
         return await preflight(tool, call.id, arguments, runner=self._runner)
-
-    # ---- the session
-
-    async def _emit_session(self, reason: Any) -> None:
-        path = None if self._session.path is None else str(self._session.path)
-        await self._runner.emit(SessionEvent(reason=reason, entries=self._session.entries, session_file=path))
-
-    def _add(self, message: Message) -> None:
-        self._messages.append(message)
-        self._save(lambda: self._session.add_message(message))
-
-    def _save(self, write: Callable[[], None]) -> None:
-        """Write to the session file; when it cannot be written, say so once and go on without it."""
-        try:
-            write()
-        except SessionError as exc:
-            self._view.warning(f"{exc}; going on without saving")
-            self._session.stop_saving()
-            self._runner.set_session_file(None)

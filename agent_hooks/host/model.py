@@ -14,6 +14,7 @@ from contextlib import aclosing
 from itertools import pairwise
 from typing import Any, Literal, NoReturn, Protocol, get_args
 
+from anyio import get_cancelled_exc_class
 from msgspec import Struct
 
 from agent_hooks.content import AssistantBlock, AssistantMessage, Message, TextContent, ThinkingContent, ToolCallContent
@@ -120,8 +121,11 @@ async def collect(
     request: ModelRequest,
     on_text: Callable[[str], object],
     on_notice: Callable[[str], object] = lambda _: None,
+    on_aborted: Callable[[AssistantMessage], object] = lambda _: None,
 ) -> AssistantMessage:
     """Ask `model` and return its whole response; `on_text` hears the text as it comes, `on_notice` the notices.
+
+    When the task is cancelled, `on_aborted` hears what had been said until then, if anything, without tool calls.
 
     Raises `ModelError`: as a `BrokenResponseError` when there was text already.
     """
@@ -140,12 +144,25 @@ async def collect(
                         if isinstance(piece, TextPiece):
                             on_text(piece.text)
     except ModelError as exc:
-        # The calls stay out: half of their arguments may be missing, and a call without a result breaks the session.
-        said: list[AssistantBlock] = [block for block in _blocks(pieces) if not isinstance(block, ToolCallContent)]
-        if any(isinstance(block, TextContent) for block in said):
-            raise BrokenResponseError(str(exc), _message(model, said, EndPiece("error"))) from None
+        if (said := _said(model, pieces, "error")) is not None:
+            raise BrokenResponseError(str(exc), said) from None
+        raise
+    except get_cancelled_exc_class():
+        if (said := _said(model, pieces, "aborted")) is not None:
+            on_aborted(said)
         raise
     return _message(model, _blocks(pieces), end)
+
+
+def _said(model: Model, pieces: list[_Part], stop_reason: str) -> AssistantMessage | None:
+    """Return what a person has read of a response that was not finished, if anything.
+
+    The calls stay out: half of their arguments may be missing, and a call without a result breaks the session.
+    """
+    said: list[AssistantBlock] = [block for block in _blocks(pieces) if not isinstance(block, ToolCallContent)]
+    if not any(isinstance(block, TextContent) for block in said):
+        return None
+    return _message(model, said, EndPiece(stop_reason))
 
 
 def _message(model: Model, blocks: list[AssistantBlock], end: EndPiece) -> AssistantMessage:

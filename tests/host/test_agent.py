@@ -10,19 +10,19 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_hooks import Ask, HookAPI, HookRunner, ModelError, SessionError, ToolOutput
+from agent_hooks import Ask, HookAPI, HookRunner, ModelError, ToolOutput
 from agent_hooks.content import ToolCallContent
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.testing import RecordedEvents, ScriptedUI
-from support import EchoTool, hook_of
+from support import EchoTool, SilentView, hook_of
 
 pytestmark = pytest.mark.anyio
 
 
-class Watched:
+class Watched(SilentView):
     """A view that keeps what it was shown."""
 
     def __init__(self) -> None:
@@ -43,9 +43,6 @@ class Watched:
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         self.seen.append(f"ended {call.arguments['command']} {output.is_error}")
 
-    def warning(self, text: str) -> None:
-        self.seen.append(f"warning {text}")
-
 
 def agent_of(
     project: Path, *registers: Callable[[HookAPI], Any], tool: EchoTool | None = None, ui: ScriptedUI | None = None
@@ -62,14 +59,11 @@ async def test_a_prompt_is_turns_and_each_has_its_number(project: Path) -> None:
     """Turn numbers count over the whole session; the entry index is the length of the file at that time."""
     agent, runner, view, _ = agent_of(project)
     events = RecordedEvents(runner)
-    await agent.start()
     answer = await agent.prompt("Look.\n@bash a\n---\n@bash b")
     await agent.prompt("hello")
-    await agent.shut_down()
 
     assert answer.text.startswith("1. bash a\n   ran a\n2. bash b")
     assert events.types == [
-        "session:start",
         "agent_start",
         *["turn_start", "before_tool_call", "tool_call", "tool_result", "after_tool_call", "turn_end"] * 2,
         "turn_start",
@@ -79,13 +73,11 @@ async def test_a_prompt_is_turns_and_each_has_its_number(project: Path) -> None:
         "turn_start",
         "turn_end",
         "agent_end",
-        "session:shutdown",
     ]
     assert [event.turn_index for event in events.of("turn_start")] == [0, 1, 2, 3]
-    assert [event.entry_index for event in events.of("turn_start")] == [3, 5, 7, 9]
+    assert [event.entry_index for event in events.of("turn_start")] == [2, 4, 6, 8]
     assert [len(event.tool_results) for event in events.of("turn_end")] == [1, 1, 0, 0]
     assert [message.role for message in events.of("agent_end")[1].messages] == ["user", "assistant"]
-    assert len(events.of("session")[-1].entries) == 10
     assert view.seen[:4] == ["text Look.", "judged a", "runs a", "ended a False"]
 
 
@@ -180,26 +172,3 @@ async def test_a_model_that_fails_ends_the_prompt_and_still_ends_the_events(proj
     with pytest.raises(ModelError):
         await agent.prompt("go")
     assert events.types == ["agent_start", "turn_start", "agent_end"]
-
-
-async def test_a_session_that_cannot_be_saved_any_more_is_told_once(project: Path) -> None:
-    """The conversation goes on in memory, and hooks see no file."""
-
-    class Full(Session):
-        def append(self, entry: Any) -> None:
-            super().append(entry)
-            if self.path is not None:
-                raise SessionError("the disk is full")
-
-    session = Full(cwd=str(project))
-    session.path = project / "session.jsonl"
-    runner = HookRunner([], cwd=project)
-    view = Watched()
-    agent = Agent(runner=runner, model=open_model("puppet"), tools=[EchoTool()], session=session, view=view)
-    await agent.start()
-    assert runner.session_file is None
-    await agent.prompt("@bash x")
-    assert [seen for seen in view.seen if seen.startswith("warning")] == [
-        "warning the disk is full; going on without saving"
-    ]
-    assert len(session.entries) == 6

@@ -14,13 +14,14 @@ import pytest
 from agent_hooks import HookRunner, ModelError
 from agent_hooks.content import TextContent
 from agent_hooks.host.agent import Agent
+from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import BrokenResponseError, Model, ModelRequest, collect
 from agent_hooks.host.models import MODELS, open_model
 from agent_hooks.host.session import Session
 from agent_hooks.testing import RecordedEvents
 from host.test_models_wire import request_of
 from model_server import ENVIRONMENT, KEY, KINDS, Fail, ModelServer, Raw, Say
-from support import EchoTool
+from support import EchoTool, SilentView
 
 pytestmark = pytest.mark.anyio
 OVERFLOWS = {
@@ -228,7 +229,7 @@ async def test_a_prompt_after_a_failure_goes_on_with_the_session(
     session = Session.create(str(project))
     runner = HookRunner([], cwd=project)
     events = RecordedEvents(runner)
-    agent = Agent(runner=runner, model=model, tools=[EchoTool()], session=session, view=Silent())
+    agent = Agent(runner=runner, model=model, tools=[EchoTool()], session=session, view=SilentView())
     broken = Say("Half an answer, not more than that", cut_after={"google": 3, "openai-responses": 6}.get(kind, 5))
     calls = Say(calls=[("bash", {"command": "one"}), ("bash", {"command": "two"})])
     server.play(calls, broken, Fail(401, f"gone {KEY}"), Say("Whole again."))
@@ -252,28 +253,18 @@ async def test_a_prompt_after_a_failure_goes_on_with_the_session(
 async def test_model_and_thinking_level_change_in_a_session(model: Model, server: ModelServer, project: Path) -> None:
     """The next request goes to the new model, and the file says from where on."""
     session = Session(cwd=str(project))
-    agent = Agent(runner=HookRunner([], cwd=project), model=model, tools=[], session=session, view=Silent())
-    await agent.start()
-    server.play(Say("first"), Say("second"))
-    await agent.prompt("hello")
-    agent.set_model(open_model(f"{model.provider}:another-model"))
-    agent.set_thinking_level("high")
-    assert (await agent.prompt("hello")).model == "another-model"
-    await agent.shut_down()
+    runner = HookRunner([], cwd=project)
+    async with SessionHost(runner=runner, model=model, tools=[], session=session, view=SilentView()) as host:
+        server.play(Say("first"), Say("second"))
+        await host.prompt("hello")
+        host.set_model(open_model(f"{model.provider}:another-model"))
+        host.set_thinking_level("high")
+        assert (await host.prompt("hello")).model == "another-model"
     kinds = [entry.type for entry in session.entries]
     change = ["model_change", "thinking_level_change"]
     assert kinds == ["session", "model_change", "message", "message", *change, "message", "message"]
     asked = [request.path + json.dumps(request.body) for request in server.requests]
     assert ["another-model" in text for text in asked] == [False, True]
-
-
-class Silent:
-    """A view that shows nothing."""
-
-    def text(self, delta: str) -> None:
-        """Show nothing."""
-
-    tool_judged = tool_runs = tool_progress = tool_ended = warning = lambda *_: None
 
 
 # ---- before anything is asked

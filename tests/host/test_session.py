@@ -1,16 +1,20 @@
-"""Session files: written as it happens, never changed."""
+"""Session files: written as it happens, never changed; opened again, or refused with the line that is wrong."""
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from agent_hooks import SessionError, UserMessage
 from agent_hooks.host.session import Session
+from agent_hooks.host.session_file import list_sessions
 
 
 def test_entries_are_in_the_file_as_soon_as_they_are_added(project: Path) -> None:
@@ -58,18 +62,224 @@ def test_a_directory_that_cannot_be_written_is_named(project: Path) -> None:
         Session.create(str(project))
 
 
-def test_a_full_disk_is_told_and_the_entry_is_kept_in_memory(project: Path) -> None:
-    """A limit on the file's size stands for the disk."""
-    session = Session.create(str(project))
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file grow beyond `size` bytes: it stands for a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    assert session.path is not None
-    resource.setrlimit(resource.RLIMIT_FSIZE, (session.path.stat().st_size + 10, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(SessionError, match="cannot be saved any more: File too large"):
-            session.add_model("a", "b")
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert len(session.entries) == 2
-    session.stop_saving()
-    session.add_model("c", "d")
-    assert len(session.entries) == 3
+
+
+def test_what_a_full_disk_does_not_take_is_written_as_soon_as_there_is_room(project: Path) -> None:
+    """It is told once, and once more when all is well; no line is broken, and none is missing."""
+    session = Session.create(str(project))
+    told: list[str] = []
+    session.tell = told.append
+    assert session.path is not None
+    with room_for(session.path.stat().st_size + 10):
+        session.add_model("a", "b")
+        session.add_model("c", "d")
+    assert told == [f"{session.path}: cannot be written: File too large; going on, and trying again with each entry"]
+    session.add_model("e", "f")
+    assert told[1:] == [f"{session.path}: is written again, and nothing is missing"]
+    entries = session.entries
+    session.close()
+    again = Session.open(session.path, str(project))
+    assert again.entries == entries
+    assert again.notes == []
+    again.close()
+
+
+def test_what_could_not_be_written_is_told_at_the_end(project: Path) -> None:
+    """The last attempt is at closing; the file is one that opens."""
+    session = Session.create(str(project))
+    told: list[str] = []
+    session.tell = told.append
+    assert session.path is not None
+    with room_for(session.path.stat().st_size + 10):
+        session.add_model("a", "b")
+        session.add_model("c", "d")
+        session.close()
+    assert told[1:] == [f"{session.path}: 2 entries could not be written"]
+    again = Session.open(session.path, str(project))
+    assert len(again) == 1
+    again.close()
+
+
+def test_a_session_for_which_there_is_no_room_leaves_no_file(project: Path) -> None:
+    """Not even its header could be written."""
+    with room_for(10), pytest.raises(SessionError, match="cannot be saved: File too large"):
+        Session.create(str(project))
+    assert list((project / ".agent" / "sessions").glob("*.jsonl")) == []
+
+
+# ---- opening ---------------------------------------------------------------------------------------------------------
+
+
+def written(project: Path, *texts: str) -> Path:
+    """Return the file of a session in which this was said."""
+    session = Session.create(str(project))
+    for text in texts:
+        session.add_message(UserMessage(content=text, timestamp=5))
+    session.close()
+    assert session.path is not None
+    return session.path
+
+
+def test_a_session_goes_on_where_it_was(project: Path) -> None:
+    """Same id, same entries; what is added comes after them."""
+    path = written(project, "one", "two")
+    session = Session.open(path, str(project))
+    assert [entry.type for entry in session.entries] == ["session", "message", "message"]
+    assert session.id == json.loads(path.read_text().splitlines()[0])["id"]
+    session.add_model("a", "b")
+    session.close()
+    again = Session.open(path, str(project))
+    assert again.entries == session.entries
+    again.close()
+
+
+HEADER = '{"type":"session","version":1,"id":"x","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}\n'
+USER = '{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1}'
+MESSAGE = f'{{"type":"message","timestamp":"t","message":{USER}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("", 1, "there is no whole line in it"),
+        ("hello", 1, "there is no whole line in it"),
+        ("hello\n", 1, "is not an entry of a session: JSON is malformed"),
+        ("{}\n", 1, "is not an entry of a session"),
+        ("\0\0\0\n", 1, "is not an entry of a session"),
+        (MESSAGE, 1, "it begins with 'message', not with 'session'"),
+        (HEADER.replace(":1,", ":2,"), 1, "was written by a newer agent-hooks (version 2"),
+        (HEADER + HEADER, 2, "a second session begins here"),
+        (HEADER + MESSAGE + "\n" + MESSAGE, 3, "is not an entry of a session"),
+        (HEADER + MESSAGE[:20] + "\n" + MESSAGE, 2, "is not an entry of a session"),
+        (HEADER + MESSAGE.replace("user", "system"), 2, "Invalid value 'system' - at `$.message.role`"),
+        (HEADER + MESSAGE.replace("message", "massage", 1), 2, "Invalid value 'massage'"),
+        (HEADER + MESSAGE + '{"type":"compaction","timestamp":"t","summary":7}\n', 3, "Expected `str`, got `int`"),
+        (HEADER + MESSAGE.replace("hi", "\udcff"), 2, "is not an entry of a session"),
+        (HEADER + "[" * 100_000 + "\n", 2, "is not an entry of a session"),
+    ],
+)
+def test_a_file_that_is_no_session_is_named_with_its_line_and_left_as_it_is(
+    project: Path, text: str, line: int, says: str
+) -> None:
+    """Cut off, foreign, of a newer version, damaged in the middle."""
+    path = project / "s.jsonl"
+    data = text.encode("utf-8", "surrogateescape")
+    path.write_bytes(data)
+    with pytest.raises(SessionError) as caught:
+        Session.open(path, str(project))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert says in str(caught.value)
+    assert path.read_bytes() == data
+    Session.create(str(project)).close()
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "pipe", "link to nothing"])
+def test_what_is_no_file_cannot_be_opened(project: Path, kind: str) -> None:
+    """And a pipe is not waited for."""
+    path = project / "s.jsonl"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link to nothing":
+        path.symlink_to("gone")
+    with pytest.raises(SessionError, match=f"^{path}: (is not a regular file|.*No such file)"):
+        Session.open(path, str(project))
+
+
+@pytest.mark.behaviour("S6")
+@pytest.mark.parametrize("cut", [1, 2, 40])
+def test_an_unfinished_last_line_is_dropped_and_said(project: Path, cut: int) -> None:
+    """Opening leaves the file alone; the next entry takes the line's place.  A line that lacks only its end is kept."""
+    path = written(project, "one", "two")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    session = Session.open(path, str(project))
+    dropped = cut > 1
+    assert path.read_bytes() == whole[:-cut]
+    assert len(session) == 3 - dropped
+    assert session.notes == [f"{path}:3: the last line was not finished, and is dropped"] * dropped
+    session.add_message(UserMessage(content="three", timestamp=6))
+    session.close()
+    kept = whole if not dropped else whole[: whole.rindex(b"\n", 0, -1) + 1]
+    assert path.read_bytes().startswith(kept)
+    again = Session.open(path, str(project))
+    assert (again.entries, again.notes) == (session.entries, [])
+    again.close()
+
+
+def test_a_session_of_another_directory_is_told(project: Path) -> None:
+    """It may be what is wanted, after a move, so it opens."""
+    path = written(project, "one")
+    (project / "elsewhere").mkdir()
+    session = Session.open(path, str(project / "elsewhere"))
+    assert session.notes == [f"{path}: this session was begun in {project}"]
+    session.close()
+
+
+# ---- two at once -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("S7")
+def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
+    """Neither a new one nor one that was opened; closed, it can."""
+    created = Session.create(str(project))
+    created.add_message(UserMessage(content="hi", timestamp=1))
+    assert created.path is not None
+    with pytest.raises(SessionError, match="another process works on this session"):
+        Session.open(created.path, str(project))
+    created.close()
+    opened = Session.open(created.path, str(project))
+    with pytest.raises(SessionError, match="another process works on this session"):
+        Session.open(created.path, str(project))
+    opened.close()
+    Session.open(created.path, str(project)).close()
+
+
+# ---- which there are -------------------------------------------------------------------------------------------------
+
+
+def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
+    """With the first prompt; those in which nothing was said, and what is no session, are left out."""
+    assert list_sessions(str(project)) == []
+    first, second = written(project, "one", "more"), written(project, "two")
+    written(project)
+    for name, text in [("a", "hello\n"), ("b", HEADER), ("c", MESSAGE * 2), ("d", HEADER + "x\n" + MESSAGE)]:
+        (first.parent / f"{name}.jsonl").write_text(text)
+    os.utime(second, (5, 5))
+    found = list_sessions(str(project))
+    assert [(each.path, each.first_text, each.messages) for each in found] == [
+        (str(first), "one", 2),
+        (str(second), "two", 1),
+    ]
+    assert found[0].started.endswith("Z")
+
+
+# ---- how long it takes -----------------------------------------------------------------------------------------------
+
+
+def test_an_entry_is_one_write_whatever_was_written_before(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written for one entry does not grow with the session."""
+    session = Session.create(str(project))
+    sizes: list[int] = []
+    real = os.write
+
+    def write(file: int, data: bytes) -> int:
+        sizes.append(len(data))
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", write)
+    for _ in range(1000):
+        session.add_message(UserMessage(content="hi", timestamp=5))
+    session.close()
+    assert len(sizes) == 1000
+    assert len(set(sizes)) == 1

@@ -10,7 +10,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 def create(argument: str) -> Remote:
     """Return the model called `argument`; raises `ModelError` without a key."""
-    return open_remote(Provider("anthropic", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", _build), argument)
+    return open_remote(Provider("anthropic", "ANTHROPIC_BASE_URL", _build), argument)
 
 
 def _build(model: str, access: Access) -> AnthropicModel:

@@ -10,8 +10,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 def create(argument: str) -> Remote:
     """Return the model called `argument`; raises `ModelError` without a key."""
-    keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    return open_remote(Provider("google", keys, "GOOGLE_GEMINI_BASE_URL", _build), argument)
+    return open_remote(Provider("google", "GOOGLE_GEMINI_BASE_URL", _build), argument)
 
 
 def _build(model: str, access: Access) -> GoogleModel:

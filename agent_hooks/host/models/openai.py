@@ -10,7 +10,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 def create(argument: str) -> Remote:
     """Return the model called `argument`; raises `ModelError` without a key, which a server of one's own may lack."""
-    provider = Provider("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
+    provider = Provider("openai", "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
     return open_remote(provider, argument)
 
 

@@ -2,7 +2,7 @@
 
 pydantic-ai speaks the providers' protocols; what a person sees of them is decided here.  The HTTP client lives as long as
 one response: closing the stream closes the connection, on asyncio as on trio.  Above: anthropic, openai, google.  Below:
-conversation, model.
+conversation, keys, model.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from pydantic_ai.models import StreamedResponse
 from agent_hooks.errors import ModelError, describe, text_of
 from agent_hooks.host.model import EndPiece, ModelRequest, NoticePiece, Piece
 from agent_hooks.host.models.conversation import messages_of, parameters_of, pieces_of, settings_of
+from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
 
 TRIES = 4
+UNKNOWN_WINDOW = 128_000  # tokens that a model of today can look at, if it is not told which
 LONGEST_WAIT = 60.0  # seconds; also when the server asks for more
 FIRST_WAIT = 1.0  # seconds; doubled after each try
 SAID = 300  # characters of what the server said that a message shows
@@ -46,10 +48,9 @@ class Access(Struct, frozen=True):
 
 
 class Provider(Struct, frozen=True):
-    """One kind of API: its name, the environment variables that it reads, and how a model of it is made."""
+    """One kind of API: its name, the variable of its address, and how a model of it is made.  Its keys: `keys`."""
 
     name: str
-    key_variables: tuple[str, ...]
     url_variable: str
     build: Callable[[str, Access], WireModel]
     key_needed_elsewhere: bool = True  # an address of one's own needs a key too
@@ -60,9 +61,9 @@ def open_remote(provider: Provider, model: str) -> Remote:
     if not model:
         raise ModelError(f"which model? Use --model {provider.name}:MODEL")
     url = os.environ.get(provider.url_variable) or None
-    key = next((key for name in provider.key_variables if (key := os.environ.get(name, "").strip())), "")
+    key = find_key(provider.name) or ""
     if not key and (url is None or provider.key_needed_elsewhere):
-        raise ModelError(f"there is no key: set the environment variable {' or '.join(provider.key_variables)}")
+        raise ModelError(f"there is no key: set the environment variable {' or '.join(KEY_VARIABLES[provider.name])}")
     return Remote(provider, model, key=key, url=url)
 
 
@@ -75,6 +76,17 @@ class Remote:
         self._kind = provider
         self._key = key
         self._url = url
+
+    @property
+    def window(self) -> int:
+        """How many tokens the model can look at, as far as is known."""
+        from genai_prices.data_snapshot import get_snapshot  # pydantic-ai's own list; it takes a while to load
+
+        try:
+            _, model = get_snapshot().find_provider_model(self.id, None, self.provider.partition("-")[0], None)
+        except LookupError:  # a model of one's own server, or a new one
+            return UNKNOWN_WINDOW
+        return model.context_window or UNKNOWN_WINDOW
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Ask, and ask again while nothing has come and that may help; raises `ModelError`, never with the key in it."""
@@ -134,7 +146,7 @@ class Remote:
     def _remedy(self, exc: Exception) -> str:
         match exc:
             case exceptions.ModelAuthenticationError():
-                return f"check the key in {' or '.join(self._kind.key_variables)}"
+                return f"check the key in {' or '.join(KEY_VARIABLES[self.provider])}"
             case exceptions.ModelNotFoundError():
                 return f"check the model's name, and the address{self._address()}"
             case exceptions.ModelHTTPError() if _too_long(exc):

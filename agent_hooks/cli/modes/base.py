@@ -1,0 +1,159 @@
+"""What every mode starts with: what was asked for, and the pieces put together of it.
+
+A mode first sees to its stdin and stdout, then calls `load` (which runs the hooks' own code), `runner` and `host`.
+Above: the modes, run.  Below: host, runner, loader.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+import anyio
+
+from agent_hooks.cli.common import Setup, set_up, short, unused_hooks
+from agent_hooks.cli.main import INTERRUPTED, complain
+from agent_hooks.context import Mode
+from agent_hooks.errors import SessionError
+from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.model import Model, ThinkingLevel
+from agent_hooks.host.session import Session
+from agent_hooks.host.session_file import list_sessions
+from agent_hooks.host.tools import builtin_tools
+from agent_hooks.host.view import View
+from agent_hooks.loader import LoadedHook
+from agent_hooks.runner import HookRunner
+from agent_hooks.tool import Tool
+from agent_hooks.ui.base import UI
+
+END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
+Warn = Callable[[str], object]
+
+
+class Start(NamedTuple):
+    """What was asked for on the command line.
+
+    `thinking_level`: `None` for the session's own; `resume`: the file of a session to go on with, `go_on`: the latest
+    one of `cwd`; `no_session`: save nothing.
+    """
+
+    cwd: str
+    hook_files: tuple[str, ...]
+    model: Model
+    thinking_level: ThinkingLevel | None = None
+    prompt: str | None = None
+    as_json: bool = False
+    no_session: bool = False
+    go_on: bool = False
+    resume: str | None = None
+
+    async def load(self, warn: Warn, error: Warn) -> Setup:
+        """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
+        setup = await set_up(self.cwd, self.hook_files)
+        if warning := unused_hooks(setup.cwd):
+            warn(warning)
+        for failure in setup.loaded.errors:
+            error(f"hook not loaded, so every tool call is blocked: {failure}")
+        return setup
+
+    def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
+        """Return the runner of the loaded hooks."""
+        return HookRunner(
+            setup.loaded.fail_closed(),
+            cwd=setup.cwd,
+            timeout=setup.settings.hook_timeout,
+            tool_call_timeout=setup.settings.tool_call_timeout,
+            ui=ui,
+            mode=mode,
+        )
+
+    def host(self, setup: Setup, runner: HookRunner, view: View) -> SessionHost:
+        """Return the agent and its session; raises `SessionError` when the session to go on with cannot be read."""
+        return SessionHost(
+            runner=runner,
+            model=self.model,
+            tools=_tools(setup.cwd, setup.loaded.hooks, view.warning),
+            session=self._session(setup.cwd, view.warning),
+            view=view,
+            thinking_level=self.thinking_level,
+            compaction=setup.settings.compaction,
+        )
+
+    def _session(self, cwd: str, warn: Warn) -> Session:
+        if self.resume is not None:
+            return Session.open(self.resume, cwd)
+        if self.go_on:
+            sessions = list_sessions(cwd)
+            if not sessions:
+                raise SessionError(f"{cwd}: there is no session to go on with; leave out --continue")
+            return Session.open(sessions[0].path, cwd)
+        if self.no_session:
+            return Session(cwd=cwd)
+        try:
+            return Session.create(cwd)
+        except SessionError as exc:
+            warn(f"{exc}; going on without saving")
+            return Session(cwd=cwd)
+
+
+def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
+    """Return the built-in tools and those of the hooks, which may replace a built-in one but not each other."""
+    tools = {tool.name: tool for tool in builtin_tools(cwd=cwd)}
+    owners: dict[str, str] = {}
+    for hook in hooks:
+        for tool in hook.tools:
+            if tool.name in owners:
+                warn(f"{short(hook.path)}: tool {tool.name!r} is left out; {owners[tool.name]} has one too")
+            else:
+                tools[tool.name], owners[tool.name] = tool, short(hook.path)
+    return list(tools.values())
+
+
+@asynccontextmanager
+async def until_signal(
+    *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
+) -> AsyncIterator[anyio.CancelScope]:
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
+
+    `before` is called before that.  A second signal calls `last_words` and ends the process at once; but not SIGHUP,
+    which comes twice when a terminal goes: from its shell and from the system.
+    """
+
+    async def watch() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                if scope.cancel_called and number != signal.SIGHUP:  # somebody is in a hurry, or a tool does not stop
+                    last_words()
+                    with suppress(OSError):  # nobody hears it
+                        complain("interrupted again; leaving at once")
+                    os._exit(INTERRUPTED)
+                before()
+                scope.cancel()
+
+    tasks = anyio.create_task_group()
+    await tasks.__aenter__()
+    try:
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(watch)
+            yield scope
+    finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
+        tasks.cancel_scope.cancel()
+        await tasks.__aexit__(None, None, None)
+    if scope.cancel_called:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload
+
+
+def leave_soon(code: int) -> None:
+    """See to it that the process ends, also when a hook's background task does not let itself be cancelled."""
+
+    def leave() -> None:
+        complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
+        os._exit(code)
+
+    timer = threading.Timer(END_GRACE, leave)
+    timer.daemon = True
+    timer.start()

@@ -1,0 +1,45 @@
+"""Print mode: one prompt, its answer on stdout, and the end.  Above: run.  Below: base, output."""
+
+from __future__ import annotations
+
+from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
+from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
+from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
+from agent_hooks.errors import ModelError
+
+
+async def run(start: Start) -> int:
+    """Work on one prompt; a signal cancels it; whatever happens, the session is shut down once."""
+    with ReservedStdout() as stdout:
+        code = await _run(start, JsonScreen(stdout) if start.as_json else Screen(stdout))
+    if stdout.broken:
+        complain(f"the answer could not be written: {stdout.broken}")
+        return FAILED
+    return code
+
+
+async def _run(start: Start, screen: Screen) -> int:
+    assert start.prompt is not None
+    setup = await start.load(screen.warning, screen.error)
+    runner = start.runner(setup, "print")
+    runner.on_error(screen.hook_error)
+    if isinstance(screen, JsonScreen):
+        runner.observe(screen.event)
+    code = OK
+    async with runner:
+        host = start.host(setup, runner, screen)
+        async with until_signal() as scope:
+            try:
+                async with host:
+                    answer = await host.prompt(start.prompt)
+                    screen.answer(answer.text)
+            except ModelError as exc:
+                screen.error(f"the model failed: {exc}")
+                code = FAILED
+            finally:
+                screen.rest()
+        if scope.cancelled_caught:
+            screen.error("interrupted")
+            code = INTERRUPTED
+        leave_soon(code)
+    return code

@@ -1,0 +1,28 @@
+"""Compact without a model: a line for each thing the person said; what is recent stays word for word.
+
+Try it:  agent-hooks emit session:before_compact --hook examples/hooks/custom_compaction.py
+
+In the interactive mode: /compact
+"""
+
+from agent_hooks import Compaction, HookAPI, HookContext, SessionEvent, TextContent, UserMessage
+
+LENGTH = 100  # characters of each message
+
+
+def register(api: HookAPI) -> None:
+    @api.on("session")
+    async def summarise(event: SessionEvent, ctx: HookContext) -> Compaction | None:
+        if event.reason != "before_compact" or event.cut_point is None or event.tokens_before is None:
+            return None
+        said = [line(message) for message in event.messages_to_summarize or () if isinstance(message, UserMessage)]
+        lines = [event.previous_summary or "The person said:", *said]  # the last summary is carried on
+        return Compaction("\n".join(lines), event.cut_point.first_kept_entry_index, event.tokens_before)
+
+
+def line(message: UserMessage) -> str:
+    words = " ".join(block.text for block in message.content if isinstance(block, TextContent)).split()
+    text = " ".join(words)
+    other = [f"[{block.type}]" for block in message.content if not isinstance(block, TextContent)]
+    files = [f"[{attachment.file_name}]" for attachment in message.attachments]
+    return " ".join(["-", text[:LENGTH] + "…" * (len(text) > LENGTH), *other, *files])

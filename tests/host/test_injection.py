@@ -1,0 +1,117 @@
+"""What becomes of messages from outside: where they are recorded, whom they wait for, and how many there may be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_hooks import Attachment, HookAPI, SendError, UserMessage
+from agent_hooks.content import text_of_content
+from agent_hooks.host.inbox import InboxLimits
+from agent_hooks.host.session import Session
+from host.hosting import stage
+from running import Command
+from support import hook_on
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = Attachment(kind="image", file_name="shot.png", mime_type="image/png", content="aGkh")
+
+
+@pytest.mark.behaviour("S1")
+async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_that_sent_it(project: Path) -> None:
+    """Of one that begins a run as of one that comes in the middle of it; what the person said has no source."""
+
+    def send(event: Any, ctx: Any) -> None:
+        if event.turn_index == 0:
+            api.send("in the middle", [IMAGE])
+
+    hook = hook_on("turn_end", send, path="/hooks/sender.py")
+    api = hook.api
+    on = stage(project, hook)
+    async with on.host as host:
+        with anyio.fail_after(20):
+            api.send("@bash one", [IMAGE])
+            await host.wait_idle()
+            await host.prompt("mine")
+        assert [each.source for each in on.model.requests[1].messages if isinstance(each, UserMessage)] == [
+            "/hooks/sender.py",
+            "/hooks/sender.py",
+        ]
+    lines = [json.loads(line) for line in on.path.read_text().splitlines()]
+    said = [line["message"] for line in lines if line["type"] == "message" and line["message"]["role"] == "user"]
+    assert [each["content"][0]["text"] for each in said] == ["@bash one", "in the middle", "mine"]
+    assert [each.get("source") for each in said] == ["/hooks/sender.py", "/hooks/sender.py", None]
+    assert [len(each.get("attachments", ())) for each in said] == [1, 1, 0]
+
+    again = Session.open(on.path, str(project))
+    assert again.entries == on.session.entries
+    again.close()
+
+
+@pytest.mark.behaviour("S1")
+async def test_a_message_that_comes_while_the_session_changes_waits_for_that(project: Path) -> None:
+    """It belongs to the session that is there when it is read."""
+
+    def register(api: HookAPI) -> None:
+        @api.on("session")
+        async def send(event: Any, ctx: Any) -> None:
+            if event.reason in ("start", "before_clear"):
+                api.send(f"from {event.reason}")
+
+    on = stage(project, register)
+    async with on.host as host:
+        with anyio.fail_after(20):
+            await host.wait_idle()
+            await host.clear()
+            await host.wait_idle()
+        assert [text_of_content(each.content) for each in host.messages if isinstance(each, UserMessage)] == [
+            "from before_clear"
+        ]
+
+
+async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: Path) -> None:
+    """Its handler fails, with what to do; the agent goes on for everybody else."""
+
+    def register(api: HookAPI) -> None:
+        @api.on("agent_end")
+        async def again(event: Any, ctx: Any) -> None:
+            api.send("again")
+
+    on = stage(project, register)
+    limits = InboxLimits()
+    async with on.host as host:
+        with anyio.fail_after(60):
+            await host.prompt("go")
+            await host.wait_idle()
+        assert on.view.seen.count("started again by hook0.py") == limits.rate
+        [error] = on.events.errors
+        assert f"{limits.rate} messages in {limits.period:g} s is the most for one hook" in error.error
+        with pytest.raises(SendError, match="is the most; save it in a file"):
+            host.submit("x" * (limits.size + 1))
+        host.submit("still there?")
+        with anyio.fail_after(20):
+            await host.wait_idle()
+        assert "started still there? by None" in on.view.seen
+
+
+@pytest.mark.behaviour("S1")
+def test_the_print_mode_of_the_command_warns_and_goes_on(command: Command) -> None:
+    """On stderr; whoever sent is not failed by it, and the session does not have the message."""
+    command.add_hook("""
+        def register(api):
+            @api.on("turn_start")
+            async def send(event, ctx):
+                api.send("look at this")
+                print("went on")
+    """)
+    done = command("run", "@bash echo hello")
+    assert "   hello" in done.stdout
+    assert "hook.py: a message was not sent, because this agent takes none: 'look at this'" in done.stderr
+    assert "went on" in done.stderr
+    [session] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    assert "look at this" not in session.read_text()

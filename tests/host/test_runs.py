@@ -1,0 +1,250 @@
+"""What is said to the agent while it works, while it is idle, and while nobody takes it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent_hooks import Attachment, HookAPI, SendError, UserMessage
+from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.host.models import open_model
+from agent_hooks.host.models.puppet import Puppet
+from host.hosting import stage
+from support import EchoTool
+
+pytestmark = pytest.mark.anyio
+
+FILE = Attachment(kind="document", file_name="a.txt", mime_type="text/plain", content="aGk=")
+
+
+@pytest.mark.behaviour("S1")
+@pytest.mark.parametrize("from_thread", [True, False])
+async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: Path, from_thread: bool) -> None:
+    """From a thread of its own as from a handler; its source is told, its attachments are kept."""
+
+    def register(api: HookAPI) -> None:
+        @api.on("session")
+        async def start(event: Any, ctx: Any) -> None:
+            if event.reason == "start":
+                if from_thread:
+                    threading.Thread(target=api.send, args=("@bash sent", [FILE])).start()
+                else:
+                    api.send("@bash sent", [FILE])
+
+    on = stage(project, register)
+    ended = anyio.Event()
+    on.runner.observe(lambda event: ended.set() if event.type == "agent_end" else None)
+    async with on.host as host:
+        with anyio.fail_after(20):
+            await ended.wait()
+        await host.wait_idle()
+    assert on.view.seen == ["started @bash sent by hook0.py", "ended None aborted=False"]
+    assert on.tool.inputs == [{"command": "sent"}]
+    [message] = [each for each in on.model.requests[0].messages if isinstance(each, UserMessage)]
+    assert message.attachments == (FILE,)
+    assert on.events.types[0] == "session:start"
+
+
+@pytest.mark.behaviour("S1")
+async def test_a_message_during_a_run_is_in_the_next_request_and_the_turns_other_calls_still_run(project: Path) -> None:
+    """Two calls, a message in the middle of the first: both run, then the model sees it."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> None:
+        if input["command"] == "one":
+            on.host.submit("@bash injected", [FILE], "hook0.py")
+            on.host.submit("and more")
+        running.set()
+
+    on = stage(project, tool=EchoTool(body=body))
+    async with on.host as host:
+        await host.prompt("@bash one\n@bash two\n---\n@bash three")
+        await host.wait_idle()
+        roles = [message.role for message in host.messages]
+    assert sorted(given["command"] for given in on.tool.inputs) == ["one", "two"]
+    assert roles == ["user", "assistant", "toolResult", "toolResult", "user", "user", "assistant"]
+    sent = on.model.requests[1].messages[4]
+    assert isinstance(sent, UserMessage)
+    assert (sent.content[0].text, sent.attachments) == ("@bash injected", (FILE,))  # type: ignore[union-attr]
+    assert on.view.seen[1:] == [
+        "injected @bash injected by hook0.py",
+        "injected and more by None",
+        "ended None aborted=False",
+    ]
+    [end] = on.events.of("agent_end")
+    assert [message.role for message in end.messages] == roles
+    assert [event.entry_index for event in on.events.of("turn_start")] == [3, 8]
+
+
+async def test_what_came_too_late_for_a_run_begins_the_next_one(project: Path) -> None:
+    """At its last turn nobody asks the model again; several messages make one run."""
+
+    def register(api: HookAPI) -> None:
+        @api.on("agent_end")
+        async def more(event: Any, ctx: Any) -> None:
+            if len(event.messages) == 2:
+                api.send("second")
+                api.send("third")
+
+    on = stage(project, register)
+    async with on.host as host:
+        host.submit("first")
+        await host.wait_idle()
+        assert not host.running
+    assert on.view.seen == [
+        "started first by None",
+        "ended None aborted=False",
+        "started second by hook0.py",
+        "injected third by hook0.py",
+        "ended None aborted=False",
+    ]
+    nested = [event.type for event in on.events.events if event.type.startswith("agent")]
+    assert nested == ["agent_start", "agent_end"] * 2
+
+
+@pytest.mark.behaviour("S1")
+async def test_print_mode_takes_no_messages(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A warning, not a crash."""
+
+    def register(api: HookAPI) -> None:
+        api.on("turn_start", lambda event, ctx: api.send("not now"))
+
+    on = stage(project, register, mode="print")
+    async with on.host as host:
+        await host.prompt("hello")
+    assert "hook0.py: a message was not sent, because this agent takes none: 'not now'" in caplog.text
+    assert on.events.errors == []
+    assert len(on.model.requests) == 1
+
+
+@pytest.mark.behaviour("S2")
+async def test_a_slow_turn_end_holds_up_the_next_turn(project: Path) -> None:
+    """The next `turn_start` comes after it; the numbers are right."""
+    seen: list[str] = []
+
+    def register(api: HookAPI) -> None:
+        @api.on("turn_start")
+        async def start(event: Any, ctx: Any) -> None:
+            seen.append(f"start {event.turn_index}")
+
+        @api.on("turn_end")
+        async def end(event: Any, ctx: Any) -> None:
+            await anyio.wait_all_tasks_blocked()
+            seen.append(f"end {event.turn_index}")
+
+    on = stage(project, register)
+    async with on.host as host:
+        host.submit("@bash one\n---\n@bash two")
+        await host.wait_idle()
+    assert seen == ["start 0", "end 0", "start 1", "end 1", "start 2", "end 2"]
+
+
+async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(project: Path) -> None:
+    """Nothing begins by itself after the person has said stop, and nothing is lost."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    on = stage(project, tool=EchoTool(body=body))
+    async with on.host as host:
+        assert not host.abort()
+        host.submit("@bash long")
+        await running.wait()
+        host.submit("waits")
+        assert host.abort()
+        await host.wait_idle()
+        assert not host.running
+        assert len(on.model.requests) == 1
+        host.submit("go on")
+        await host.wait_idle()
+    assert on.view.seen[1:] == [
+        "ended None aborted=True",
+        "started waits by None",
+        "injected go on by None",
+        "ended None aborted=False",
+    ]
+
+
+async def test_what_was_read_of_an_aborted_answer_is_kept(project: Path) -> None:
+    """The model knows it the next time, and so does the file."""
+
+    class Halting(Puppet):
+        async def stream(self, request: Any) -> Any:
+            async with aclosing(super().stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+                    if len(request.messages) == 1:
+                        said.set()
+                        await anyio.sleep_forever()
+
+    said = anyio.Event()
+    on = stage(project, model=Halting())
+    async with on.host as host:
+        host.submit("half of it\nand the rest")
+        await said.wait()
+        host.abort()
+        await host.wait_idle()
+        assert [message.role for message in host.messages] == ["user", "assistant"]
+        last = host.messages[-1]
+        assert (last.text, last.stop_reason) == ("half of it\n", "aborted")  # type: ignore[union-attr]
+        await host.prompt("again")
+    assert '"stopReason":"aborted"' in on.path.read_text()
+
+
+async def test_an_aborted_prompt_says_so(project: Path) -> None:
+    """Whoever waits for the answer learns that there is none."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    on = stage(project, tool=EchoTool(body=body))
+    async with on.host as host, anyio.create_task_group() as tasks:
+
+        async def stop() -> None:
+            await running.wait()
+            host.abort()
+
+        tasks.start_soon(stop)
+        with pytest.raises(HostBusyError, match="aborted"):
+            await host.prompt("@bash x")
+
+
+async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> None:
+    """The view is told why, and the next message has its run."""
+    (project / "s.jsonl").write_text("")
+    on = stage(project, model=open_model(f"script:{project}/s.jsonl"))
+    async with on.host as host:
+        host.submit("one")
+        await host.wait_idle()
+        with pytest.raises(ModelError):
+            await host.prompt("two")
+    error = f"ended script {project}/s.jsonl: all 0 responses are played, and one more was asked for aborted=False"
+    assert on.view.seen == ["started one by None", error, "started two by None", error]
+    assert on.events.types.count("agent_end") == 2
+
+
+async def test_what_nobody_read_is_told_at_the_end(project: Path) -> None:
+    """And after it, sending is an error that says so."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    on = stage(project, tool=EchoTool(body=body))
+    async with on.host as host:
+        host.submit("@bash x")
+        await running.wait()
+        host.submit("too late")
+    assert on.view.warnings == ["the session ends with 1 message that the agent has not read"]
+    with pytest.raises(SendError, match="the session has ended"):
+        host.submit("much too late")
