@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, line_in, traceback_text
 from agent_hooks.imports import import_hook
@@ -17,6 +18,9 @@ from agent_hooks.loader import LoadError
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, read_file
 from agent_hooks.transformers import TRANSFORMERS, builtin_transformer
 from agent_hooks.transformers.base import ConfiguredTransformer, Transformer
+
+if TYPE_CHECKING:
+    from agent_hooks.transformers.config import Step
 
 INTERCEPT_FILE = "command_intercept.yaml"
 TRANSFORMERS_DIRECTORY = "transformers"
@@ -34,73 +38,76 @@ class Transformers(Struct, frozen=True):
     auto_allow: frozenset[str] = frozenset()
 
 
-def load_transformers(*, cwd: str | Path, home: str | Path | None = None) -> Transformers:
+def load_transformers(
+    *, cwd: str | Path, home: str | Path | None = None, files: Iterable[str | Path] | None = None
+) -> Transformers:
     """Read the agent home's `command_intercept.yaml`, then the project's, and load the transformers they name.
 
     A name means a built-in transformer, else a file of the directory `transformers` beside the YAML file, else one of the
-    agent home.  `home` stands for `~` (for tests).  Never raises for a mistake in a file: those are in `errors`.
+    agent home.  `home` stands for `~` (for tests); `files`: these, instead of the two.  Never raises for a mistake in a
+    file: those are in `errors`.
     """
     agent, project = agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute()
-    sources = [
-        (directory / INTERCEPT_FILE, tuple(dict.fromkeys((directory, agent))))
-        for directory in dict.fromkeys((agent, project))
-    ]
+    if files is None:
+        files = [directory / INTERCEPT_FILE for directory in dict.fromkeys((agent, project))]
     texts, errors = [], []
-    for path, directories in sources:
+    for path in map(Path, files):
         try:
             text = read_file(path)
         except SettingsError as exc:
             errors.append(LoadError(str(path), str(exc).removeprefix(f"{path}: ")))
         else:
             if text is not None:
-                texts.append((path, directories, text))
+                texts.append((path, text))
     if not texts:  # YAML is imported only for those who use it
         return Transformers(errors=tuple(errors))
-    return _put_together(texts, errors, Path(cwd).absolute())
+    return _put_together(texts, errors, agent, Path(cwd).absolute())
 
 
 def _put_together(
-    texts: Iterable[tuple[Path, tuple[Path, ...], bytes]], errors: list[LoadError], root: Path
+    texts: Iterable[tuple[Path, bytes]], errors: list[LoadError], agent: Path, root: Path
 ) -> Transformers:
-    from agent_hooks.transformers.config import check_config, parse
+    from agent_hooks.transformers.config import parse
 
-    files = [(parse(text, str(path)), directories) for path, directories, text in texts]
-    errors += [error for file, _ in files for error in file.errors]
-    if not all(file.enabled for file, _ in files):
-        return Transformers(errors=tuple(errors))
-    off = {name for file, _ in files for name, section in file.tools.items() if section.enabled is False}
+    files = [parse(text, str(path)) for path, text in texts]
+    active = all(file.enabled for file in files)
+    off = {name for file in files for name, section in file.tools.items() if section.enabled is False}
     allowed: dict[str, bool] = {}
     steps: list[ConfiguredTransformer] = []
-    for file, directories in files:
+    blocked: dict[LoadError, list[str]] = {error: [] for file in files for error in file.errors}
+    for file in files:
         for tool, section in file.tools.items():
             if section.auto_allow is not None:
                 allowed[tool] = section.auto_allow and not section.errors
-            problems = list(section.errors)
-            for step in section.steps:
-                found = _find(step.name, directories, file.path, step.line, f"{step.key}.name")
-                if not isinstance(found, LoadError):
-                    kind = getattr(found, "Config", None)
-                    wrong = check_config(step, kind, file.path) if kind is not None else None
-                    if wrong is None:
-                        config = _with_root(step.config, kind, root)
-                        place = f"{file.path}:{step.line}"
-                        steps.append(
-                            ConfiguredTransformer(
-                                tool=tool, name=step.name, transformer=found, config=config, place=place
-                            )
-                        )
-                        continue
-                    found = wrong
-                problems.append(found)
-                errors.append(found)
-            steps += [
-                ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, place=file.path, problem=f"{problem}")
-                for problem in problems
-            ]
+            found = [_configured(tool, step, file.path, agent, root) for step in section.steps]
+            for each in [*section.errors, *found]:
+                if isinstance(each, LoadError):
+                    blocked.setdefault(each, []).append(tool)
+                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, place=file.path, problem=str(each))
+                steps.append(each)
+    for error, tools in blocked.items():
+        names = ", ".join(tool for tool in tools if active and tool not in off)
+        text = f"{error.error}; calls of {names} are blocked until it is mended" if names else error.error
+        errors.append(replace(error, error=text))
     return Transformers(
-        tuple(step for step in steps if step.tool not in off),
-        tuple(dict.fromkeys(errors)),
-        frozenset(tool for tool, allow in allowed.items() if allow and tool not in off),
+        tuple(step for step in steps if active and step.tool not in off),
+        tuple(errors),
+        frozenset(tool for tool, allow in allowed.items() if allow and active and tool not in off),
+    )
+
+
+def _configured(tool: str, step: Step, path: str, agent: Path, root: Path) -> ConfiguredTransformer | LoadError:
+    from agent_hooks.transformers.config import check_config
+
+    found = _find(step, path, dict.fromkeys((Path(path).parent, agent)))
+    if isinstance(found, LoadError):
+        return found
+    kind = getattr(found, "Config", None)
+    if kind is not None and (wrong := check_config(step, kind, path)) is not None:
+        return wrong
+    config = _with_root(step.config, kind, root)
+    return ConfiguredTransformer(
+        tool=tool, name=step.name, transformer=found, config=config, place=f"{path}:{step.line}"
     )
 
 
@@ -109,17 +116,18 @@ def _with_root(config: Mapping[str, Any], kind: type | None, root: Path) -> dict
     return {"root": str(root), **config} if hasattr(kind, "root") else dict(config)
 
 
-def _find(name: str, directories: Iterable[Path], path: str, line: int, key: str) -> Transformer | LoadError:
-    if name in TRANSFORMERS:
-        return builtin_transformer(name)
+def _find(step: Step, path: str, directories: Iterable[Path]) -> Transformer | LoadError:
+    if step.name in TRANSFORMERS:
+        return builtin_transformer(step.name)
     known = set(TRANSFORMERS)
     for directory in directories:
         folder = directory / TRANSFORMERS_DIRECTORY
         files = {file.stem: file for file in sorted(folder.glob("*.py"))} if folder.is_dir() else {}
-        if name in files:
-            return _load(files[name].resolve())
+        if step.name in files:
+            return _load(files[step.name].resolve())
         known |= files.keys()
-    return LoadError(path, f"key {key!r}: unknown transformer {name!r}{did_you_mean(name, known)}", line)
+    text = f"key '{step.key}.name': unknown transformer {step.name!r}{did_you_mean(step.name, known)}"
+    return LoadError(path, text, step.line)
 
 
 def _load(path: Path) -> Transformer | LoadError:

@@ -9,7 +9,7 @@ whose names say that they are secret.  What has no form, a password in a sentenc
 Speed and safety rest on three rules.  A pattern is tried only when a text of its own (`ghp_`) is somewhere in the text.
 A pattern cannot begin in the middle of what it would match (`_not_within`), and what can fail late is short, so every
 text takes linear time.  Each match takes the whole rest of its word, so that no second pass finds more than the first.
-Above: runner, pipeline.  Below: content, events, frozen.
+Above: runner, pipeline.  Below: content, events, settings.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from msgspec.structs import asdict, replace
 from agent_hooks.content import TextContent, ToolOutput
 from agent_hooks.errors import HookUsageError
 from agent_hooks.events import ToolResult
+from agent_hooks.settings import pattern_problem
 from agent_hooks.tool import OnUpdate
 
 SHORTEST_VALUE = 8  # characters of an environment variable's value; shorter ones would be found by chance
@@ -200,10 +201,9 @@ class _TooSlowError(Exception):
 def _own_rule(kind: str, pattern: str) -> _Rule:
     import regex
 
-    try:
-        compiled = regex.compile(pattern)
-    except regex.error as exc:
-        raise HookUsageError(f"redaction pattern {kind!r} is no regular expression: {exc}") from None
+    if problem := pattern_problem(kind, pattern):
+        raise HookUsageError(problem)
+    compiled = regex.compile(pattern)
 
     def find(text: str) -> Iterator[Span]:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,14 @@ class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only
     threshold_tokens: Annotated[int, _TOKENS] | UnsetType | None = UNSET
 
 
+class RedactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Which secrets are hidden in what tools return; `patterns`: regular expressions of your own, by name."""
+
+    enabled: bool | UnsetType = UNSET
+    report_only: bool | UnsetType = UNSET
+    patterns: dict[str, str] = field(default_factory=dict)
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
@@ -57,6 +66,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     compaction: CompactionFile | UnsetType = UNSET
+    redaction: RedactionFile | UnsetType = UNSET
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
@@ -81,6 +91,14 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
         return window - self.reserve_tokens
 
 
+class RedactionSettings(Struct, frozen=True, kw_only=True):
+    """Whether secrets are hidden in what tools return, or only reported; `patterns`: of your own, by name."""
+
+    enabled: bool = True
+    report_only: bool = False
+    patterns: Mapping[str, str] = {}
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit."""
 
@@ -88,6 +106,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
     compaction: CompactionSettings = CompactionSettings()
+    redaction: RedactionSettings = RedactionSettings()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -108,6 +127,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     hooks: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
+    redaction = RedactionSettings()
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
@@ -124,7 +144,33 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
-    return Settings(hooks=tuple(hooks), compaction=compaction, **timeouts)
+        if file.redaction is not UNSET:
+            redaction = _with_redaction(redaction, file.redaction, path)
+    return Settings(hooks=tuple(hooks), compaction=compaction, redaction=redaction, **timeouts)
+
+
+def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: Path) -> RedactionSettings:
+    for name, pattern in file.patterns.items():
+        if problem := pattern_problem(name, pattern):
+            raise SettingsError(f"{path}: key 'redaction.patterns': {problem}")
+    return RedactionSettings(
+        enabled=settings.enabled if file.enabled is UNSET else file.enabled,
+        report_only=settings.report_only if file.report_only is UNSET else file.report_only,
+        patterns={**settings.patterns, **file.patterns},
+    )
+
+
+def pattern_problem(name: str, pattern: str) -> str | None:
+    """Return what is wrong with a pattern for redaction or its name, `None` if nothing."""
+    import regex  # the person's own patterns may be slow, and only this engine can be stopped
+
+    if not re.fullmatch(r"[\w.:-]+", name):
+        return f"the name {name!r} may have letters, digits, '_', '-', '.' and ':' only"
+    try:
+        regex.compile(pattern)
+    except regex.error as exc:
+        return f"the pattern {name!r} is no regular expression: {exc}"
+    return None
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:
@@ -143,6 +189,8 @@ def read_settings_file(path: Path) -> SettingsFile | None:
     _check_keys(found, SettingsFile, path)
     if isinstance(found.get("compaction"), dict):
         _check_keys(found["compaction"], CompactionFile, path, "compaction.")
+    if isinstance(found.get("redaction"), dict):
+        _check_keys(found["redaction"], RedactionFile, path, "redaction.")
     try:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:

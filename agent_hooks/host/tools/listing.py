@@ -30,13 +30,13 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 async def list_files(directory: str, pattern: str | None = None, left_out: Excluding | None = None) -> list[str]:
     """Return the files and symlinks below `directory` that git does not ignore, sorted; relative to `directory`.
 
-    `pattern` is a glob they have to fit; `left_out` tells which of those to leave out.  An ignored directory is listed when it is asked for itself.  What cannot be
-    read is left out.  Raises `Refused` for a glob with too many braces.
+    `pattern` is a glob they have to fit; `left_out` tells which of those to leave out.  An ignored directory is listed
+    when it is asked for itself.  What cannot be read is left out.  Raises `Refused` for a glob with too many braces.
     """
     fits = glob(pattern) if pattern is not None else lambda _: True
     names = await _list(directory)
-    stays = (lambda name: not left_out(name)) if left_out is not None else lambda _: True
-    return await to_thread.run_sync(lambda: sorted(name for name in names if fits(name) and stays(name)))
+    out = left_out or Excluding(())
+    return await to_thread.run_sync(lambda: sorted(name for name in names if fits(name) and not out(name)))
 
 
 async def _list(directory: str) -> list[str]:
