@@ -208,7 +208,7 @@ def _transform(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     try:
         done = transform(runner.audience(name).transformers, name, schema, call.input)
     except TransformerError as exc:
-        if exc.traceback:  # a mistake of the configuration is told when it is read
+        if exc.by:  # a mistake of the configuration is told when it is read
             runner.report(_failure(exc, "transform", "tool_call", "blocked"))
         return _blocked(call, Block(str(exc), exc.by, "transformer"))
     if not done.by:

@@ -250,7 +250,8 @@ class Redactor:
         try:
             findings = self._find(text)
         except _TooSlowError as exc:
-            kept = text if self.report_only else f"[withheld: the redaction pattern {exc} took more than 1 s]"
+            withheld = f"[withheld: the redaction pattern {exc} took more than {PATTERN_SECONDS:g} s]"
+            kept = text if self.report_only else withheld
             return kept, (Finding(str(exc), 0, len(text)),)
         if not findings or self.report_only:
             return text, findings
