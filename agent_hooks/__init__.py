@@ -7,7 +7,7 @@ with `wrap_tools(tools, runner)` and emits the other events with `runner.emit(..
 from __future__ import annotations
 
 from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
-from agent_hooks.api import Handler, HookAPI
+from agent_hooks.api import HookAPI
 from agent_hooks.content import (
     AssistantMessage,
     Attachment,
@@ -48,6 +48,8 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
+from agent_hooks.handlers import Handler
+from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
 from agent_hooks.pipeline import wrap_tool, wrap_tools
 from agent_hooks.process import ExecResult
@@ -110,6 +112,8 @@ __all__ = [
     "HookUI",
     "HookUsageError",
     "ImageContent",
+    "Interceptor",
+    "InterceptorRegistry",
     "LoadError",
     "LoadResult",
     "LoadedHook",

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from agent_hooks.content import ContentBlock, content_blocks
 from agent_hooks.frozen import freeze
 
-Cause = Literal["hook", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
+Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
 DEFAULT_REASON = "blocked by a hook"
 
 
@@ -25,9 +25,9 @@ class Answer(Struct, frozen=True):
 class Block(Answer, frozen=True):
     """Do not run the tool; `reason` is shown to the model.
 
-    Set by the runner: `by`, the hook or guard that blocked; `cause`, why: a `hook`'s answer, a handler that `failed` or
-    `timed_out`, the `user` said no, `nobody` could be asked, a `guard`, an input that breaks the tool's `schema`, or
-    a `transformer` that failed.
+    Set by the runner: `by`, the hook or guard that blocked; `cause`, why: a `hook`'s or an `interceptor`'s answer, a
+    handler that `failed` or `timed_out`, the `user` said no, `nobody` could be asked, a `guard`, an input that breaks the
+    tool's `schema`, or a `transformer` that failed.
     """
 
     reason: str = ""

@@ -5,12 +5,9 @@ Knows the runner only through `Binding`.  Above: loader, runner.  Below: context
 
 from __future__ import annotations
 
-import inspect
 import re
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from copy import copy
-from functools import partial
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
@@ -31,14 +28,13 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
-from agent_hooks.stats import Stats
-from agent_hooks.threads import ThreadCall
+from agent_hooks.handlers import Handler, ToolMatcher, Undo, is_async, name_of
+from agent_hooks.interceptors import ALIASES, Interceptor
+from agent_hooks.points import POINTS
 from agent_hooks.tool import Tool
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 Unload = TypeVar("Unload", bound=Callable[[], object])
-Undo = Callable[[], None]
-ToolMatcher = str | re.Pattern[str] | Sequence[str | re.Pattern[str]]
 A = TypeVar("A", bound=Answer)
 Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
 Observes = Awaitable[None] | None
@@ -78,88 +74,13 @@ class ToolOptions(Options, total=False):
     tool: ToolMatcher
 
 
-class Handler:
-    """A function that a hook subscribed, and what the runner needs to know of it."""
+class InterceptOptions(TypedDict, total=False):
+    """Options of `api.intercept`; `tool` and `agent` are regular expressions."""
 
-    __slots__ = (
-        "abandoned",
-        "event",
-        "function",
-        "hook",
-        "label",
-        "mistaken",
-        "name",
-        "on_error",
-        "priority",
-        "stats",
-        "threaded",
-        "tool",
-    )
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        *,
-        hook: str,
-        label: str,
-        event: str,
-        priority: int = 0,
-        tool: ToolMatcher | None = None,
-        on_error: OnError | None = None,
-        inline: bool = False,
-    ) -> None:
-        self.function = function
-        self.hook = hook  # the path
-        self.label = label  # the path as a person would write it
-        self.event = event
-        self.name = name_of(function)
-        self.priority = priority
-        self.tool = tool
-        self.on_error = on_error
-        self.threaded = not inline and not is_async(function)
-        self.stats = Stats()
-        self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
-        self.mistaken = False  # whether its answer to an event that takes none has been reported
-
-    @property
-    def line(self) -> int | None:
-        """The line of its file where the function begins, if Python knows."""
-        code = getattr(self.function, "__code__", None)
-        return None if code is None else code.co_firstlineno
-
-    def replaced_by(self, function: Callable[..., Any]) -> Handler:
-        """Return a copy that calls `function`, inline, and shares everything else."""
-        other = copy(self)
-        other.function, other.threaded = function, False
-        return other
-
-    def handles(self, tool_name: str | None) -> bool:
-        """Whether the handler wants events of this tool."""
-        return self.tool is None or tool_name is None or matches_tool(self.tool, tool_name)
-
-
-def name_of(function: object) -> str:
-    """Return a function's name as its author wrote it, without the functions it is defined in."""
-    name: str = getattr(function, "__qualname__", type(function).__qualname__)
-    return name.rpartition("<locals>.")[2]
-
-
-def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
-    """Tell whether `matcher` (an exact name, a compiled pattern to search, or a sequence of those) takes `tool_name`."""
-    if isinstance(matcher, str):
-        return matcher == tool_name
-    if isinstance(matcher, re.Pattern):
-        return matcher.search(tool_name) is not None
-    return any(matches_tool(each, tool_name) for each in matcher)
-
-
-def is_async(function: Any) -> bool:
-    """Tell whether `function` is known to return an awaitable: seen through partials, bound methods and `__call__`."""
-    while isinstance(function, partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004  # not whether it is callable: whether calling is async
-    )
+    id: str | None
+    priority: int
+    tool: str | re.Pattern[str] | None
+    agent: str | re.Pattern[str] | None
 
 
 class Binding(Protocol):
@@ -174,6 +95,10 @@ class Binding(Protocol):
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a message to the agent."""
 
+    def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
+        """Register an interceptor of that hook."""
+        ...
+
 
 class HookAPI:
     """What `register(api)` is handed.
@@ -185,6 +110,7 @@ class HookAPI:
         self.path = path
         self.label = label or path
         self.handlers: dict[str, list[Handler]] = {}
+        self.interceptors: list[Interceptor] = []
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
@@ -292,6 +218,61 @@ class HookAPI:
         self.binding = binding
         self.bindings.add(binding)
 
+    # ---- interceptors
+
+    @overload
+    def intercept(self, point: str, /, **options: Unpack[InterceptOptions]) -> Callable[[Fn], Fn]: ...
+    @overload
+    def intercept(
+        self, point: str, handler: Callable[[Any, Any], object], /, **options: Unpack[InterceptOptions]
+    ) -> Undo: ...
+
+    def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
+        """Register an interceptor at a point, `"tool.before"` say; call it with a handler, or use it as a decorator.
+
+        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` says what
+        is in them.  `id`: unique, made of the file and the function's name if it is not given; `priority`: higher first;
+        `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
+        undoes it, or the handler when used as a decorator.  Raises `HookUsageError` for anything that cannot work.
+        """
+        if callable(point):
+            raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
+        if unknown := options.keys() - InterceptOptions.__annotations__.keys():
+            wrong = min(unknown)
+            near = did_you_mean(wrong, InterceptOptions.__annotations__)
+            raise HookUsageError(f"api.intercept({point!r}): unknown option {wrong!r}{near}")
+        if handler is not None:
+            return self._intercept(point, handler, **options)
+
+        def decorate(function: Fn) -> Fn:
+            self._intercept(point, function, **options)
+            return function
+
+        return decorate
+
+    def _intercept(
+        self, point: str, handler: Any, id: str | None = None, priority: int = 0, tool: Any = None, agent: Any = None
+    ) -> Undo:
+        interceptor = Interceptor(id or self._new_id(handler), point, handler, priority, tool, agent)
+        if any(known.id == interceptor.id for known in self.interceptors):
+            raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
+        self.interceptors.append(interceptor)
+        undos = [binding.intercept(self.path, interceptor) for binding in tuple(self.bindings)]
+
+        def undo() -> None:
+            if interceptor in self.interceptors:
+                self.interceptors.remove(interceptor)
+            for each in undos:
+                each()
+
+        return undo
+
+    def _new_id(self, handler: object) -> str:
+        """Return an id of the file and the function; its number too when there are several of that name."""
+        base = f"{self.label}:{name_of(handler)}"
+        taken = sum(each.id.partition("#")[0] == base for each in self.interceptors)
+        return f"{base}#{taken + 1}" if taken else base
+
     # ---- the rest
 
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
@@ -352,6 +333,8 @@ class HookAPI:
 def _check_on(event: str, options: Mapping[str, Any]) -> None:
     if callable(event):
         raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
+    if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
+        raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
     if event not in EVENT_NAMES:
         raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
     where = f"api.on({event!r})"

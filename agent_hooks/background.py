@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.abc import TaskGroup
 
-from agent_hooks.api import name_of
 from agent_hooks.deadlines import cancellation_in
 from agent_hooks.errors import HookError, describe, line_of, traceback_text
+from agent_hooks.handlers import name_of
 from agent_hooks.loader import LoadedHook
 from agent_hooks.threads import on_loop
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
 
 Task = Callable[[], Coroutine[Any, Any, object]]
 

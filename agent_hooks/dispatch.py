@@ -21,13 +21,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.answers import Answer, Ask, Block, Cancel, Rewrite
-from agent_hooks.api import Handler
 from agent_hooks.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.deadlines import Clock, DidNotStopError, drive
 from agent_hooks.dispatch_table import EventSpec, OnError, read_answer, spec_name
 from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, line_of, shown, traceback_text
 from agent_hooks.events import Event
+from agent_hooks.handlers import Handler
 from agent_hooks.lanes import Lane
+from agent_hooks.points import Changed
 from agent_hooks.threads import ThreadCall
 
 
@@ -186,7 +187,7 @@ class Dispatch(Struct, eq=False):
             self._mistake(handler, answer)
             return False
         answers = read_answer(handler.event, spec, answer)
-        return any(spec.fold(self, _signed(each, handler.label)) for each in answers)
+        return any(spec.fold(self, _signed(each, handler.label, spec)) for each in answers)
 
     def _mistake(self, handler: Handler, answer: Any) -> None:
         """Report, once per handler, an answer to an event that takes none."""
@@ -286,10 +287,10 @@ def policy(handler: Handler, spec: EventSpec) -> OnError:
     return handler.on_error or spec.on_error
 
 
-def _signed(answer: Answer, hook: str) -> Answer:
+def _signed(answer: Answer, hook: str, spec: EventSpec) -> Answer:
     """Return the answer with what only the runner may set: who answered."""
     if isinstance(answer, Block):
-        return Block(answer.reason, hook)
+        return Block(answer.reason, hook, spec.cause)
     if isinstance(answer, Ask):
         return Ask(answer.title, answer.message, hook)
-    return replace(answer, by=hook) if isinstance(answer, Rewrite) else answer
+    return replace(answer, by=hook) if isinstance(answer, Rewrite | Changed) else answer

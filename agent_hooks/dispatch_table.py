@@ -15,9 +15,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 from msgspec.structs import replace
 
-from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.answers import Answer, Ask, Block, Cancel, Cause, Compaction, Replace, Rewrite, SkipConversationRestore
 from agent_hooks.errors import shown
 from agent_hooks.events import BeforeToolCall, Event, ToolResult
+from agent_hooks.points import POINTS, AtPoint, Changed
 
 OnError = Literal["block", "continue"]
 
@@ -41,7 +42,8 @@ class EventSpec(NamedTuple):
     `answers`: the classes a handler may return; `forms`: the same as a handler author writes them, for error texts;
     `wire`: reads the mapping form; `fold`: takes one answer into `run.outcome` (and `run.event`, which the next handler
     sees) and says whether the dispatch ends; `deadline`: the setting that limits a handler, or `total` seconds for all
-    of them; `on_error`: what a failing handler does by default; `lane`: dispatches of one lane run one after another.
+    of them; `on_error`: what a failing handler does by default; `lane`: dispatches of one lane run one after another;
+    `cause`: what a block of a handler is put down to.
     """
 
     answers: tuple[type[Answer], ...] = ()
@@ -52,6 +54,7 @@ class EventSpec(NamedTuple):
     total: float | None = None
     on_error: OnError = "continue"
     lane: Literal["life", "calls"] | None = None
+    cause: Cause = "hook"
 
     @property
     def can_block(self) -> bool:
@@ -257,6 +260,17 @@ def fold_session(run: Folding, answer: Cancel | SkipConversationRestore | Compac
     return isinstance(answer, Cancel)
 
 
+def fold_point(run: Folding, answer: Block | Changed[Any]) -> bool:
+    """Outputs chain, each interceptor seeing the one before; the first block ends it."""
+    if isinstance(answer, Changed):
+        event: AtPoint[Any] = run.event
+        run.event = replace(event, output=answer.output)
+        if run.outcome is not None:
+            answer = replace(answer, by=f"{run.outcome.by}, {answer.by}")
+    run.outcome = answer
+    return isinstance(answer, Block)
+
+
 def fold_compaction(run: Folding, answer: Cancel | Compaction) -> bool:
     """As `fold_session`, once the entry has been checked: a wrong one is a failure of its handler, so it cannot count."""
     if isinstance(answer, Compaction):
@@ -342,6 +356,17 @@ SPECS: dict[str, EventSpec] = {
     ),
     "tool_result": EventSpec((Replace,), 'Replace(content=...) or {"content": ...},', ResultWire, fold_result),
     "after_tool_call": EventSpec(),
+}
+
+POINT_SPECS: dict[str, EventSpec] = {
+    point.name: EventSpec(
+        (Block, Changed) if point.blocks else (Changed,),
+        fold=fold_point,
+        on_error="block" if point.blocks else "continue",
+        lane="calls" if point.name == "tool.before" else None,
+        cause="interceptor",
+    )
+    for point in POINTS.values()
 }
 
 EVENT_NAMES: tuple[str, ...] = tuple(dict.fromkeys(name.partition(":")[0] for name in SPECS))

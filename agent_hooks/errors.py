@@ -6,6 +6,7 @@
     ├── SessionError           a session file cannot be read or written
     ├── ModelError             the model could not answer
     ├── HostBusyError          the agent works on a prompt, so its session cannot be changed now
+    ├── AbortedError           the prompt was aborted, so there is no answer
     └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
 
 `HookError` is not an exception: it is the record that error listeners get.
@@ -16,7 +17,6 @@ from __future__ import annotations
 import os
 import traceback as tracebacks
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -42,12 +42,20 @@ class SessionError(AgentHooksError):
     """A session file cannot be read or written."""
 
 
+class MessageBlockedError(AgentHooksError):
+    """An interceptor or a bridge's hook kept a message from the agent."""
+
+
 class ModelError(AgentHooksError):
     """The model could not answer."""
 
 
 class HostBusyError(AgentHooksError):
     """The agent works on a prompt, or its session is being changed: nothing was done."""
+
+
+class AbortedError(AgentHooksError):
+    """The prompt was aborted, so there is no answer."""
 
 
 class SendError(AgentHooksError):
@@ -136,6 +144,8 @@ def os_reason(exc: OSError) -> str:
 
 def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest of `known`, or a list of all of them when none is near."""
+    from difflib import get_close_matches  # here, as few programs make such a mistake
+
     names = sorted(known)
     near = get_close_matches(str(wrong), names, n=1)
     return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"

@@ -7,13 +7,11 @@ What msgspec can express and convert is what a parameter may be: dataclasses, en
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, get_type_hints
 
 import msgspec
-from anyio import to_thread
 
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import HookUsageError, describe, shown
@@ -76,6 +74,8 @@ class FunctionTool:
         if inspect.iscoroutinefunction(self._function):
             value = await self._function(**arguments)
         else:
+            from anyio import to_thread
+
             (value,) = await to_thread.run_sync(lambda: (self._function(**arguments),))  # trio refuses a bare coroutine
             if inspect.isawaitable(value):  # a decorator's plain def around an async def
                 value = await value
@@ -86,9 +86,11 @@ class FunctionTool:
         properties = dict(zip(self._hints, schemas, strict=True))
         for parameter in self._parameters:
             if parameter.default is not Parameter.empty:
+                from json import dumps
+
                 try:
                     default = msgspec.to_builtins(parameter.default, str_keys=True, order="deterministic")
-                    json.dumps(default, allow_nan=False)
+                    dumps(default, allow_nan=False)
                 except Exception:  # noqa: S112  # no JSON: infinity, or an object for "not given"; the model leaves it out
                     continue
                 properties[parameter.name] = {**properties[parameter.name], "default": default}

@@ -3,8 +3,7 @@
 Two hooks in different directories may each `import helpers` and must each get their own.  So every hook gets a private
 package whose path is its directory, and an `__import__` of its own that looks there first: that holds at load time and,
 unlike a changed `sys.path`, also for an import inside a handler.  Names of the standard library are never shadowed.
-Sources are compiled afresh at every load: a cached `.pyc` is keyed on whole seconds and can be stale.
-Above: loader.  Below: nothing.
+Above: loader.  Below: bytecode.
 """
 
 from __future__ import annotations
@@ -12,33 +11,35 @@ from __future__ import annotations
 import builtins
 import importlib
 import itertools
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import find_spec, module_from_spec
-from pathlib import Path
+from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Any
+
+from agent_hooks.bytecode import compiled, contents
 
 _PREFIX = "_agent_hooks_"
 _numbers = itertools.count()
 
 
 class _HookLoader(SourceFileLoader):
-    """Loads a hook or a module beside it: compiled afresh, with the import that looks beside it first."""
+    """Loads a hook or a module beside it: never stale, and with the import that looks beside it first."""
 
     def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
+        source = contents(self.path)
+        return compiled(source, self.path, lambda: self.source_to_code(source, self.path))
 
     def exec_module(self, module: ModuleType) -> None:
         package = module.__name__.partition(".")[0]
-        directory = Path(sys.modules[package].__path__[0])
+        directory = sys.modules[package].__path__[0]
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _importer(package, directory)}
-        super().exec_module(module)
+        exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  # to run it is what loading means
 
 
-class _HookFinder(MetaPathFinder):
+class _HookFinder:
     """Finds modules inside the private packages."""
 
     def find_spec(
@@ -52,24 +53,27 @@ class _HookFinder(MetaPathFinder):
         return spec
 
 
+_finder = _HookFinder()
 _OURS = "agent_hooks"  # never another copy: its classes would not be the ones the runner knows
 
 
 def import_hook(path: str) -> ModuleType:
     """Import the file at `path` as a module of its own; whatever it raises is raised."""
-    if not any(isinstance(finder, _HookFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _HookFinder())
-    file = Path(path)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    directory, file = os.path.split(path)
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
-    package.__path__ = [str(file.parent)]
+    package.__path__ = [directory]
     sys.modules[package.__name__] = package
-    name = f"{package.__name__}.{file.stem.replace('.', '_')}"
-    spec = ModuleSpec(name, _HookLoader(name, path), origin=path)
-    spec.has_location = True
-    module = module_from_spec(spec)
+    name = f"{package.__name__}.{os.path.splitext(file)[0].replace('.', '_')}"
+    loader = _HookLoader(name, path)
+    module = ModuleType(name)  # what importlib would make of the spec, which takes longer than the rest of this
+    module.__file__, module.__loader__, module.__package__ = path, loader, package.__name__
+    module.__spec__ = ModuleSpec(name, loader, origin=path)
+    module.__spec__.has_location = True
     sys.modules[name] = module
     try:
-        _HookLoader(name, path).exec_module(module)
+        loader.exec_module(module)
     except BaseException:  # whatever the hook raised goes on to the loader, which tells it
         forget_module(module)
         raise
@@ -83,7 +87,7 @@ def forget_module(module: ModuleType) -> None:
         del sys.modules[name]
 
 
-def _importer(package: str, directory: Path) -> Any:
+def _importer(package: str, directory: str) -> Any:
     def import_beside(
         name: str,
         globals: Mapping[str, Any] | None = None,
@@ -102,8 +106,9 @@ def _importer(package: str, directory: Path) -> Any:
     return import_beside
 
 
-def _is_beside(directory: Path, name: str) -> bool:
-    if (directory / f"{name}.py").is_file() or (directory / name / "__init__.py").is_file():
+def _is_beside(directory: str, name: str) -> bool:
+    beside = os.path.join(directory, name)
+    if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
     # a bare directory gives way to an installed package, as it does on sys.path
-    return (directory / name).is_dir() and name not in sys.modules and find_spec(name) is None
+    return os.path.isdir(beside) and name not in sys.modules and find_spec(name) is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import stat
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,10 +20,11 @@ import anyio
 from msgspec import Struct
 
 from agent_hooks.answers import Block
-from agent_hooks.api import Handler, HookAPI
+from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
 from agent_hooks.errors import HookUsageError, SettingsError, describe, line_in, os_reason, shown, traceback_text
 from agent_hooks.events import ToolCall
+from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
 from agent_hooks.tool import Tool
@@ -39,6 +41,10 @@ class LoadedHook(Struct, eq=False):
     name: str
     api: HookAPI
     module: ModuleType | None = None
+
+    def __repr__(self) -> str:
+        """Return what a person wants to read of it."""
+        return f"LoadedHook({self.path!r})"
 
     @property
     def handlers(self) -> dict[str, list[Handler]]:
@@ -133,16 +139,37 @@ def _existing(path: str) -> str:
     return path
 
 
-def _label(path: str, *, cwd: str | Path, home: str | Path | None) -> str:
+def _label(path: str, roots: list[tuple[str, str]]) -> str:
     """Return a path as a person would write it: from the project's directory, or with `~`."""
-    for root, sign in ((Path(cwd).absolute(), ""), (Path(home or Path.home()).absolute(), "~/")):
-        if path.startswith(f"{root}{os.sep}"):
-            return sign + path[len(str(root)) + 1 :]
+    for root, sign in roots:
+        if path.startswith(root):
+            return sign + path[len(root) :]
     return path
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def _spelling(name: str) -> str:
     return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
+
+
+def _look_at(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
+    """Return `path` as it is spelled on disk, the same without symlinks, and why it cannot be a hook.
+
+    `directories` keeps what is known of those.
+    """
+    try:
+        plain = stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        path, plain = _existing(path), False
+    if not plain:
+        return path, os.path.realpath(path), _why_not_a_file(path)
+    directory, name = os.path.split(path)
+    if directory not in directories:
+        directories[directory] = os.path.realpath(directory)
+    return path, os.path.join(directories[directory], name), None
 
 
 def _why_not_a_file(path: str) -> str | None:
@@ -163,20 +190,23 @@ async def _load(
 ) -> LoadResult:
     hooks: list[LoadedHook] = []
     seen: set[str] = set()
+    directories: dict[str, str] = {}
+    base = os.path.abspath(cwd)
+    roots = [(base + os.sep, ""), (os.path.abspath(home or Path.home()) + os.sep, "~/")]
     for path in paths:
         try:
-            found = _existing(resolve_path(path, base=Path(cwd).absolute(), home=home))
-            resolved = os.path.realpath(found)
+            found = resolve_path(path, base=base, home=home)
+            found, resolved, problem = _look_at(found, directories)
         except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
             errors.append(LoadError(path, describe(exc)))
             continue
         if resolved in seen:
             continue
         seen.add(resolved)
-        if problem := _why_not_a_file(found):
+        if problem is not None:
             errors.append(LoadError(path, problem))
             continue
-        loaded = await _load_one(path, resolved, label=_label(found, cwd=cwd, home=home))
+        loaded = await _load_one(path, resolved, label=_label(found, roots))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
         else:
@@ -196,7 +226,7 @@ async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | Loa
         if isinstance(exc, KeyboardInterrupt | anyio.get_cancelled_exc_class()):
             raise
         return LoadError(path, _load_text(exc), line_in(exc, resolved), traceback_text(exc))
-    return LoadedHook(path, resolved, Path(path).stem, api, module)
+    return LoadedHook(path, resolved, _stem(path), api, module)
 
 
 def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
@@ -208,10 +238,11 @@ def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
 
 
 async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
+    result = register(api)
+    if result is None or not inspect.isawaitable(result):
+        return
     with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
-        result = register(api)
-        if inspect.isawaitable(result):
-            await result
+        await result
     if deadline.cancelled_caught:
         raise HookUsageError(f"register did not end within {DEFAULT_TIMEOUT:g} s; start long work with api.start_task")
 

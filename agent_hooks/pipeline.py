@@ -2,22 +2,25 @@
 
     0 validate            the input against the tool's schema
     1 transformers        rewrite, as configured per tool; the input is validated again
+    2 tool.before         interceptors: rewrite or block
     3 before_tool_call    rewrite or block
-      validate again      if 3 changed it; the error names who did
+      validate again      if 2 or 3 changed it; the error names who did
     5 tool_call           block or ask: every judge sees exactly what would run
       one question        for all asks together; anything but yes blocks
     6 execute             a raised error becomes an error result; transformers filter what the tool returned
     7 tool_result         chain
+    8 tool.after          interceptors: chain
       redaction           secrets leave the result, as the last step, and every progress update
     9 after_tool_call     observers, also after a block and after an abort
 
-First whoever may rewrite, then whoever judges.  (The numbers leave room for interceptors and guards.)
+First whoever may rewrite, then whoever judges.  (The numbers leave room for guards.)
 `preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
 parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from time import perf_counter
@@ -35,6 +38,15 @@ from agent_hooks.errors import HookError, Outcome, describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
+from agent_hooks.points import (
+    AtPoint,
+    PermissionInput,
+    PermissionOutput,
+    ToolAfterInput,
+    ToolAfterOutput,
+    ToolBeforeInput,
+    ToolBeforeOutput,
+)
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
 from agent_hooks.threads import in_handler_thread, while_wanted
@@ -166,6 +178,10 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         call = _transform(call, runner)
         if call.block is not None:
             return call
+    if audience.before_point:
+        call = await _intercept(call, runner)
+        if call.block is not None:
+            return call
     if audience.before_tool_call:
         answer = await runner.emit(
             BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
@@ -178,9 +194,9 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         if isinstance(answer, Block):
             return _blocked(call, answer)
         if isinstance(answer, Rewrite):
-            call = replace(call, input=answer.input, arguments=thaw(answer.input))
-            if error := schema_error(name, call.tool.input_schema, call.input):
-                return _blocked(call, Block(f"{error} (rewritten by {answer.by})", answer.by, "schema"))
+            call = _rewritten(call, answer.input, answer.by)
+            if call.block is not None:
+                return call
     if audience.tool_call:
         verdict = await runner.emit(
             ToolCall(
@@ -213,10 +229,7 @@ def _transform(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         return _blocked(call, Block(str(exc), exc.by, "transformer"))
     if not done.by:
         return call
-    call = replace(call, input=done.input, arguments=thaw(done.input), notes=done.notes)
-    if error := schema_error(name, schema, call.input):
-        return _blocked(call, Block(f"{error} (rewritten by {done.by})", done.by, "schema"))
-    return call
+    return _rewritten(replace(call, notes=done.notes), done.input, done.by)
 
 
 def _failure(exc: TransformerError, function: str, event: str, outcome: Outcome) -> HookError:
@@ -232,6 +245,31 @@ def _failure(exc: TransformerError, function: str, event: str, outcome: Outcome)
     )
 
 
+async def _intercept(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    """Step 2: let interceptors rewrite or block."""
+    name = call.tool.name
+    answer = await runner.emit(
+        AtPoint(
+            point="tool.before",
+            key=name,
+            input=ToolBeforeInput(tool_name=name, tool_call_id=call.tool_call_id),
+            output=ToolBeforeOutput(thaw(call.input)),
+        ),
+        in_lane=True,
+    )
+    if isinstance(answer, Block):
+        return _blocked(call, answer)
+    return call if answer is None else _rewritten(call, answer.output.args, answer.by)
+
+
+def _rewritten(call: JudgedCall, input: Any, by: str) -> JudgedCall:
+    """Return the call with another input; blocked, when that breaks the tool's schema."""
+    call = replace(call, input=freeze(input), arguments=thaw(input))
+    if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
+        return _blocked(call, Block(f"{error} (rewritten by {by})", by, "schema"))
+    return call
+
+
 def _tampered(tool_name: str) -> Block:
     """Return the block for an event that was changed in place: C functions, heapq's for example, can do that."""
     return Block("a handler changed event.input in place; the input is read-only", tool_name, "failed")
@@ -245,6 +283,11 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
     """Put all questions about one call as one; return the block unless the answer is yes."""
     title = "; ".join(dict.fromkeys(ask.title for ask in asks))
     by = ", ".join(dict.fromkeys(ask.by for ask in asks))
+    match await _permission(title, call, runner):
+        case "allow":
+            return None
+        case "deny":
+            return Block(f"{title}: denied by permission.ask", by)
     if not runner.has_ui:
         return Block(title, by, "nobody")
     lines = [f"{call.tool.name} {shown(thaw(call.input), 2000)}"]
@@ -260,6 +303,23 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
         if outer is not None:
             outer.need_clock().resume()
     return None if answer is True else Block(title, by, "user")
+
+
+async def _permission(question: str, call: JudgedCall, runner: HookRunner) -> str:
+    """Let interceptors settle a question before the person is asked; one that fails leaves it to the person."""
+    output = await runner.reach(
+        "permission.ask",
+        PermissionInput(
+            agent_id=runner.agent_id,
+            session_key=runner.session_id,
+            tool_name=call.tool.name,
+            tool_call_id=call.tool_call_id,
+            args=call.input,
+            reason=question,
+        ),
+        PermissionOutput(),
+    )
+    return output.status if isinstance(output, PermissionOutput) else "ask"
 
 
 # ---- steps 6 to 9 ----------------------------------------------------------------------------------------------------
@@ -278,15 +338,16 @@ async def run_tool(
     """
     name = call.tool.name
     if call.block is not None:
-        text = str(call.block)
-        details = {"status": "blocked", "tool": name, "reason": text}
+        reason = _hidden(str(call.block), runner)
+        details = {"status": "blocked", "tool": name, "reason": reason}
+        text = json.dumps(details, ensure_ascii=False) if call.block.cause == "interceptor" else reason
         after = AfterToolCall(
             tool_name=name,
             params=call.input if isinstance(call.input, dict) else {},
             tool_call_id=call.tool_call_id,
-            error=text,
+            error=reason,
             blocked=True,
-            block_reason=call.block.reason or text,
+            block_reason=_hidden(call.block.reason, runner) or reason,
         )
         refusal = _redact(ToolOutput(text, details, is_error=True), call, runner)
         if on_result is not None:
@@ -303,6 +364,8 @@ async def run_tool(
             output = _filter(call, output, runner)
         if runner.audience(name).tool_result:
             output = await _pass_result(call, output, runner)
+        if runner.audience(name).after_point:
+            output = await _intercept_result(call, output, runner)
         output = _redact(output, call, runner)
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
@@ -358,6 +421,10 @@ def _filter(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOut
     return with_notes(output, notes)
 
 
+def _hidden(text: str, runner: HookRunner) -> str:
+    return text if runner.redactor is None else runner.redactor.redact(text)[0]
+
+
 def _redact(output: ToolOutput, call: JudgedCall, runner: HookRunner) -> ToolOutput:
     """The last step: hide secrets, or in report-only mode say which ones would be hidden."""
     if runner.redactor is None:
@@ -392,6 +459,21 @@ async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner)
         "is_error": output.is_error,
     } | answer.changes()
     return ToolOutput(**changed)
+
+
+async def _intercept_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
+    """Step 8: let interceptors change the result."""
+    name = call.tool.name
+    answer = await runner.reach(
+        "tool.after",
+        ToolAfterInput(tool_name=name, tool_call_id=call.tool_call_id, is_error=output.is_error),
+        ToolAfterOutput(output),
+        key=name,
+    )
+    if not isinstance(answer, ToolAfterOutput):
+        return output
+    changed = ToolOutput(answer.result.content, answer.result.details, answer.result.is_error)
+    return output if changed == output else changed
 
 
 async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:

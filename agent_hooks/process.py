@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -101,10 +100,12 @@ async def stream(
         readers.append((ours, stderr))
         ends.append(theirs)
     try:
+        from subprocess import DEVNULL  # here: few programs that use hooks run others
+
         try:
             process = await anyio.open_process(
                 list(argv),
-                stdin=subprocess.DEVNULL,
+                stdin=DEVNULL,
                 stdout=ends[0],
                 stderr=ends[-1],
                 cwd=cwd,

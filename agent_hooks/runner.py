@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import fspath
 from os.path import abspath
 from pathlib import Path
@@ -21,17 +21,20 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.api import Handler, ToolMatcher, Undo, matches_tool
+from agent_hooks.answers import Block
 from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
-from agent_hooks.dispatch_table import SPECS
+from agent_hooks.dispatch_table import POINT_SPECS, SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event, ToolResult
+from agent_hooks.handlers import Handler, ToolMatcher, Undo
+from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.lanes import Lane
 from agent_hooks.loader import LoadedHook, LoadResult
+from agent_hooks.points import POINTS, AtPoint, BusInput, Changed, Input, NoOutput
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
 from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from agent_hooks.redaction import Redactor
 
 A = TypeVar("A")
+O = TypeVar("O", bound=Struct)  # noqa: E741  # of a point
 SendHandler = Callable[[str, Sequence[Attachment], str], object]
 logger = logging.getLogger("agent_hooks")
 
@@ -58,6 +62,8 @@ class Audience(Struct, frozen=True):
     tool_call: bool
     tool_result: bool
     after_tool_call: bool
+    before_point: bool
+    after_point: bool
     nobody: bool
     anybody: bool
     transformers: tuple[ConfiguredTransformer, ...] = ()
@@ -68,8 +74,9 @@ class _Unknown:
 
 
 _UNKNOWN = _Unknown()
-_EVERYBODY = Audience(True, True, True, True, nobody=False, anybody=True)
-TOOL_EVENTS = ("before_tool_call", "tool_call", "tool_result", "after_tool_call")  # as in Audience
+_EVERYBODY = Audience(True, True, True, True, True, True, nobody=False, anybody=True)
+TOOL_EVENTS = ("before_tool_call", "tool_call", "tool_result", "after_tool_call")  # these two as in Audience
+TOOL_POINTS = ("tool.before", "tool.after")
 _OVER = object()  # what a coroutine that has ended yields
 
 
@@ -99,6 +106,7 @@ class HookRunner:
         mode: Mode = "embedded",
         session_file: str | Path | None = None,
         session_id: str | None = None,
+        interceptors: InterceptorRegistry | None = None,
         transformers: Iterable[ConfiguredTransformer] = (),
         redactor: Redactor | None = None,
     ) -> None:
@@ -133,11 +141,18 @@ class HookRunner:
         self.redactor = redactor
         self._clock_type: type[Clock] | None = None
         self._needs_clock = True  # of the first dispatch, which finds out whether each one does
+        self._undo_at_end: list[Undo] = []
+        self._watched = False  # whether somebody sees every event
+        self.interceptors = InterceptorRegistry() if interceptors is None else interceptors
         self.set_ui(ui)
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
         for hook in self.hooks:
             hook.api.bind(self)
+            for interceptor in hook.api.interceptors:
+                self.intercept(hook.path, interceptor)
+        self.interceptors.tell(self)
+        self.subscriptions_changed()
 
     # ---- lifetime
 
@@ -149,6 +164,8 @@ class HookRunner:
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._background.end()
+        for undo in self._undo_at_end:
+            undo()
 
     # ---- what a program tells the runner
 
@@ -193,32 +210,32 @@ class HookRunner:
         self._known_tools.update(names)
 
     def check_matchers(self) -> list[HookError]:
-        """Report every handler whose `tool=` can match none of the known tools; return the reports.
+        """Report every handler and interceptor that can match none of the known tools; return the reports.
 
         Call it once all tools are known; the first call of a wrapped tool does, if nobody has.
         """
         self.matchers_checked = True
-        reports = []
-        for hook in self.hooks:
-            for handlers in hook.handlers.values():
-                for handler in handlers:
-                    if handler.tool is None or any(matches_tool(handler.tool, name) for name in self._known_tools):
-                        continue
-                    near = did_you_mean(_first_name(handler.tool), self._known_tools)
-                    text = f"tool={shown(handler.tool)} can match no known tool, so this handler never runs{near}"
-                    reports.append(
-                        HookError(
-                            hook_path=hook.path,
-                            handler=handler.name,
-                            event=handler.event,
-                            error=text,
-                            line=handler.line,
-                            outcome="continued",
-                        )
-                    )
+        reports = [
+            _never(handler, f"tool={shown(handler.tool)}", _first_name(handler.tool), self._known_tools)
+            for hook in self.hooks
+            for handlers in hook.handlers.values()
+            for handler in handlers
+            if handler.tool is not None and not self._takes_any(handler.handles)
+        ]
+        reports += [
+            _never(handler, f"tool_matcher={shown(each.matcher)}", _first_name(each.matcher), self._known_tools)
+            for each, handler in self.interceptors.handlers()
+            if each.point.matched == "tool" and each.matcher is not None and not self._takes_any(each.takes)
+        ]
         for report in reports:
             self.report(report)
         return reports
+
+    def _takes_any(self, takes: Takes) -> bool:
+        try:
+            return any(takes(name) for name in self._known_tools)
+        except HookUsageError:  # a pattern that runs away; it fails, and says so, with each call
+            return True
 
     # ---- what a program asks the runner
 
@@ -228,7 +245,11 @@ class HookRunner:
 
     def listens(self, route: Any) -> bool:
         """Tell whether anybody would see an event of this `route` (see `Event.route`)."""
-        return bool(self._observers) or self._plan(route) is not None
+        return self._watched or self._plan(route) is not None
+
+    def intercepts(self, point: str, key: str | None = None) -> bool:
+        """Tell whether there is an interceptor of `point` for that tool, or for this agent."""
+        return self._plan((point, self.agent_id if key is None else key)) is not None
 
     def audience(self, tool_name: str) -> Audience:
         """Tell who would see a call of that tool."""
@@ -239,12 +260,14 @@ class HookRunner:
         if self._background.queued:
             return _EVERYBODY  # so that `emit` is asked, which says what is wrong
         generation = self._generation
-        before, calls, results, after = (self.listens((event, tool_name)) for event in TOOL_EVENTS)
+        listening = [self.listens((event, tool_name)) for event in TOOL_EVENTS]
+        intercepting = [self.intercepts(point, tool_name) for point in TOOL_POINTS]
         steps = self._transformers.get(tool_name, ())
-        others = self.redactor is not None or bool(self._observers) or bool(self._transformers)
-        anybody = others or any(self.has_handlers(event) for event in TOOL_EVENTS)
-        nobody = not (before or calls or results or after or steps or self.redactor)
-        audience = Audience(before, calls, results, after, nobody, anybody, steps)
+        others = self.redactor is not None or bool(self._transformers)
+        anybody = others or self._watched or any(self.has_handlers(event) for event in TOOL_EVENTS)
+        anybody = anybody or any(each.name in TOOL_POINTS for each in self.interceptors.list())
+        nobody = not (any(listening + intercepting) or steps or self.redactor)
+        audience = Audience(*listening, *intercepting, nobody=nobody, anybody=anybody, transformers=steps)  # type: ignore[misc, arg-type]  # as many as there are fields
         if len(self._audiences) > _MANY_PLANS:
             self._audiences.clear()
         if self._generation == generation:
@@ -255,18 +278,30 @@ class HookRunner:
         """Return how often each handler ran and failed, and how long it took, in load order."""
         return [
             HandlerStats(h.hook, h.event, h.name, h.stats.count, h.stats.failures, h.stats.p50, h.stats.max)
-            for hook in self.hooks
-            for handlers in hook.handlers.values()
-            for h in handlers
+            for h in self._all_handlers()
         ]
+
+    def _all_handlers(self) -> Iterator[Handler]:
+        for hook in self.hooks:
+            for handlers in hook.handlers.values():
+                yield from handlers
+        for _, handler in self.interceptors.handlers():
+            yield handler
 
     # ---- Binding: what a hook's api asks
 
     def subscriptions_changed(self) -> None:
         """Plan anew from the next dispatch on; may come from a handler's thread, also in the middle of planning."""
         self._generation += 1
+        self._watched = bool(self._observers) or any(each.name == "event" for each in self.interceptors.list())
         self._plans.clear()
         self._audiences.clear()
+
+    def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
+        """Register an interceptor of a hook; until the runner is left."""
+        undo = self.interceptors.add(interceptor, hook=hook)
+        self._undo_at_end.append(undo)
+        return undo
 
     def start_task(self, hook: str, function: Task) -> None:
         """Run a hook's background task; queued until the runner is entered."""
@@ -295,8 +330,8 @@ class HookRunner:
         except KeyError:
             plan = self._plan(route)
         if plan is None:
-            if self._observers:
-                self._show(event)
+            if self._watched:
+                await self._show(event)
             return None
         if plan.spec.total is not None:
             plan = replace(plan, limit=max(plan.limit - await self._stop_running(), 0.001))
@@ -329,8 +364,8 @@ class HookRunner:
                     lane.leave()
                 else:
                     lane.busy = False
-        if self._observers:
-            self._show(dispatch.event)
+        if self._watched:
+            await self._show(dispatch.event)
         return dispatch.outcome  # type: ignore[no-any-return]  # what a row's fold makes of the answers
 
     async def emit_tool_call(self, event: Event[A]) -> A | None:
@@ -342,11 +377,28 @@ class HookRunner:
         lane = self._lanes["calls"]
         return None if lane.busy and current_dispatch(self) is not None else lane
 
-    def _show(self, event: Event[Any]) -> None:
+    async def reach(
+        self, point: str, input: Input, output: O, *, key: str | None = None, in_lane: bool = False
+    ) -> O | Block:
+        """Let the interceptors of `point` change `output`, and return what they made of it, or the block of one.
+
+        `key`: what their matchers are searched in, the agent's id unless given; `in_lane` as of `emit`.
+        """
+        key = self.agent_id if key is None else key
+        if not self.intercepts(point, key):
+            return output
+        answer = await self.emit(AtPoint(point=point, key=key, input=input, output=output), in_lane=in_lane)
+        return answer.output if isinstance(answer, Changed) else answer or output
+
+    async def _show(self, event: Event[Any]) -> None:
+        """Show an event to the observers and to whoever intercepts the bus; a point that is reached is no event."""
+        if isinstance(event, AtPoint):
+            return
         if self.redactor is not None and isinstance(event, ToolResult):  # it is redacted only after its handlers
             event = self.redactor.event(event)
         for observer in tuple(self._observers):
             self._tell(observer, event)
+        await self.reach("event", BusInput(event=event), NoOutput())
 
     def _plan(self, route: Any) -> Plan | None:
         known = self._plans.get(route, _UNKNOWN)
@@ -354,18 +406,13 @@ class HookRunner:
             return known
         generation = self._generation
         name, tool_name = route if isinstance(route, tuple) else (route, None)
-        spec = SPECS[name]
+        spec = POINT_SPECS.get(name) or SPECS[name]
         if self._background.queued and spec.lane is not None:  # a result that is there is passed on all the same
             hooks = ", ".join(sorted({hook for hook, _ in self._background.queued}))
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         if len(self._plans) > _MANY_PLANS:
             self._plans.clear()
-        handlers = [
-            handler
-            for hook in self.hooks
-            for handler in hook.handlers.get(name.partition(":")[0], ())
-            if handler.handles(tool_name)
-        ]
+        handlers = [each for matched in self._subscribed(name) if (each := _matching(*matched, tool_name)) is not None]
         if self._disabled:
             handlers = [
                 disabled(handler) if self.is_disabled(handler.hook) else handler
@@ -382,6 +429,17 @@ class HookRunner:
             return self._plan(route)
         self._plans[route] = plan
         return plan
+
+    def _subscribed(self, name: str) -> Iterator[tuple[Handler, Takes]]:
+        """Yield the handlers of an event or a point, each with what tells whether it wants a tool's or an agent's."""
+        if name in POINTS:
+            for interceptor, handler in self.interceptors.handlers():
+                if interceptor.name == name:
+                    yield handler, interceptor.takes
+        else:
+            for hook in self.hooks:
+                for handler in hook.handlers.get(name.partition(":")[0], ()):
+                    yield handler, handler.handles
 
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
         """Return a clock of the running backend, nested in `parent`."""
@@ -438,11 +496,39 @@ class HookRunner:
             logger.exception("a listener raised on: %s", what)
 
 
+Takes = Callable[[str | None], bool]
+
+
+def _matching(handler: Handler, takes: Takes, key: str | None) -> Handler | None:
+    """Return `handler` if it wants events of `key`; one whose pattern cannot be searched fails, and so blocks."""
+    try:
+        return handler if takes(key) else None
+    except HookUsageError as exc:
+        problem = exc
+
+    def refuse(event: object, ctx: object) -> None:
+        raise problem
+
+    return handler.replaced_by(refuse)
+
+
+def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> HookError:
+    """Return the report that a handler never runs."""
+    return HookError(
+        hook_path=handler.hook,
+        handler=handler.name,
+        event=handler.event,
+        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        line=handler.line,
+        outcome="continued",
+    )
+
+
 def _first_name(matcher: ToolMatcher) -> str:
     """Return what an author wrote as the tool's name, for the nearest one to be found."""
     if isinstance(matcher, str):
         return matcher
-    return matcher.pattern if isinstance(matcher, re.Pattern) else _first_name(matcher[0])
+    return re.sub(r"\W", "", matcher.pattern) if isinstance(matcher, re.Pattern) else _first_name(matcher[0])
 
 
 def _add(listeners: list[Any], listener: Any) -> Undo:

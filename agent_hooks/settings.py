@@ -63,6 +63,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
+    known_tools: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     compaction: CompactionFile | UnsetType = UNSET
@@ -100,9 +101,12 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit."""
+    """Both files together.  `hooks`: absolute paths; `known_tools`: names of tools that only
+    another agent has, which handlers may name all the same; timeouts in seconds, `None` for no limit.
+    """
 
     hooks: tuple[str, ...] = ()
+    known_tools: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
     compaction: CompactionSettings = CompactionSettings()
@@ -125,6 +129,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     Raises `SettingsError` that names file, key, what was expected and what was found.
     """
     hooks: list[str] = []
+    known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
     redaction = RedactionSettings()
@@ -132,6 +137,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
             continue
+        known_tools += file.known_tools
         for index, hook in enumerate(file.hooks):
             try:
                 hooks.append(resolve_path(hook, base=directory, home=home))
@@ -146,7 +152,13 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
         if file.redaction is not UNSET:
             redaction = _with_redaction(redaction, file.redaction, path)
-    return Settings(hooks=tuple(hooks), compaction=compaction, redaction=redaction, **timeouts)
+    return Settings(
+        hooks=tuple(hooks),
+        known_tools=tuple(dict.fromkeys(known_tools)),
+        compaction=compaction,
+        redaction=redaction,
+        **timeouts,
+    )
 
 
 def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: Path) -> RedactionSettings:

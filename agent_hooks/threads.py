@@ -14,11 +14,12 @@ from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from queue import Empty, SimpleQueue
 from threading import Thread, local
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-from anyio import from_thread
-from anyio.lowlevel import EventLoopToken, current_token
+
+if TYPE_CHECKING:
+    from anyio.lowlevel import EventLoopToken
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ class ThreadCall:
     """One call in a thread; `running` also after the caller gave up on it."""
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
+        from anyio.lowlevel import current_token  # here and below: not every program has a handler for a thread
+
         self._function = function
         self._args = args
         self._outcome: tuple[Any, BaseException | None] | None = None
@@ -168,6 +171,8 @@ def on_loop(function: Callable[..., object], *args: Any) -> None:
     if token is None:
         function(*args)
     else:
+        from anyio import from_thread
+
         from_thread.run_sync(function, *args, token=token)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from agent_hooks import load_hooks
+from agent_hooks.bytecode import cache_directory
 from benchmarks.harness import Effort, Rounds, Row
 from benchmarks.peer_runs import Peers
 
@@ -101,9 +103,18 @@ async def _with_importlib(paths: list[Path]) -> list[Any]:
 def run(effort: Effort, peers: Peers) -> list[Row]:
     """Measure in temporary directories; every round loads anew what the first one has cached."""
     directory = Path(tempfile.mkdtemp(prefix="bench-"))
+    kept = sys.dont_write_bytecode, os.environ.get("XDG_CACHE_HOME")
+    sys.dont_write_bytecode = False  # or neither side finds anything cached
+    os.environ["XDG_CACHE_HOME"] = str(directory / "cache")
+    cache_directory.cache_clear()
     try:
         return [_cached(directory, effort), *_many(directory, effort)]
     finally:
+        sys.dont_write_bytecode = kept[0]
+        os.environ.pop("XDG_CACHE_HOME")
+        if kept[1] is not None:
+            os.environ["XDG_CACHE_HOME"] = kept[1]
+        cache_directory.cache_clear()
         shutil.rmtree(directory)
 
 

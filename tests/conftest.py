@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from agent_hooks.bytecode import cache_directory
 from running import Command
 
 pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
@@ -15,6 +17,15 @@ pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors 
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Run every async test on both backends."""
     return str(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep bytecode of the tests' hooks out of the person's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        cache_directory.cache_clear()
+        yield
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from agent_hooks import (
     TurnStart,
     load_hooks,
 )
-from agent_hooks.api import is_async, matches_tool
 from agent_hooks.dispatch_table import EVENT_NAMES
+from agent_hooks.handlers import is_async, matches_tool
 from agent_hooks.stats import Stats
 from agent_hooks.testing import RecordedEvents
 

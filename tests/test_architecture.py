@@ -12,13 +12,15 @@ import agent_hooks
 
 ROOT = Path(agent_hooks.__file__).parent
 LAYERS = [  # from the bottom; modules of one line are of one height and do not import each other
-    "errors frozen",
+    "errors frozen bytecode",
     "wire",
     "content",
     "answers",
-    "events",
+    "events patterns",
+    "points",
     "dispatch_table tool process stats settings lanes threads ui deadlines",
-    "context imports schema function_tool redaction",
+    "context imports schema function_tool handlers redaction",
+    "interceptors",
     "api",
     "loader dispatch",
     "background transformers",
@@ -36,6 +38,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "transformers": {"exclusion"},
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
+    "cli/modes": set[str](),
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

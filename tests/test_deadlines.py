@@ -500,54 +500,96 @@ async def test_an_emit_under_a_shield_works_inside_a_cancelled_scope() -> None:
     assert results == [TIMED_OUT]
 
 
+RACES, AT_ONCE = 2000, 20  # so many at once, or the deadlines alone would take many seconds
+LIMIT = 0.003  # seconds; a race is what else is due about then
+
+
+def due(rng: random.Random) -> float:
+    """Return a time near the deadline."""
+    return LIMIT + rng.uniform(-3e-4, 3e-4)
+
+
 @everywhere
-async def test_outer_cancellation_racing_the_deadline_is_never_lost() -> None:
-    """Either the scope caught its cancellation or the handler timed out; there is no third way and no late answer."""
+async def test_outer_cancellation_racing_the_deadline_and_the_answer_is_never_lost() -> None:
+    """The scope caught its cancellation, the handler timed out, or its answer came in time: one of these, for good."""
     rng = random.Random(1)
-    for _ in range(300):
-        reported: list[str] | None = None
-        with anyio.move_on_after(0.003 + rng.uniform(-2e-4, 2e-4)) as scope:
-            reported = await failures(hang, timeout=0.003)
-        if reported is None:
-            assert scope.cancelled_caught
+    outcomes: list[str] = []
+    running = 0
+
+    async def race(work: float, patience: float) -> None:
+        async def gate(event: object, ctx: HookContext) -> Block:
+            nonlocal running
+            running += 1
+            try:
+                await anyio.sleep(work)
+            finally:
+                running -= 1
+            return Block("answered")
+
+        runner, errors = runner_of(hook_on("tool_call", gate), tool_call_timeout=LIMIT)
+        verdict: Any = None
+        with anyio.move_on_after(patience) as scope:
+            verdict = await runner.emit(call_of())
+        reported = [error.error for error in errors]
+        if verdict is None:
+            outcomes.append("cancelled")
         else:
-            assert reported == ["timed out after 0.003 s"]
+            outcomes.append(verdict.cause)
+            assert reported == ([] if verdict.cause == "hook" else [f"timed out after {LIMIT:g} s"])
+            assert (verdict.cause == "hook") == (verdict.reason == "answered")
+        assert scope.cancelled_caught == (verdict is None)
         await checkpoint()
+        assert [error.error for error in errors] == reported
         if not _is_trio():
             task = asyncio.current_task()
             assert task is not None
             assert task.cancelling() == 0
+
+    for _ in range(RACES // AT_ONCE):
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                for number in range(AT_ONCE):
+                    work = (60.0, due(rng), rng.uniform(0, LIMIT))[number % 3]
+                    tasks.start_soon(race, work, due(rng))
+        assert running == 0
+    assert len(outcomes) == RACES
+    assert set(outcomes) == {"cancelled", "timed_out", "hook"}
 
 
 @on_asyncio
 async def test_a_native_cancel_racing_the_deadline_is_never_lost() -> None:
     """`Task.cancel()` comes once: when it came before the end of the emit, the task must end by it."""
     rng = random.Random(2)
-    loop = asyncio.get_running_loop()
-    cancelled = timed_out = 0
+    outcomes: list[str] = []
 
-    def cancel(task: asyncio.Task[Any], asked: list[bool]) -> None:
-        asked.append(task.cancel())
-
-    for number in range(150):
+    async def race() -> None:
         asked: list[bool] = []
-        task = asyncio.ensure_future(failures(hang, timeout=0.003))
+        task = asyncio.ensure_future(failures(hang, timeout=LIMIT))
         await asyncio.sleep(0)
-        loop.call_later(0.003 + rng.uniform(-3e-4, 3e-4), cancel, task, asked)
-        if number % 3 == 0:
-            time.sleep(0.004)  # both are due in the same step of the loop
+        asyncio.get_running_loop().call_later(due(rng), lambda: asked.append(task.cancel()))
         try:
             reported = await task
         except asyncio.CancelledError:
-            cancelled += 1
+            outcomes.append("cancelled")
         else:
-            timed_out += 1
-            assert reported == ["timed out after 0.003 s"]
+            outcomes.append("timed out")
+            assert reported == [f"timed out after {LIMIT:g} s"]
             assert asked in ([], [False])  # it was not cancelled, or only after it had ended
         while not asked:
             await asyncio.sleep(0.0005)
-    assert cancelled
-    assert cancelled + timed_out == 150
+
+    async def make_both_due_at_once() -> None:
+        await asyncio.sleep(0)
+        time.sleep(2 * LIMIT)
+
+    for number in range(RACES // AT_ONCE):
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            for _ in range(AT_ONCE):
+                tasks.create_task(race())
+            if number % 3 == 0:
+                tasks.create_task(make_both_due_at_once())
+    assert len(outcomes) == RACES
+    assert set(outcomes) == {"cancelled", "timed out"}
 
 
 @on_asyncio

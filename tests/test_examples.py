@@ -184,12 +184,18 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "confirm_session_actions.py": "Cancel",
         "custom_compaction.py": "- What is in this directory?",
         "full_compaction.py": "Person: Delete it.",
+        "intercept_block.py": "publishing is done by CI",
+        "intercept_defaults.py": "bash ls --color=never",
+        "intercept_enrich.py": "examples",
+        "intercept_log.py": "calling ls {}",
+        "intercept_redact.py": "sk-***",
+        "intercept_strip_ansi.py": "red and plain",
         "notify_when_done.py": "notify",
         "permission_gate.py": "nobody",
         "protected_paths.py": "protected",
         "redact_secrets.py": "sk-***",
     }
-    assert shows.get(path.name, '"tool": "ls"') in done.stdout
+    assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr
 
 
 def test_every_example_is_driven() -> None:

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_hooks.answers import Answer
-from agent_hooks.api import Handler
 from agent_hooks.cli.common import console, cwd_option, json_option, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
@@ -33,6 +32,7 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
+from agent_hooks.handlers import Handler
 from agent_hooks.host.compaction import prepare
 from agent_hooks.host.model import now_ms
 from agent_hooks.host.session import now_iso

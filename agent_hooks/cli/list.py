@@ -10,20 +10,25 @@ import click
 import msgspec
 from rich.table import Table
 
-from agent_hooks.api import Handler
 from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
+from agent_hooks.handlers import Handler, name_of
+from agent_hooks.points import POINTS
 
 
 @click.command("list")
 @hook_option
 @cwd_option
 @json_option
+@click.option("--points", is_flag=True, help="List the points at which interceptors step in, instead.")
 @click.pass_context
-def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: bool) -> None:
+def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: bool, points: bool) -> None:
     """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded."""
+    if points:
+        _print_points(as_json)
+        return
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, hook_files)
     rows = _rows(setup)
@@ -52,9 +57,24 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
         }
         for handler in handlers
     ]
+    intercepting = [(hook, each) for hook in setup.loaded.hooks for each in hook.api.interceptors]
+    intercepting.sort(key=lambda found: ([*POINTS].index(found[1].name), -found[1].priority))
+    rows += [
+        {
+            "event": each.name,
+            "hook": hook.path,
+            "source": setup.source(hook.path),
+            "handler": name_of(each.handler),
+            "tool": None
+            if each.matcher is None
+            else f"/{each.matcher if isinstance(each.matcher, str) else each.matcher.pattern}/",
+            "priority": each.priority,
+        }
+        for hook, each in intercepting
+    ]
     for hook in setup.loaded.hooks:
         names: list[str | None] = [tool.name for tool in hook.tools]
-        if not names and not any(hook.handlers.values()):
+        if not names and not any(hook.handlers.values()) and not hook.api.interceptors:
             names.append(None)
         event = "(offers a tool)" if hook.tools else "(nothing)"
         place = {"hook": hook.path, "source": setup.source(hook.path)}
@@ -66,6 +86,31 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
             row = {"event": "(transforms)", **place, "handler": step.name, "tool": step.tool, "priority": None}
             rows.append(row)
     return rows
+
+
+def _print_points(as_json: bool) -> None:
+    """Print the table of points: what an interceptor is told there, what it may change, and whether it may block."""
+    rows = [
+        {
+            "point": point.name,
+            "when": point.when,
+            "input": list(point.fields(point.input)),
+            "output": list(point.fields(point.output)),
+            "matcher": point.matched,
+            "blocks": point.blocks,
+        }
+        for point in POINTS.values()
+    ]
+    if as_json:
+        click.echo(msgspec.json.encode({"points": rows}).decode())
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("point", "when", "input", "output", "matcher", "blocks"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        cells = (", ".join(cell) if isinstance(cell, list) else cell for cell in row.values())
+        table.add_row(*("yes" if cell is True else "" if cell is False else str(cell) for cell in cells))
+    console().print(table)
 
 
 def matcher_text(handler: Handler) -> str | None:

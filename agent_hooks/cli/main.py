@@ -50,7 +50,8 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Guard, steer and record a coding agent from one Python file.
 
-    Hooks are .py files in ~/.agent/hooks and ./.agent/hooks; try one with --hook.
+    Hooks are .py files in ~/.agent/hooks and ./.agent/hooks; try one with --hook. At a terminal, `agent-hooks` alone is
+    `agent-hooks run`: an agent to talk to.
     """
     try:
         os.getcwd()
@@ -62,7 +63,7 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     _open_standard_streams()
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(sys.argv[1:] or (["run"] if on_a_terminal() else []), standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
         code = exc.exit_code
@@ -95,6 +96,11 @@ def _open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+
+
+def on_a_terminal() -> bool:
+    """Tell whether a person sits at both ends."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def complain(text: str) -> None:

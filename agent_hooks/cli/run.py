@@ -8,6 +8,7 @@ import anyio
 import click
 
 from agent_hooks.cli.common import cwd_option, hook_option
+from agent_hooks.cli.main import on_a_terminal
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.errors import ModelError
@@ -68,7 +69,7 @@ def command(
     """
     if go_on + no_session + (resume is not None) > 1:
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
-    name = mode_name or ("interactive" if prompt is None and _on_a_terminal() else "print")
+    name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
     text = _prompt(prompt) if name == "print" else prompt
     try:
         model = open_model(model_name)
@@ -86,10 +87,6 @@ def command(
         resume=resume,
     )
     ctx.exit(anyio.run(mode(name), start))
-
-
-def _on_a_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _prompt(prompt: str | None) -> str:

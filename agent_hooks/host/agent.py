@@ -21,7 +21,6 @@ from agent_hooks.content import (
     ToolCallContent,
     ToolOutput,
     ToolResultMessage,
-    UserMessage,
 )
 from agent_hooks.errors import did_you_mean
 from agent_hooks.events import AgentEnd, AgentStart, TurnEnd, TurnStart
@@ -35,6 +34,7 @@ from agent_hooks.host.model import (
     now_ms,
 )
 from agent_hooks.host.session import Session
+from agent_hooks.host.steering import Params, Steering
 from agent_hooks.host.view import View
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.runner import HookRunner
@@ -88,6 +88,8 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._view = view
         self._before_turn = before_turn
+        self.steering = Steering(runner)
+        self._params: Params | None = None  # of the run, where they are not the agent's own
         self._new: list[Message] = []  # of this prompt
         runner.know_tools(self._tools)
 
@@ -97,10 +99,15 @@ class Agent:
         """Work on one prompt until a response calls no tool, and return that response.
 
         `source`: the hook that sent it, `None` for the person.
-        Raises `ModelError` when the model cannot answer; another prompt may follow.
+        Raises `ModelError` when the model cannot answer, and `MessageBlockedError` when an interceptor blocks the prompt;
+        another one may follow.
         """
         self._new = []
-        self.inject(text, attachments, source)
+        said = await self.steering.message(self.model, text, attachments, source)
+        own = Params(self.model, self.thinking_level)
+        params = await self.steering.params(said, own)
+        self._params = None if params == own else params
+        self.add(said.message)
         await self._runner.emit(AgentStart())
         try:
             while True:
@@ -108,12 +115,16 @@ class Agent:
                 if not message.tool_calls:
                     return message
         finally:
+            self._params = None
             with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
                 await self._runner.emit(AgentEnd(messages=tuple(self._new)))
 
-    def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
-        """Add a user message to the conversation: what the next request goes out with."""
-        self.add(UserMessage(content=text, timestamp=now_ms(), attachments=tuple(attachments), source=source))
+    async def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
+        """Add a user message to the conversation: what the next request goes out with.
+
+        Raises `MessageBlockedError` as `prompt` does.
+        """
+        self.add((await self.steering.message(self.model, text, attachments, source)).message)
 
     def add(self, message: Message) -> None:
         """Add a message to the conversation and to the session."""
@@ -128,7 +139,8 @@ class Agent:
         self.turns.append(entries)
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
         try:
-            message = await collect(self.model, self._request(), self._view.text, self._view.warning, self.add)
+            model, request = await self._request()
+            message = await collect(model, request, self._view.text, self._view.warning, self.add)
         except BrokenResponseError as exc:  # the person has read it, so the model should know of it
             self.add(exc.partial)
             raise
@@ -137,14 +149,17 @@ class Agent:
         await self._runner.emit(TurnEnd(turn_index=index, message=message, tool_results=tuple(results)))
         return message
 
-    def _request(self) -> ModelRequest:
+    async def _request(self) -> tuple[Model, ModelRequest]:
         offers = tuple(ToolOffer(tool.name, tool.description, tool.input_schema) for tool in self._tools.values())
-        return ModelRequest(
+        model, level, sampling = self._params or Params(self.model, self.thinking_level)
+        request = ModelRequest(
             system=(SYSTEM.format(cwd=self._runner.cwd),),
             messages=tuple(self.messages),
             tools=offers,
-            thinking_level=self.thinking_level,
+            thinking_level=level,
+            sampling=sampling,
         )
+        return model, await self.steering.request(model, request)
 
     # ---- tool calls
 

@@ -281,10 +281,13 @@ def accept(answer: Compaction) -> CompactionEntry:
     )
 
 
-async def summarize(event: SessionEvent, model: Model) -> CompactionEntry:
+async def summarize(
+    event: SessionEvent, model: Model, *, context: Sequence[str] = (), prompt: str | None = None
+) -> CompactionEntry:
     """Let `model` summarise, and return the entry; raises `ModelError` or `SessionError`, and then nothing has changed.
 
-    `event`: what `prepare` returned.
+    `event`: what `prepare` returned; `context`: texts that the summariser should know too; `prompt`: what it is asked,
+    instead of the host's own words.
     """
     assert event.cut_point is not None
     assert event.tokens_before is not None
@@ -292,7 +295,7 @@ async def summarize(event: SessionEvent, model: Model) -> CompactionEntry:
         raise SessionError("there is nothing to compact: one message is all there is")
     request = ModelRequest(
         system=(SYSTEM,),
-        messages=(UserMessage(content=summary_request(event), timestamp=now_ms()),),
+        messages=(UserMessage(content=summary_request(event, context, prompt), timestamp=now_ms()),),
         tools=(),
     )
     answer = await collect(model, request, lambda _: None)
@@ -310,15 +313,15 @@ async def summarize(event: SessionEvent, model: Model) -> CompactionEntry:
     )
 
 
-def summary_request(event: SessionEvent) -> str:
+def summary_request(event: SessionEvent, context: Sequence[str] = (), prompt: str | None = None) -> str:
     """Return what the model is asked: the conversation, one JSON object a line, the last summary, the person's wishes."""
     lines = [to_json(_shown(message)).decode() for message in event.messages_to_summarize or ()]
-    parts = ["\n".join((REQUEST, "", *lines))]
+    parts = ["\n".join((REQUEST if prompt is None else prompt, "", *lines))]
     if event.previous_summary:
         parts.insert(0, f"{PREVIOUS}\n\n<summary>\n{event.previous_summary}{SUFFIX}")
     if event.custom_instructions:
         parts.append(f"{INSTRUCTIONS} {event.custom_instructions}")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *context])
 
 
 def _shown(message: Message) -> Message:

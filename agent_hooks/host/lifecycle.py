@@ -18,7 +18,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agent_hooks.answers import Cancel, Compaction, SkipConversationRestore
-from agent_hooks.api import Handler
 from agent_hooks.content import (
     AssistantMessage,
     Attachment,
@@ -31,6 +30,7 @@ from agent_hooks.content import (
 )
 from agent_hooks.errors import HostBusyError, ModelError, SessionError
 from agent_hooks.events import Event, ModelRef, SessionEvent, SessionReason
+from agent_hooks.handlers import Handler
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.compaction import accept, context_tokens, conversation, prepare, summarize
 from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
@@ -40,7 +40,7 @@ from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import all_is_kept
 from agent_hooks.host.view import View
 from agent_hooks.runner import HookRunner
-from agent_hooks.settings import CompactionSettings
+from agent_hooks.settings import Settings
 from agent_hooks.tool import Tool
 
 
@@ -74,7 +74,8 @@ class HostState(NamedTuple):
 class SessionHost:
     """An agent and its session: `async with SessionHost(...) as host`, which tells the hooks of start and shutdown.
 
-    `thinking_level`: `None` for what the session was last used with; `compaction`: when to compact without being asked.
+    `thinking_level`: `None` for what the session was last used with; `settings`: when to compact without being
+    asked, and what the point `config` is shown.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
     """
 
@@ -87,12 +88,13 @@ class SessionHost:
         session: Session,
         view: View,
         thinking_level: ThinkingLevel | None = None,
-        compaction: CompactionSettings = CompactionSettings(),  # noqa: B008  # frozen
+        settings: Settings = Settings(),  # noqa: B008  # frozen
     ) -> None:
         self._runner = runner
         self._view = view
         self._level = thinking_level
-        self._compaction = compaction
+        self._settings = settings
+        self._compaction = settings.compaction
         self._agent = Agent(
             runner=runner, model=model, tools=tools, session=session, view=view, before_turn=self._before_turn
         )
@@ -114,6 +116,7 @@ class SessionHost:
         await self._tasks.__aenter__()
         await self._tasks.start(self._runs.work)
         try:
+            await self._agent.steering.config(self._settings)
             await self._emit("start")
         except BaseException:  # a signal, most likely
             await self._end()
@@ -151,7 +154,8 @@ class SessionHost:
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
         """Work on a prompt and return the last response.
 
-        Raises `ModelError` when the model cannot answer, `HostBusyError` while another prompt is worked on.
+        Raises `ModelError` when the model cannot answer, `AbortedError` when it was not to, and `HostBusyError` while
+        another prompt is worked on.
         """
         self._refuse_when_busy()
         return await self._runs.prompt(text, attachments)
@@ -308,7 +312,8 @@ class SessionHost:
             entry = accept(answer)
         else:
             with self._abortable() as scope:
-                entry = await summarize(event, agent.model)
+                heed = await agent.steering.compacting()
+                entry = await summarize(event, agent.model, context=heed.context, prompt=heed.prompt)
             if scope.cancelled_caught:
                 return ABORTED
         agent.session.append(entry)

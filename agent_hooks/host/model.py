@@ -32,13 +32,26 @@ class ToolOffer(Struct, frozen=True):
     input_schema: Mapping[str, Any]
 
 
+class Sampling(Struct, frozen=True):
+    """How freely the model picks its words; `None` leaves a value to the provider."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """What the model is asked: instructions, the conversation so far, and the tools it may call."""
+    """What the model is asked: instructions, the conversation so far, and the tools it may call.
+
+    `headers`: more headers of the HTTP request, of a model that is behind one.
+    """
 
     system: tuple[str, ...]
     messages: tuple[Message, ...]
     tools: tuple[ToolOffer, ...]
     thinking_level: ThinkingLevel = "off"
+    sampling: Sampling = Sampling()
+    headers: Mapping[str, str] = {}
 
 
 class TextPiece(Struct, frozen=True):

@@ -14,10 +14,12 @@ import anyio
 from anyio.abc import TaskStatus
 
 from agent_hooks.content import AssistantMessage, Attachment
-from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.errors import AbortedError, MessageBlockedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
+
+Refusal = (ModelError, MessageBlockedError)  # why a run has no answer
 
 
 class Runs:
@@ -47,11 +49,13 @@ class Runs:
         self._wake.set()
 
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
-        """Work on a prompt, now, and return the last response; raises `ModelError`, and `HostBusyError` when aborted."""
+        """Work on a prompt, now, and return the last response; raises `ModelError`, `MessageBlockedError`
+        or `AbortedError`.
+        """
         answer = await self._run(Injected(text, tuple(attachments)))
         if answer is None:
-            raise HostBusyError("aborted")
-        if isinstance(answer, ModelError):
+            raise AbortedError("aborted")
+        if isinstance(answer, Refusal):
             raise answer
         return answer
 
@@ -79,7 +83,10 @@ class Runs:
         while self._taken:
             message = self._taken.popleft()
             self._view.injected(message.text, message.source)
-            self._agent.inject(*message)
+            try:
+                await self._agent.inject(*message)
+            except MessageBlockedError as exc:
+                self._view.warning(str(exc))
 
     async def work(self, *, task_status: TaskStatus[None]) -> None:
         """Begin runs as messages come in, until cancelled."""
@@ -110,23 +117,23 @@ class Runs:
             self._taken += self.inbox.take()
         return bool(self._taken) and not self._held
 
-    async def _run(self, message: Injected) -> AssistantMessage | ModelError | None:
+    async def _run(self, message: Injected) -> AssistantMessage | ModelError | MessageBlockedError | None:
         """Work on one prompt; return the last response, or why there is none: the error, or `None` for an abort."""
-        answer: AssistantMessage | ModelError | None = None
+        answer: AssistantMessage | ModelError | MessageBlockedError | None = None
         self.count += 1
         self._view.run_started(message.text, message.source)
         try:
             with anyio.CancelScope() as self._scope:
                 try:
                     answer = await self._agent.prompt(*message)
-                except ModelError as exc:
+                except Refusal as exc:
                     answer = exc
         finally:
             self._scope = None
             if aborted := answer is None:
                 self._taken += self.inbox.take()
             self._held = aborted
-            self._view.run_ended(str(answer) if isinstance(answer, ModelError) else None, aborted)
+            self._view.run_ended(str(answer) if isinstance(answer, Refusal) else None, aborted)
             self._wake.set()
         return answer
 

@@ -80,7 +80,7 @@ class Session:
             session._write()
             session.path = new.rename(path)
         except (OSError, SessionError) as exc:
-            session.discard()
+            session._discard()
             reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
             raise SessionError(f"{path}: the session cannot be saved: {reason}") from None
         return session
@@ -179,8 +179,8 @@ class Session:
         os.close(self._file)
         self._file = None
 
-    def discard(self) -> None:
-        """Close and delete the file: of a session that nobody has used."""
+    def _discard(self) -> None:
+        """Close and delete the file."""
         assert self._file is not None
         assert self.path is not None
         os.close(self._file)

@@ -128,15 +128,13 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
 
     A file that is no session is left out.
     """
-    directory = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
-    try:
-        files = sorted(directory.glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name), reverse=True)
-    except OSError as exc:
-        raise SessionError(f"{directory}: the sessions cannot be listed: {os_reason(exc)}") from None
-    return [summary for path in files if (summary := _summary(path)) is not None]
+    files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
+    found = [each for path in files if (each := _summary(path)) is not None]
+    return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]
 
 
-def _summary(path: Path) -> SessionSummary | None:
+def _summary(path: Path) -> tuple[int, SessionSummary] | None:
+    """Return a session and when it was last written."""
     try:
         with path.open("rb") as file:
             header = _decoder.decode(file.readline())
@@ -149,7 +147,8 @@ def _summary(path: Path) -> SessionSummary | None:
                 if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
                     text = text_of_content(entry.message.content)
                     messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
-                    return SessionSummary(str(path), header.timestamp, text, messages)
+                    written = os.fstat(file.fileno()).st_mtime_ns
+                    return written, SessionSummary(str(path), header.timestamp, text, messages)
     except (OSError, *_MALFORMED):
         pass  # not ours to list; opening it says what is wrong
     return None

@@ -25,7 +25,7 @@ from agent_hooks.errors import HostBusyError
 from agent_hooks.host.lifecycle import Outcome, SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
-from agent_hooks.settings import CompactionSettings
+from agent_hooks.settings import CompactionSettings, Settings
 from agent_hooks.testing import ScriptedUI
 from host.hosting import Stage, stage
 from support import EchoTool, hook_on
@@ -679,7 +679,7 @@ async def test_a_long_conversation_is_compacted_before_the_next_request(project:
         return Compaction("x", event.cut_point.first_kept_entry_index, event.tokens_before)
 
     settings = CompactionSettings(threshold_tokens=200, keep_recent_tokens=100)
-    on = stage(project, on_session("before_compact", answer), compaction=settings)
+    on = stage(project, on_session("before_compact", answer), settings=Settings(compaction=settings))
     async with on.host as host:
         await host.prompt("x" * 600)
         assert "session:compact" not in on.events.types
@@ -703,7 +703,7 @@ async def test_a_compaction_that_does_not_come_about_is_told_once_in_a_run(proje
     on = stage(
         project,
         on_session("before_compact", Cancel("never")),
-        compaction=CompactionSettings(threshold_tokens=10, keep_recent_tokens=5),
+        settings=Settings(compaction=CompactionSettings(threshold_tokens=10, keep_recent_tokens=5)),
     )
     async with on.host as host:
         await host.prompt("x" * 100 + "\n@bash one\n---\n@bash two")
@@ -715,7 +715,7 @@ async def test_a_compaction_that_does_not_come_about_is_told_once_in_a_run(proje
 
 async def test_an_automatic_compaction_that_fails_does_not_stop_the_run(project: Path) -> None:
     """There is nothing to summarise yet; or the summary is as long as what it stands for, as the puppet's is."""
-    on = stage(project, compaction=CompactionSettings(threshold_tokens=0, keep_recent_tokens=0))
+    on = stage(project, settings=Settings(compaction=CompactionSettings(threshold_tokens=0, keep_recent_tokens=0)))
     async with on.host as host:
         await host.prompt("hello")
         await host.prompt("@bash one\n---\n@bash two")

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agent_hooks import Attachment, HookAPI, SendError, UserMessage
-from agent_hooks.errors import HostBusyError, ModelError
+from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import Puppet
 from host.hosting import stage
@@ -172,6 +172,32 @@ async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(pr
     ]
 
 
+async def test_a_second_abort_drops_what_waits(project: Path) -> None:
+    """It has not begun, and will not; who sent it is told as of any run."""
+    running = anyio.Event()
+
+    async def body(input: dict[str, Any]) -> None:
+        running.set()
+        await anyio.sleep_forever()
+
+    on = stage(project, tool=EchoTool(body=body))
+    async with on.host as host:
+        host.submit("@bash long")
+        await running.wait()
+        host.submit("waits")
+        host.abort()
+        await host.wait_idle()
+        assert host.abort()
+        assert not host.abort()
+        await host.prompt("hello")
+    assert on.view.seen[2:] == [
+        "started waits by None",
+        "ended None aborted=True",
+        "started hello by None",
+        "ended None aborted=False",
+    ]
+
+
 async def test_what_was_read_of_an_aborted_answer_is_kept(project: Path) -> None:
     """The model knows it the next time, and so does the file."""
 
@@ -214,7 +240,7 @@ async def test_an_aborted_prompt_says_so(project: Path) -> None:
             host.abort()
 
         tasks.start_soon(stop)
-        with pytest.raises(HostBusyError, match="aborted"):
+        with pytest.raises(AbortedError, match="aborted"):
             await host.prompt("@bash x")
 
 

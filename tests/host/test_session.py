@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import resource
@@ -243,6 +245,21 @@ def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
         Session.open(created.path, str(project))
     opened.close()
     Session.open(created.path, str(project)).close()
+
+
+def test_on_a_file_system_without_locks_a_session_goes_on_without(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Better than no session."""
+
+    def flock(file: int, how: int) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    path = written(project, "one")
+    session = Session.open(path, str(project))
+    assert len(session) == 2
+    session.close()
 
 
 # ---- which there are -------------------------------------------------------------------------------------------------

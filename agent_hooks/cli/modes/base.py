@@ -64,7 +64,7 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        return HookRunner(
+        runner = HookRunner(
             setup.loaded.fail_closed(),
             cwd=setup.cwd,
             timeout=setup.settings.hook_timeout,
@@ -74,6 +74,8 @@ class Start(NamedTuple):
             transformers=setup.transformers.configured,
             redactor=setup.redactor,
         )
+        runner.know_tools(setup.settings.known_tools)
+        return runner
 
     def host(self, setup: Setup, runner: HookRunner, view: View) -> SessionHost:
         """Return the agent and its session; raises `SessionError` when the session to go on with cannot be read."""
@@ -84,7 +86,7 @@ class Start(NamedTuple):
             session=self._session(setup.cwd, view.warning),
             view=view,
             thinking_level=self.thinking_level,
-            compaction=setup.settings.compaction,
+            settings=setup.settings,
         )
 
     def _session(self, cwd: str, warn: Warn) -> Session:

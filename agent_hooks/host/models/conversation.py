@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import structs
 from pydantic_ai import messages as wire
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -53,7 +54,12 @@ def parameters_of(request: ModelRequest) -> ModelRequestParameters:
 def settings_of(request: ModelRequest) -> ModelSettings:
     """Return the settings of a request: how much to think, one attempt, and a cache for the growing conversation."""
     level: Any = False if request.thinking_level == "off" else request.thinking_level
-    return ModelSettings(thinking=level, max_retries=0, cache=True)
+    settings = ModelSettings(thinking=level, max_retries=0, cache=True)
+    if request.headers:
+        settings["extra_headers"] = dict(request.headers)
+    sampling = {name: value for name, value in structs.asdict(request.sampling).items() if value is not None}
+    settings.update(sampling)  # type: ignore[typeddict-item]  # three of its keys
+    return settings
 
 
 def messages_of(request: ModelRequest, provider: str, model: str) -> list[wire.ModelMessage]:

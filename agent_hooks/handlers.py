@@ -1,0 +1,105 @@
+"""A function that a hook subscribed, as the one loop calls it.  Above: api, interceptors.  Below: patterns, threads."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+from agent_hooks.dispatch_table import OnError
+from agent_hooks.patterns import found_in
+from agent_hooks.stats import Stats
+from agent_hooks.threads import ThreadCall
+
+Undo = Callable[[], None]
+ToolMatcher = str | re.Pattern[str] | Sequence[str | re.Pattern[str]]
+
+
+class Handler:
+    """A function that a hook subscribed, and what the runner needs to know of it."""
+
+    __slots__ = (
+        "abandoned",
+        "event",
+        "function",
+        "hook",
+        "label",
+        "mistaken",
+        "name",
+        "on_error",
+        "priority",
+        "stats",
+        "threaded",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        hook: str,
+        label: str,
+        event: str,
+        priority: int = 0,
+        tool: ToolMatcher | None = None,
+        on_error: OnError | None = None,
+        inline: bool = False,
+    ) -> None:
+        self.function = function
+        self.hook = hook  # the path
+        self.label = label  # the path as a person would write it
+        self.event = event
+        self.name = name_of(function)
+        self.priority = priority
+        self.tool = tool
+        self.on_error = on_error
+        self.threaded = not inline and not is_async(function)
+        self.stats = Stats()
+        self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
+        self.mistaken = False  # whether its answer to an event that takes none has been reported
+
+    @property
+    def line(self) -> int | None:
+        """The line of its file where the function begins, if Python knows."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return None if code is None else code.co_firstlineno
+
+    def replaced_by(self, function: Callable[..., Any]) -> Handler:
+        """Return a copy that calls `function`, inline, and shares everything else."""
+        other = copy(self)
+        other.function, other.threaded = function, False
+        return other
+
+    def handles(self, tool_name: str | None) -> bool:
+        """Whether the handler wants events of this tool; raises `HookUsageError` for a runaway pattern."""
+        return self.tool is None or tool_name is None or matches_tool(self.tool, tool_name)
+
+
+def name_of(function: object) -> str:
+    """Return a function's name as its author wrote it, without the functions it is defined in."""
+    name: str = getattr(function, "__qualname__", type(function).__qualname__)
+    return name.rpartition("<locals>.")[2]
+
+
+def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
+    """Tell whether `matcher` (an exact name, a compiled pattern to search, or a sequence of those) takes `tool_name`."""
+    if isinstance(matcher, str):
+        return matcher == tool_name
+    if isinstance(matcher, re.Pattern):
+        return found_in(matcher, tool_name)
+    return any(matches_tool(each, tool_name) for each in matcher)
+
+
+def is_async(function: Any) -> bool:
+    """Tell whether `function` is known to return an awaitable: seen through partials, bound methods and `__call__`."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not isinstance(function, FunctionType) and inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004  # not whether it is callable: whether calling is async
+    )

@@ -1,0 +1,139 @@
+"""The points of the host that concern the model: what a message, a run, a request and a summary are made of.
+
+Each method builds the input of a point, lets the interceptors of the runner change the output, and returns what they made
+of it; without one that listens it returns what it was given.  Above: agent, lifecycle.  Below: models, runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_hooks.answers import Block
+from agent_hooks.content import Attachment, TextContent, UserMessage
+from agent_hooks.errors import MessageBlockedError
+from agent_hooks.frozen import freeze
+from agent_hooks.host.model import Model, ModelRequest, Sampling, ThinkingLevel, now_ms
+from agent_hooks.host.models import open_model
+from agent_hooks.points import (
+    CommandInput,
+    CommandOutput,
+    CompactingInput,
+    CompactingOutput,
+    ConfigInput,
+    HeadersOutput,
+    MessageBeforeInput,
+    MessageBeforeOutput,
+    MessagesOutput,
+    NoOutput,
+    ParamsBeforeInput,
+    ParamsBeforeOutput,
+    RequestInput,
+    SystemOutput,
+)
+from agent_hooks.runner import HookRunner
+
+O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
+
+
+class Said(NamedTuple):
+    """A message as the interceptors left it; `metadata` is for the later points of the same run."""
+
+    message: UserMessage
+    text: str
+    metadata: Mapping[str, Any]
+
+
+class Params(NamedTuple):
+    """How the model is asked in one run."""
+
+    model: Model
+    thinking_level: ThinkingLevel
+    sampling: Sampling = Sampling()
+
+
+class Steering:
+    """What interceptors make of what goes to the model; one for an agent."""
+
+    def __init__(self, runner: HookRunner) -> None:
+        self._runner = runner
+
+    async def message(
+        self, model: Model, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
+    ) -> Said:
+        """Pass a message through `message.before`; raises `MessageBlockedError`."""
+        output = await self._runner.reach(
+            "message.before",
+            MessageBeforeInput(**self._agent(), provider=model.provider, model=model.id),
+            MessageBeforeOutput(text),
+        )
+        if isinstance(output, Block):
+            raise MessageBlockedError(f"the message was blocked: {output}")
+        blocks = [TextContent(each) for each in (output.message, *output.context)]
+        message = UserMessage(content=blocks, timestamp=now_ms(), attachments=tuple(attachments), source=source)
+        return Said(message, output.message, freeze(output.metadata))
+
+    async def params(self, said: Said, params: Params) -> Params:
+        """Pass how the model is asked through `params.before`; raises `ModelError` for a model that cannot be had."""
+        model = params.model
+        before = ParamsBeforeOutput(model.provider, model.id, params.thinking_level)
+        output = _output(
+            await self._runner.reach(
+                "params.before",
+                ParamsBeforeInput(**self._agent(), message=said.text, metadata=said.metadata),
+                before,
+            ),
+            before,
+        )
+        level = output.think_level
+        if output.reasoning_level is not None:
+            level = "off" if output.reasoning_level == "off" else "low" if level == "off" else level
+        if (output.provider, output.model) != (model.provider, model.id):
+            model = open_model(f"{output.provider}:{output.model}")
+        return Params(model, level, Sampling(output.temperature, output.top_p, output.top_k))
+
+    async def request(self, model: Model, request: ModelRequest) -> ModelRequest:
+        """Pass a request through `chat.system.transform`, `chat.messages.transform` and `chat.headers`."""
+        reach = self._runner.reach
+        told = RequestInput(**self._agent(), provider=model.provider, model=model.id)
+        if self._runner.intercepts("chat.system.transform"):
+            system = SystemOutput(list(request.system))
+            system = _output(await reach("chat.system.transform", told, system), system)
+            request = replace(request, system=tuple(system.system))
+        if self._runner.intercepts("chat.messages.transform"):
+            messages = MessagesOutput(list(request.messages))
+            messages = _output(await reach("chat.messages.transform", told, messages), messages)
+            request = replace(request, messages=tuple(messages.messages))
+        if self._runner.intercepts("chat.headers"):
+            headers = HeadersOutput(dict(request.headers))
+            headers = _output(await reach("chat.headers", told, headers), headers)
+            request = replace(request, headers=headers.headers)
+        return request
+
+    async def compacting(self) -> CompactingOutput:
+        """Return what `session.compacting` wants a default summary to heed."""
+        output = CompactingOutput()
+        return _output(await self._runner.reach("session.compacting", CompactingInput(**self._agent()), output), output)
+
+    async def command(self, command: str, arguments: str) -> str | Block:
+        """Pass a slash command through `command.execute.before`; return its arguments, or the block."""
+        told = CommandInput(command=command, session_key=self._runner.session_id)
+        output = await self._runner.reach("command.execute.before", told, CommandOutput(arguments))
+        return output if isinstance(output, Block) else output.arguments
+
+    async def config(self, settings: Struct) -> None:
+        """Show the settings in force to `config`."""
+        if self._runner.intercepts("config"):
+            await self._runner.reach("config", ConfigInput(settings=freeze(msgspec.to_builtins(settings))), NoOutput())
+
+    def _agent(self) -> dict[str, str]:
+        return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
+
+
+def _output(answer: O | Block, given: O) -> O:
+    """Return the answer of a point that cannot block."""
+    return given if isinstance(answer, Block) else answer

@@ -1,0 +1,287 @@
+"""The points of the host, seen from outside: in the request a model's server gets, in the session file, in what runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks import HookAPI, ModelError
+from agent_hooks.answers import Block
+from agent_hooks.content import TextContent, UserMessage
+from agent_hooks.errors import MessageBlockedError
+from agent_hooks.host.model import Model
+from agent_hooks.host.models import open_model
+from agent_hooks.host.steering import Steering
+from agent_hooks.settings import CompactionSettings, Settings
+from host.hosting import Stage, stage
+from model_server import ModelServer, Say
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def model(kind: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Give a model of that kind, on the server."""
+    for name, value in server.environment(kind).items():
+        monkeypatch.setenv(name, value)
+    return open_model(f"{kind}:some-model")
+
+
+def intercepting(*points: tuple[str, Any]) -> Any:
+    """Return a hook with these interceptors."""
+
+    def register(api: HookAPI) -> None:
+        for point, handler in points:
+            api.intercept(point, handler)
+
+    return register
+
+
+def put(**values: Any) -> Any:
+    """Return an interceptor that sets these fields of its output."""
+
+    def change(given: Any, output: Any) -> None:
+        for name, value in values.items():
+            setattr(output, name, value)
+
+    return change
+
+
+def said_in(on: Stage) -> list[list[str]]:
+    """Return the texts of each user message in the session's file."""
+    messages = [json.loads(line).get("message", {}) for line in on.path.read_text().splitlines()]
+    return [[block["text"] for block in each["content"]] for each in messages if each.get("role") == "user"]
+
+
+# ---- what goes to a server -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("I8")
+async def test_what_is_set_before_a_run_is_in_the_request(model: Model, server: ModelServer, project: Path) -> None:
+    """Metadata of `message.before` is there at `params.before`; model, thinking and sampling are the request's."""
+    found: list[Any] = []
+
+    def note(given: Any, output: Any) -> None:
+        output.message = output.message.replace("secret", "***")
+        output.metadata["tone"] = "calm"
+        output.context.append("It is Monday.")
+
+    def params(given: Any, output: Any) -> None:
+        found.append((given.message, dict(given.metadata), output.provider, output.model, output.think_level))
+        output.model = "another-model"
+        output.temperature, output.top_p = 0.25, 0.5
+
+    on = stage(project, intercepting(("message.before", note), ("params.before", params)), model=model)
+    server.play(Say("one"), Say("two"))
+    async with on.host as host:
+        assert (await host.prompt("my secret")).model == "another-model"
+        assert host.state().model.id == "some-model"
+        await host.prompt("again")
+    assert found[0] == ("my ***", {"tone": "calm"}, model.provider, "some-model", "off")
+    asked = json.dumps(server.requests[0].body) + server.requests[0].path
+    assert "my ***" in asked
+    assert "secret" not in asked
+    assert "It is Monday." in asked
+    assert "another-model" in asked
+    assert _sampling(server.requests[0].body) == {"temperature": 0.25, "topp": 0.5}
+    assert said_in(on)[0] == ["my ***", "It is Monday."]
+    assert [entry.type for entry in host.entries].count("model_change") == 1
+
+
+def _sampling(body: dict[str, Any]) -> dict[str, Any]:
+    """Return how a request of any provider sets the two, by one spelling."""
+    spelled = body.get("generationConfig", body)
+    return {
+        name.lower().replace("_", ""): spelled[name] for name in ("temperature", "top_p", "topP") if name in spelled
+    }
+
+
+@pytest.mark.behaviour("I9")
+async def test_headers_system_and_messages_are_what_the_server_gets(
+    model: Model, server: ModelServer, project: Path
+) -> None:
+    """Of every request; the session keeps what was said."""
+
+    def shorten(given: Any, output: Any) -> None:
+        output.messages = [*output.messages[-1:], UserMessage(content="and be brief", timestamp=0)]
+
+    hook = intercepting(
+        ("chat.headers", put(headers={"X-Team": "blue"})),
+        ("chat.system.transform", lambda given, output: output.system.append(f"You are {given.model}.")),
+        ("chat.messages.transform", shorten),
+    )
+    on = stage(project, hook, model=model)
+    server.play(Say("one"), Say("two"))
+    async with on.host as host:
+        await host.prompt("first")
+        await host.prompt("second")
+    last = server.requests[-1]
+    body = json.dumps(last.body)
+    assert last.headers["x-team"] == "blue"
+    assert "You are some-model." in body
+    assert "and be brief" in body
+    assert "second" in body
+    assert "first" not in body
+    assert said_in(on) == [["first"], ["second"]]
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_blocked_prompt_never_reaches_the_agent(project: Path) -> None:
+    """No request, no entry, no agent_start; the next prompt is worked on."""
+
+    def gate(given: Any, output: Any) -> None:
+        output.block = "rm" in output.message
+        output.block_reason = "no deleting"
+
+    on = stage(project, intercepting(("message.before", gate)))
+    async with on.host as host:
+        with pytest.raises(MessageBlockedError, match=r"the message was blocked: no deleting \(hook0.py:gate\)"):
+            await host.prompt("rm all")
+        await host.prompt("look around")
+    assert said_in(on) == [["look around"]]
+    assert len(on.model.requests) == 1
+    assert on.events.types.count("agent_start") == 1
+
+
+async def test_an_interceptor_that_fails_blocks_the_prompt(project: Path) -> None:
+    """As a guard of what is said must."""
+
+    def broken(given: Any, output: Any) -> None:
+        raise ValueError("broken")
+
+    on = stage(project, intercepting(("message.before", broken)))
+    async with on.host as host:
+        with pytest.raises(MessageBlockedError, match="ValueError: broken"):
+            await host.prompt("hello")
+    assert on.model.requests == []
+
+
+async def test_a_blocked_message_in_the_background_is_shown_and_the_agent_goes_on(project: Path) -> None:
+    """One that begins a run, and one that would have been delivered in the middle of it."""
+    apis: list[HookAPI] = []
+
+    def gate(given: Any, output: Any) -> None:
+        output.block = "bad" in output.message
+
+    async def send_more(event: Any, ctx: Any) -> None:
+        if event.turn_index == 0:
+            apis[0].send("a bad one")
+            apis[0].send("a good one")
+
+    def register(api: HookAPI) -> None:
+        apis.append(api)
+        api.intercept("message.before", gate, id="gate")
+        api.on("turn_end", send_more)
+
+    on = stage(project, register)
+    async with on.host as host:
+        host.submit("bad")
+        await host.wait_idle()
+        host.submit('@bash {"command": "ls"}')
+        await host.wait_idle()
+    assert [text for [text] in said_in(on)] == ['@bash {"command": "ls"}', "a good one"]
+    blocked = "the message was blocked: blocked by a hook (gate)"
+    assert f"ended {blocked} aborted=False" in on.view.seen
+    assert blocked in on.view.warnings
+
+
+# ---- how the model is asked ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("think", "reasoning", "expected"),
+    [("high", None, "high"), ("high", "off", "off"), ("off", "on", "low"), ("medium", "on", "medium")],
+)
+async def test_thinking_is_what_both_levels_say(project: Path, think: str, reasoning: Any, expected: str) -> None:
+    """For that run; the session's own level stays."""
+    levels = put(think_level=think, reasoning_level=reasoning, top_k=7)
+    on = stage(project, intercepting(("params.before", levels)))
+    async with on.host as host:
+        await host.prompt("hello")
+        assert host.state().thinking_level == "off"
+    assert on.model.requests[0].thinking_level == expected
+    assert on.model.requests[0].sampling.top_k == 7
+
+
+async def test_a_model_that_cannot_be_had_is_told_and_the_next_prompt_goes_on(project: Path) -> None:
+    """By its name."""
+    providers = iter(["nowhere", "puppet"])
+
+    def choose(given: Any, output: Any) -> None:
+        output.provider = next(providers)
+
+    on = stage(project, intercepting(("params.before", choose)))
+    async with on.host as host:
+        with pytest.raises(ModelError, match="there is no model 'nowhere:puppet'"):
+            await host.prompt("hello")
+        await host.prompt("hello")
+    assert len(on.model.requests) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"think_level": "huge"}, {"temperature": "warm"}, {"model": 5}])
+async def test_a_wrong_parameter_is_reported_and_left_out(project: Path, wrong: dict[str, Any]) -> None:
+    """What the one before set stays."""
+    on = stage(project, intercepting(("params.before", put(top_k=3)), ("params.before", put(**wrong))))
+    errors: list[Any] = []
+    on.runner.on_error(errors.append)
+    async with on.host as host:
+        await host.prompt("hello")
+    [error] = errors
+    assert f"output.{next(iter(wrong))}: " in error.error
+    assert on.model.requests[0].sampling.top_k == 3
+    assert on.model.requests[0].thinking_level == "off"
+
+
+# ---- summaries, commands, settings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("I9")
+async def test_a_default_summary_heeds_its_point(project: Path) -> None:
+    """The prompt is replaced, and what it should know is in the request."""
+    hook = intercepting(("session.compacting", put(prompt="Say it in Latin.", context=["The deadline is near."])))
+    on = stage(project, hook, settings=Settings(compaction=CompactionSettings(keep_recent_tokens=1)))
+    async with on.host as host:
+        await host.prompt("first")
+        await host.prompt("second")
+        assert not (await host.compact()).cancelled
+    asked = on.model.requests[-1].messages[0].content[0]
+    assert isinstance(asked, TextContent)
+    assert asked.text.startswith("Say it in Latin.")
+    assert asked.text.endswith("The deadline is near.")
+
+
+@pytest.mark.behaviour("I9")
+async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
+    """Its arguments are what the interceptors left."""
+
+    def careful(given: Any, output: Any) -> None:
+        output.arguments += " and the tests"
+        output.block = given.command == "clear"
+
+    on = stage(project, intercepting(("command.execute.before", careful)))
+    steering = Steering(on.runner)
+    assert await steering.command("compact", "keep the plan") == "keep the plan and the tests"
+    assert isinstance(await steering.command("clear", ""), Block)
+
+
+@pytest.mark.behaviour("I9")
+async def test_settings_are_shown_once_at_the_start(project: Path) -> None:
+    """Read-only."""
+    seen: list[Any] = []
+
+    def look(given: Any, output: Any) -> None:
+        seen.append(given.settings["hook_timeout"])
+        given.settings["hook_timeout"] = 1
+
+    on = stage(project, intercepting(("config", look)), settings=Settings(hook_timeout=7.0))
+    errors: list[Any] = []
+    on.runner.on_error(errors.append)
+    async with on.host as host:
+        await host.prompt("hello")
+    assert seen == [7.0]
+    assert "read-only" in errors[0].error
