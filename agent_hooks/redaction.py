@@ -28,6 +28,7 @@ from msgspec.structs import asdict, replace
 from agent_hooks.content import TextContent, ToolOutput
 from agent_hooks.errors import HookUsageError
 from agent_hooks.events import ToolResult
+from agent_hooks.patterns import compile_pattern
 from agent_hooks.settings import pattern_problem
 from agent_hooks.tool import OnUpdate
 
@@ -235,11 +236,9 @@ class _TooSlowError(Exception):
 
 
 def _own_rule(kind: str, pattern: str) -> _Rule:
-    import regex
-
     if problem := pattern_problem(kind, pattern):
         raise HookUsageError(problem)
-    compiled = regex.compile(pattern)
+    compiled = compile_pattern(pattern)
 
     def find(text: str) -> Iterator[Span]:
         try:

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
+from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean, os_reason, shown
+from agent_hooks.patterns import compile_pattern
 
 DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
 SETTINGS_FILE = "settings.json"
@@ -174,14 +175,12 @@ def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: Path
 
 def pattern_problem(name: str, pattern: str) -> str | None:
     """Return what is wrong with a pattern for redaction or its name, `None` if nothing."""
-    import regex  # the person's own patterns may be slow, and only this engine can be stopped
-
     if not re.fullmatch(r"[\w.:-]+", name):
         return f"the name {name!r} may have letters, digits, '_', '-', '.' and ':' only"
     try:
-        regex.compile(pattern)
-    except regex.error as exc:
-        return f"the pattern {name!r} is no regular expression: {exc}"
+        compile_pattern(pattern)
+    except HookUsageError as exc:
+        return f"{name}: {exc}"
     return None
 
 

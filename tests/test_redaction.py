@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks import BashToolDetails, HookUsageError, ImageContent, ToolOutput, ToolResult, redaction, wrap_tool
+from agent_hooks import (
+    BashToolDetails,
+    Block,
+    HookUsageError,
+    ImageContent,
+    Interceptor,
+    ToolOutput,
+    ToolResult,
+    redaction,
+    wrap_tool,
+)
 from agent_hooks.redaction import Redactor, redactor, secret_values
 from agent_hooks.testing import RecordedEvents
 from agent_hooks.tool import OnUpdate
@@ -143,7 +153,7 @@ def test_patterns_of_the_persons_own() -> None:
     """By name; one that is none, or has no usable name, is refused at once; matches of nothing are nothing."""
     each = Redactor(environ={}, patterns={"ticket": "INT-[0-9]+", "nothing": "x*"})
     assert each.redact("see INT-12, y")[0] == "see [redacted ticket], y"
-    with pytest.raises(HookUsageError, match="the pattern 'bad' is no regular expression"):
+    with pytest.raises(HookUsageError, match=r"bad: the regular expression '\(' cannot be used"):
         Redactor(patterns={"bad": "("})
     with pytest.raises(HookUsageError, match="the name 'a]b' may have letters"):
         Redactor(patterns={"a]b": "x"})
@@ -335,6 +345,26 @@ async def test_redaction_is_the_last_step_of_a_call(command: str) -> None:
     assert errors == []
 
 
+async def test_the_interceptor_works_where_no_redactor_is_the_last_step() -> None:
+    """Registered for one tool; the others' results stay."""
+    runner, errors = runner_of()
+    runner.interceptors.add(Interceptor("redact", "tool.after", redactor, tool_matcher="^bash$"))
+    output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
+    assert (output.text, output.details) == ("[redacted github-token]", {"token": "[redacted github-token]"})
+    output = await wrap_tool(Leaking("other"), runner).execute("1", {"command": "return"})
+    assert output.text == GITHUB
+    assert errors == []
+
+
+async def test_the_reason_of_a_block_is_redacted() -> None:
+    """In the result, and for the observers."""
+    runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Block(f"no {GITHUB}")), redactor=EMPTY)
+    recorded = RecordedEvents(runner)
+    output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
+    assert output.text.startswith("no [redacted github-token]")
+    assert GITHUB not in repr([output, recorded.of("after_tool_call")])
+
+
 async def test_report_only_is_reported_without_the_secret() -> None:
     """The result stays, and listeners hear which kinds would be hidden."""
     runner, errors = runner_of(redactor=Redactor(environ={}, report_only=True))
@@ -382,7 +412,7 @@ def test_wrong_settings_of_redaction_name_file_and_key(command: Command) -> None
     path = command.project / ".agent" / "settings.json"
     path.parent.mkdir()
     for value, text in (
-        ({"patterns": {"a": "("}}, "key 'redaction.patterns': the pattern 'a' is no regular expression: "),
+        ({"patterns": {"a": "("}}, "key 'redaction.patterns': a: the regular expression '(' cannot be used: "),
         ({"patterns": {"a b": "x"}}, "key 'redaction.patterns': the name 'a b' may have letters"),
         ({"pattern": {}}, "unknown key 'redaction.pattern'; did you mean 'patterns'?"),
         ({"enabled": "no"}, "key 'redaction.enabled': expected true or false, found 'no'"),
