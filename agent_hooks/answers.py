@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from agent_hooks.content import ContentBlock, content_blocks
 from agent_hooks.frozen import freeze
 
-Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema"]
+Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
 DEFAULT_REASON = "blocked by a hook"
 
 
@@ -25,9 +25,9 @@ class Answer(Struct, frozen=True):
 class Block(Answer, frozen=True):
     """Do not run the tool; `reason` is shown to the model.
 
-    Set by the runner: `by`, the hook or guard that blocked; `cause`, why: a `hook`'s or an
-    `interceptor`'s answer, a handler that `failed` or
-    `timed_out`, the `user` said no, `nobody` could be asked, a `guard`, or an input that breaks the tool's `schema`.
+    Set by the runner: `by`, the hook or guard that blocked; `cause`, why: a `hook`'s or an `interceptor`'s answer, a
+    handler that `failed` or `timed_out`, the `user` said no, `nobody` could be asked, a `guard`, an input that breaks the
+    tool's `schema`, or a `transformer` that failed.
     """
 
     reason: str = ""
@@ -50,6 +50,10 @@ class Block(Answer, frozen=True):
                 return f"{reason}: the user said no (asked by {self.by})"
             case "nobody":
                 return f"{reason}: nobody could be asked (asked by {self.by})"
+            case "transformer" if self.by:
+                return f"not run, because transformer {self.by} failed: {reason}"
+            case "transformer":
+                return f"not run, because its configuration is wrong: {reason}; mend or remove it"
             case "schema":
                 return reason
             case _:

@@ -1,6 +1,6 @@
 """Regular expressions that users wrote: searched with a time limit, because `re` can hold the process for ever.
 
-Above: handlers, interceptors.  Below: regex, imported at the first pattern.
+Above: handlers, interceptors, settings, redaction.  Below: regex, imported at the first pattern.
 """
 
 from __future__ import annotations

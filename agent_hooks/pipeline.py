@@ -1,17 +1,19 @@
 """The order of one tool call; the only place that knows it.
 
     0 validate            the input against the tool's schema
+    1 transformers        rewrite, as configured per tool; the input is validated again
     2 tool.before         interceptors: rewrite or block
     3 before_tool_call    rewrite or block
       validate again      if 2 or 3 changed it; the error names who did
     5 tool_call           block or ask: every judge sees exactly what would run
       one question        for all asks together; anything but yes blocks
-    6 execute             a raised error becomes an error result
+    6 execute             a raised error becomes an error result; transformers filter what the tool returned
     7 tool_result         chain
     8 tool.after          interceptors: chain
+      redaction           secrets leave the result, as the last step, and every progress update
     9 after_tool_call     observers, also after a block and after an abort
 
-First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers, interceptors and guards.)
+First whoever may rewrite, then whoever judges.  (The numbers leave room for guards.)
 `preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
 parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 """
@@ -32,7 +34,7 @@ from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
 from agent_hooks.deadlines import INF
 from agent_hooks.dispatch import current_dispatch
-from agent_hooks.errors import describe, shown
+from agent_hooks.errors import HookError, Outcome, describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
@@ -49,6 +51,7 @@ from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
 from agent_hooks.threads import in_handler_thread, while_wanted
 from agent_hooks.tool import OnUpdate, Tool
+from agent_hooks.transformers.base import TransformerError, filter_output, transform, with_notes
 
 ABORT_GRACE = 2.0  # seconds that after_tool_call handlers get when the turn is aborted
 # makes the calls that a tool makes know which call they are part of
@@ -64,6 +67,7 @@ class JudgedCall(Struct, frozen=True):
     arguments: Any  # the same, plain: what runs is in nobody's hands
     parent_tool_call_id: str | None = None
     block: Block | None = None
+    notes: tuple[str, ...] = ()  # what transformers changed; the model reads it below the result
 
 
 def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
@@ -170,6 +174,10 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     name, tool_call_id = call.tool.name, call.tool_call_id
     audience = runner.audience(name)
     asks: list[Ask] = []
+    if audience.transformers:
+        call = _transform(call, runner)
+        if call.block is not None:
+            return call
     if audience.before_point:
         call = await _intercept(call, runner)
         if call.block is not None:
@@ -208,6 +216,33 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     if asks and (refusal := await _ask_person(asks, call, runner)):
         return _blocked(call, refusal)
     return call
+
+
+def _transform(call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    """Step 1: let the configured transformers rewrite the input; one that fails blocks the call."""
+    name, schema = call.tool.name, call.tool.input_schema
+    try:
+        done = transform(runner.audience(name).transformers, name, schema, call.input)
+    except TransformerError as exc:
+        if exc.by:  # a mistake of the configuration is told when it is read
+            runner.report(_failure(exc, "transform", "tool_call", "blocked"))
+        return _blocked(call, Block(str(exc), exc.by, "transformer"))
+    if not done.by:
+        return call
+    return _rewritten(replace(call, notes=done.notes), done.input, done.by)
+
+
+def _failure(exc: TransformerError, function: str, event: str, outcome: Outcome) -> HookError:
+    return HookError(
+        hook_path=exc.path,
+        handler=function,
+        event=event,
+        error=str(exc),
+        exception=exc.__cause__ or exc,
+        traceback=exc.traceback,
+        line=exc.line,
+        outcome=outcome,
+    )
 
 
 async def _intercept(call: JudgedCall, runner: HookRunner) -> JudgedCall:
@@ -303,7 +338,7 @@ async def run_tool(
     """
     name = call.tool.name
     if call.block is not None:
-        reason = str(call.block)
+        reason = _hidden(str(call.block), runner)
         details = {"status": "blocked", "tool": name, "reason": reason}
         text = json.dumps(details, ensure_ascii=False) if call.block.cause == "interceptor" else reason
         after = AfterToolCall(
@@ -312,21 +347,26 @@ async def run_tool(
             tool_call_id=call.tool_call_id,
             error=reason,
             blocked=True,
-            block_reason=call.block.reason or reason,
+            block_reason=_hidden(call.block.reason, runner) or reason,
         )
-        refusal = ToolOutput(text, details, is_error=True)
+        refusal = _redact(ToolOutput(text, details, is_error=True), call, runner)
         if on_result is not None:
             on_result(refusal)
         await runner.emit(after)
         return refusal
+    if runner.redactor is not None and on_update is not None:
+        on_update = runner.redactor.progress(on_update)
     started = perf_counter()
     try:
         output = await _execute(call, runner, on_update)
         duration = (perf_counter() - started) * 1000
+        if runner.audience(name).transformers:
+            output = _filter(call, output, runner)
         if runner.audience(name).tool_result:
             output = await _pass_result(call, output, runner)
         if runner.audience(name).after_point:
             output = await _intercept_result(call, output, runner)
+        output = _redact(output, call, runner)
     except anyio.get_cancelled_exc_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise
@@ -365,6 +405,39 @@ async def _execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | N
     return ToolOutput(
         f"{call.tool.name}.execute returned {shown(output)}; it must return ToolOutput(content)", is_error=True
     )
+
+
+def _filter(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
+    """Let the transformers filter what the tool returned, and say below it what they did."""
+    name, schema = call.tool.name, call.tool.input_schema
+    notes = list(call.notes)
+    for step in runner.audience(name).transformers:
+        try:
+            output, note = filter_output(step, name, schema, call.input, output)
+        except TransformerError as exc:  # the tool has run: its result is not lost, and who failed is said
+            runner.report(_failure(exc, "filter_output", "tool_result", "continued"))
+            note = f"[transformer {exc.by} failed on this result, so it took nothing out: {exc}]"
+        notes += [note] if note else []
+    return with_notes(output, notes)
+
+
+def _hidden(text: str, runner: HookRunner) -> str:
+    return text if runner.redactor is None else runner.redactor.redact(text)[0]
+
+
+def _redact(output: ToolOutput, call: JudgedCall, runner: HookRunner) -> ToolOutput:
+    """The last step: hide secrets, or in report-only mode say which ones would be hidden."""
+    if runner.redactor is None:
+        return output
+    redacted, findings = runner.redactor.output(output)
+    if findings and runner.redactor.report_only:
+        kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
+        text = f"the result of {call.tool.name} holds what redaction would hide: {kinds}"
+        failure = HookError(
+            hook_path="redaction", handler="redactor", event="tool_result", error=text, outcome="continued"
+        )
+        runner.report(failure)
+    return redacted
 
 
 async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:

@@ -15,7 +15,7 @@ from os.path import abspath
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -29,7 +29,7 @@ from agent_hooks.deadlines import INF, Clock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
-from agent_hooks.events import Event
+from agent_hooks.events import Event, ToolResult
 from agent_hooks.handlers import Handler, ToolMatcher, Undo
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.lanes import Lane
@@ -37,8 +37,12 @@ from agent_hooks.loader import LoadedHook, LoadResult
 from agent_hooks.points import POINTS, AtPoint, BusInput, Changed, Input, NoOutput
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
+from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
 from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 A = TypeVar("A")
 O = TypeVar("O", bound=Struct)  # noqa: E741  # of a point
@@ -63,6 +67,7 @@ class Audience(Struct, frozen=True):
     after_point: bool
     nobody: bool
     anybody: bool
+    transformers: tuple[ConfiguredTransformer, ...] = ()
 
 
 class _Unknown:
@@ -83,7 +88,8 @@ class HookRunner:
     every tool call; or only the hooks of it, without that.
     `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
     `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
-    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context.
+    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context; `transformers`: what
+    `load_transformers` read, or your own; `redactor`: what hides secrets in every result and progress update.
 
     Use it as `async with HookRunner(...) as runner`: that runs the hooks' background tasks, and on leaving ends them and
     calls `on_unload`.  Without, `emit` works as long as no hook has queued a task.
@@ -102,6 +108,8 @@ class HookRunner:
         session_file: str | Path | None = None,
         session_id: str | None = None,
         interceptors: InterceptorRegistry | None = None,
+        transformers: Iterable[ConfiguredTransformer] = (),
+        redactor: Redactor | None = None,
     ) -> None:
         self.hooks = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
         if wrong := [hook for hook in self.hooks if not isinstance(hook, LoadedHook)]:
@@ -130,6 +138,8 @@ class HookRunner:
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
         self.matchers_checked = False
+        self._transformers = by_tool(tuple(transformers))
+        self.redactor = redactor
         self._clock_type: type[Clock] | None = None
         self._needs_clock = True  # of the first dispatch, which finds out whether each one does
         self._undo_at_end: list[Undo] = []
@@ -258,9 +268,12 @@ class HookRunner:
         generation = self._generation
         listening = [self.listens((event, tool_name)) for event in TOOL_EVENTS]
         intercepting = [self.intercepts(point, tool_name) for point in TOOL_POINTS]
-        anybody = self._watched or any(self.has_handlers(event) for event in TOOL_EVENTS)
+        steps = self._transformers.get(tool_name, ())
+        others = self.redactor is not None or bool(self._transformers)
+        anybody = others or self._watched or any(self.has_handlers(event) for event in TOOL_EVENTS)
         anybody = anybody or any(each.name in TOOL_POINTS for each in self.interceptors.list())
-        audience = Audience(*listening, *intercepting, nobody=not any(listening + intercepting), anybody=anybody)  # type: ignore[misc]  # as many as there are fields
+        nobody = not (any(listening + intercepting) or steps or self.redactor)
+        audience = Audience(*listening, *intercepting, nobody=nobody, anybody=anybody, transformers=steps)  # type: ignore[misc, arg-type]  # as many as there are fields
         if len(self._audiences) > _MANY_PLANS:
             self._audiences.clear()
         if self._generation == generation:
@@ -387,6 +400,8 @@ class HookRunner:
         """Show an event to the observers and to whoever intercepts the bus; a point that is reached is no event."""
         if isinstance(event, AtPoint):
             return
+        if self.redactor is not None and isinstance(event, ToolResult):  # it is redacted only after its handlers
+            event = self.redactor.event(event)
         for observer in tuple(self._observers):
             self._tell(observer, event)
         await self.reach("event", BusInput(event=event), NoOutput())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
+from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean, os_reason, shown
+from agent_hooks.patterns import compile_pattern
 
 DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
 SETTINGS_FILE = "settings.json"
@@ -50,6 +52,14 @@ class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only
     threshold_tokens: Annotated[int, _TOKENS] | UnsetType | None = UNSET
 
 
+class RedactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Which secrets are hidden in what tools return; `patterns`: regular expressions of your own, by name."""
+
+    enabled: bool | UnsetType = UNSET
+    report_only: bool | UnsetType = UNSET
+    patterns: dict[str, str] = field(default_factory=dict)
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
@@ -58,6 +68,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     compaction: CompactionFile | UnsetType = UNSET
+    redaction: RedactionFile | UnsetType = UNSET
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
@@ -82,6 +93,14 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
         return window - self.reserve_tokens
 
 
+class RedactionSettings(Struct, frozen=True, kw_only=True):
+    """Whether secrets are hidden in what tools return, or only reported; `patterns`: of your own, by name."""
+
+    enabled: bool = True
+    report_only: bool = False
+    patterns: Mapping[str, str] = {}
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Both files together.  `hooks`: absolute paths; `known_tools`: names of tools that only
     another agent has, which handlers may name all the same; timeouts in seconds, `None` for no limit.
@@ -92,6 +111,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
     compaction: CompactionSettings = CompactionSettings()
+    redaction: RedactionSettings = RedactionSettings()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -113,6 +133,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
+    redaction = RedactionSettings()
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
@@ -130,23 +151,44 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
+        if file.redaction is not UNSET:
+            redaction = _with_redaction(redaction, file.redaction, path)
     return Settings(
-        hooks=tuple(hooks), known_tools=tuple(dict.fromkeys(known_tools)), compaction=compaction, **timeouts
+        hooks=tuple(hooks),
+        known_tools=tuple(dict.fromkeys(known_tools)),
+        compaction=compaction,
+        redaction=redaction,
+        **timeouts,
     )
+
+
+def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: Path) -> RedactionSettings:
+    for name, pattern in file.patterns.items():
+        if problem := pattern_problem(name, pattern):
+            raise SettingsError(f"{path}: key 'redaction.patterns': {problem}")
+    return RedactionSettings(
+        enabled=settings.enabled if file.enabled is UNSET else file.enabled,
+        report_only=settings.report_only if file.report_only is UNSET else file.report_only,
+        patterns={**settings.patterns, **file.patterns},
+    )
+
+
+def pattern_problem(name: str, pattern: str) -> str | None:
+    """Return what is wrong with a pattern for redaction or its name, `None` if nothing."""
+    if not re.fullmatch(r"[\w.:-]+", name):
+        return f"the name {name!r} may have letters, digits, '_', '-', '.' and ':' only"
+    try:
+        compile_pattern(pattern)
+    except HookUsageError as exc:
+        return f"{name}: {exc}"
+    return None
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
-    if link := dangling_link(path):
-        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"{path}: is not a regular file")
-    try:
-        text = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    text = read_file(path)
+    if text is None:
         return None
-    except OSError as exc:
-        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
@@ -158,10 +200,26 @@ def read_settings_file(path: Path) -> SettingsFile | None:
     _check_keys(found, SettingsFile, path)
     if isinstance(found.get("compaction"), dict):
         _check_keys(found["compaction"], CompactionFile, path, "compaction.")
+    if isinstance(found.get("redaction"), dict):
+        _check_keys(found["redaction"], RedactionFile, path, "redaction.")
     try:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+
+
+def read_file(path: Path) -> bytes | None:
+    """Return what is in a file of the person's, `None` when there is none; raises `SettingsError`."""
+    if link := dangling_link(path):
+        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{path}: is not a regular file")
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as exc:
+        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
 
 
 def _check_keys(found: dict[str, Any], kind: type[Struct], path: Path, prefix: str = "") -> None:

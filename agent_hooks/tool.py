@@ -155,19 +155,21 @@ class LsInput(TypedDict):
 
 
 class FindInput(TypedDict):
-    """`pattern`: a glob; `limit`: number of results."""
+    """`pattern`: a glob; `exclude`: globs to leave out; `limit`: number of results."""
 
     pattern: str
     path: NotRequired[str]
+    exclude: NotRequired[list[str]]
     limit: NotRequired[int]
 
 
 class GrepInput(TypedDict):
-    """`pattern`: a regular expression, or text if `literal`; `context` in lines; `limit` in matches."""
+    """`pattern`: a regular expression, or text if `literal`; `exclude`: globs; `context` in lines; `limit` in matches."""
 
     pattern: str
     path: NotRequired[str]
     glob: NotRequired[str]
+    exclude: NotRequired[list[str]]
     ignoreCase: NotRequired[bool]
     literal: NotRequired[bool]
     context: NotRequired[int]

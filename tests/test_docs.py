@@ -40,7 +40,7 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
     """What a newcomer copies from the page does what the page says."""
     (project / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
-        if block.kind in ("python", "json", "toml"):
+        if block.kind in ("python", "json", "toml") or block.file is not None:
             path = project / (block.file or "no_file.py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -443,3 +444,24 @@ async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restor
     assert isinstance(answer, Cancel)
     assert str(answer.reason).startswith(f"the files cannot be restored: {project} is not in a git repository")
     assert len(list(project.glob("*.txt"))) == 3
+
+
+def test_the_example_of_a_transformer_limits_git_log(command: Command) -> None:
+    """It is configured as its first lines say, and what it changed is told."""
+    source = EXAMPLES / "transformers" / "short_git_log.py"
+    target = command.project / ".agent" / "transformers" / source.name
+    target.parent.mkdir(parents=True)
+    target.write_text(source.read_text())
+    yaml = re.search(r"^    version: 1\n(?:    .*\n)+", source.read_text(), re.MULTILINE)
+    assert yaml
+    (command.project / ".agent" / "command_intercept.yaml").write_text(dedent(yaml[0]))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(command.project)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for number in range(22):
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", f"commit {number}"], check=True)
+    done = command("run", "--no-session", "--json", "@bash git log\n@bash git log --oneline")
+    results = [event for event in map(json.loads, done.stdout.splitlines()) if event["type"] == "tool_result"]
+    texts = ["\n".join(block["text"] for block in event["content"]) for event in results]
+    assert "[short_git_log changed this call of bash: command='git log -n 20']" in texts[0]
+    assert texts[0].count("    commit ") == 20
+    assert texts[1].count(" commit ") == 22

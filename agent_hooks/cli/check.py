@@ -10,8 +10,9 @@ import click
 from agent_hooks.cli.common import count, cwd_option, short
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.command_intercept import Transformers, load_transformers
 from agent_hooks.host.tools import builtin_tools
-from agent_hooks.loader import LoadResult, load_hooks
+from agent_hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.runner import HookRunner
 
 
@@ -20,18 +21,34 @@ from agent_hooks.runner import HookRunner
 @cwd_option
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
-    """Load each FILE as a hook and report problems as file:line; exit 1 when there is one."""
+    """Load each FILE as a hook and report problems as file:line; exit 1 when there is one.
+
+    A FILE that ends with .yaml is read as a command_intercept.yaml.
+    """
+    paths = [os.path.abspath(file) for file in files]
+    intercepts = [path for path in paths if path.endswith(".yaml")]
     with ReservedStdout():
-        problems, loaded = anyio.run(_check, tuple(os.path.abspath(file) for file in files), os.path.abspath(cwd))
+        problems, loaded = anyio.run(_check, [path for path in paths if path not in intercepts], os.path.abspath(cwd))
+        read = [(path, _read(path, cwd)) for path in intercepts]
+    problems += [str(error) for _, transformers in read for error in transformers.errors]
     for problem in problems:
         click.echo(problem)
     for hook in loaded.hooks:
         handlers = sum(len(each) for each in hook.handlers.values())
         click.echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
+    for path, transformers in read:
+        steps = sum(step.problem is None for step in transformers.configured)
+        click.echo(f"{short(path)}: read, {count(steps, 'transformer')}")
     ctx.exit(FAILED if problems else 0)
 
 
-async def _check(files: tuple[str, ...], cwd: str) -> tuple[list[str], LoadResult]:
+def _read(path: str, cwd: str) -> Transformers:
+    if not os.path.exists(path):
+        return Transformers(errors=(LoadError(path, "no such file"),))
+    return load_transformers(cwd=cwd, files=[path])
+
+
+async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
     loaded = await load_hooks(files, cwd=cwd)
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
-from agent_hooks.loader import HOOKS_DIRECTORY, LoadResult, discover_and_load_hooks
+from agent_hooks.command_intercept import Transformers, load_transformers
+from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
+from agent_hooks.redaction import Redactor
 from agent_hooks.settings import PROJECT_DIRECTORY, Settings, agent_home, load_settings
 
 hook_option = click.option(
@@ -39,19 +41,33 @@ class Setup(NamedTuple):
     settings: Settings
     loaded: LoadResult
     hook_files: tuple[str, ...]
+    transformers: Transformers
+
+    @property
+    def redactor(self) -> Redactor | None:
+        """What hides secrets in results, as the settings say."""
+        if not (settings := self.settings.redaction).enabled:
+            return None
+        return Redactor(patterns=settings.patterns, report_only=settings.report_only)
+
+    @property
+    def errors(self) -> list[LoadError]:
+        """What could not be loaded, hooks and then transformers."""
+        return [*self.loaded.errors, *self.transformers.errors]
 
     def source(self, path: str) -> str:
-        """Tell where a hook was named: `global`, `project`, `settings` or `--hook`."""
+        """Tell where a hook was named, or a transformer: `global`, `project`, `settings` or `--hook`."""
         directory = os.path.dirname(path)
-        if directory == str(agent_home() / HOOKS_DIRECTORY):
+        if directory in (str(agent_home() / HOOKS_DIRECTORY), str(agent_home())):
             return "global"
-        if directory == os.path.join(self.cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY):
+        project = os.path.join(self.cwd, PROJECT_DIRECTORY)
+        if directory in (os.path.join(project, HOOKS_DIRECTORY), project):
             return "project"
         return "--hook" if path in self.hook_files else "settings"
 
 
 async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
-    """Read the settings and load all hooks; raises `SettingsError`.
+    """Read the settings and load all hooks and transformers; raises `SettingsError`.
 
     `hook_files` are relative to the shell's directory, not to `cwd`.
     """
@@ -59,7 +75,7 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     files = tuple(os.path.abspath(file) for file in hook_files)
     settings = load_settings(cwd=cwd)
     loaded = await discover_and_load_hooks([*settings.hooks, *files], cwd=cwd)
-    return Setup(cwd, settings, loaded, files)
+    return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
 
 
 def console() -> Console:

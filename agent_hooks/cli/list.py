@@ -34,18 +34,18 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
     if as_json:
         errors = [
             {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
-            for error in setup.loaded.errors
+            for error in setup.errors
         ]
         click.echo(msgspec.json.encode({"handlers": _rows(setup), "errors": errors}).decode())
     else:
         _print(setup)
-    for error in setup.loaded.errors:
+    for error in setup.errors:
         click.echo(f"not loaded: {error}", err=True)
-    ctx.exit(FAILED if setup.loaded.errors else 0)
+    ctx.exit(FAILED if setup.errors else 0)
 
 
 def _rows(setup: Setup) -> list[dict[str, Any]]:
-    """Return a row per handler, by event and then in the order they run; then tools, and hooks with nothing."""
+    """Return a row per handler, by event and then in the order they run; then tools, hooks with nothing, transformers."""
     handlers = [handler for hook in setup.loaded.hooks for each in hook.handlers.values() for handler in each]
     handlers.sort(key=lambda handler: (EVENT_NAMES.index(handler.event), -handler.priority))
     rows: list[dict[str, Any]] = [
@@ -81,6 +81,12 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
         event = "(offers a tool)" if hook.tools else "(nothing)"
         place = {"hook": hook.path, "source": setup.source(hook.path)}
         rows += [{"event": event, **place, "handler": None, "tool": name, "priority": None} for name in names]
+    for step in setup.transformers.configured:
+        if step.problem is None:
+            path = step.place.rpartition(":")[0]
+            place = {"hook": path, "source": setup.source(path)}
+            row = {"event": "(transforms)", **place, "handler": step.name, "tool": step.tool, "priority": None}
+            rows.append(row)
     return rows
 
 
@@ -121,7 +127,7 @@ def _print(setup: Setup) -> None:
     table = hooks_table(setup)
     if table is not None:
         console().print(table)
-    elif not setup.loaded.errors:
+    elif not setup.errors:
         click.echo("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
 
 

@@ -262,3 +262,22 @@ def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) 
     [error] = json.loads(done.stdout)["errors"]
     assert (error["path"], error["file"], error["line"]) == (str(moved), f"{moved}/rules.py", 1)
     assert command("check", "helpers", "--cwd", ".", code=1).stdout.endswith("helpers: no such file\n")
+
+
+def test_list_shows_transformers_and_check_reads_their_file(command: Command) -> None:
+    """With where they came from; a mistake is a line with file and key, and exit code 1."""
+    path = command.project / ".agent" / "command_intercept.yaml"
+    path.parent.mkdir()
+    path.write_text("version: 1\ntools:\n  ls: {transformers: [{name: default_args}]}\n  find: {enabled: 5}\n")
+    listed = command("list", code=1)
+    row = "(transforms) .agent/command_intercept.yaml project default_args ls"
+    assert row in [" ".join(line.split()) for line in listed.stdout.splitlines()]
+    mistake = f"{path}:4: key 'tools.find.enabled': expected true or false, found '5'"
+    assert f"not loaded: {mistake}" in listed.stderr
+    found = json.loads(command("list", "--json", code=1).stdout)
+    assert found["handlers"][0]["handler"] == "default_args"
+    assert (found["errors"][0]["path"], found["errors"][0]["line"]) == (str(path), 4)
+    checked = command("check", str(path), "nowhere.yaml", code=1)
+    assert mistake in checked.stdout
+    assert f"{command.project}/nowhere.yaml: no such file" in checked.stdout
+    assert ".agent/command_intercept.yaml: read, 1 transformer" in checked.stdout

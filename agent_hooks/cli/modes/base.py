@@ -58,6 +58,8 @@ class Start(NamedTuple):
             warn(warning)
         for failure in setup.loaded.errors:
             error(f"hook not loaded, so every tool call is blocked: {failure}")
+        for failure in setup.transformers.errors:
+            error(str(failure))
         return setup
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
@@ -69,6 +71,8 @@ class Start(NamedTuple):
             tool_call_timeout=setup.settings.tool_call_timeout,
             ui=ui,
             mode=mode,
+            transformers=setup.transformers.configured,
+            redactor=setup.redactor,
         )
         runner.know_tools(setup.settings.known_tools)
         return runner

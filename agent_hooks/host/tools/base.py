@@ -96,6 +96,16 @@ def text_schema(description: str) -> dict[str, Any]:
     return {"type": "string", "minLength": 1, "description": description}
 
 
+def exclude_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the globs that find and grep leave out."""
+    return {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "description": "Leave out files and directories that fit one of these globs, for example dist/ or *.min.js; one "
+        "that ends with / is for directories",
+    }
+
+
 def number_schema(description: str, minimum: int = 1) -> dict[str, Any]:
     """Return the JSON Schema of a whole number from `minimum`."""
     return {"type": "integer", "minimum": minimum, "description": description}

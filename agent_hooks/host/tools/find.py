@@ -13,14 +13,16 @@ from agent_hooks.host.tools.base import (
     BuiltinTool,
     Refused,
     count,
+    exclude_schema,
     listing_output,
     number_schema,
     object_schema,
     printable,
     refusing,
     text_schema,
+    with_line,
 )
-from agent_hooks.host.tools.listing import list_files
+from agent_hooks.host.tools.listing import excluding, list_files
 from agent_hooks.tool import FindToolDetails, OnUpdate
 
 LIMIT = 1000  # files shown by default
@@ -38,6 +40,7 @@ class FindTool(BuiltinTool):
         ["pattern"],
         pattern=text_schema("A glob for the path below the directory; without a / it is for the name alone"),
         path=text_schema("The directory to search; the working directory by default"),
+        exclude=exclude_schema(),
         limit=number_schema(f"Number of files to show; {LIMIT} by default"),
     )
 
@@ -49,12 +52,13 @@ class FindTool(BuiltinTool):
         if not os.path.isdir(directory):
             raise Refused(f"{path} is not a directory; give the directory to search")
         files: list[str] = []
+        left_out = excluding(input.get("exclude", ()), directory, self.cwd)
         with anyio.move_on_after(SEARCH_SECONDS) as deadline:
-            files = await list_files(directory, input["pattern"])
+            files = await list_files(directory, input["pattern"], left_out)
         if deadline.cancelled_caught:
             raise Refused(f"find took more than {SEARCH_SECONDS:g} s in {path}; search a smaller directory")
         found = [printable(name) for name in files]
-        if not found:
-            return ToolOutput("no files found")
         shown = found[: int(input.get("limit", LIMIT))]
-        return listing_output(self, shown, found, FindToolDetails, of=count(len(found), "file"))
+        output = listing_output(self, shown, found, FindToolDetails, of=count(len(found), "file"))
+        text = output.text or "no files found"
+        return ToolOutput(with_line(text, left_out.note()) if left_out.count else text, output.details)

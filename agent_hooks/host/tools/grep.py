@@ -28,6 +28,7 @@ from agent_hooks.host.tools.base import (
     Refused,
     check_regular,
     count,
+    exclude_schema,
     listing_output,
     number_schema,
     object_schema,
@@ -36,7 +37,7 @@ from agent_hooks.host.tools.base import (
     text_schema,
     with_line,
 )
-from agent_hooks.host.tools.listing import list_files
+from agent_hooks.host.tools.listing import Excluding, excluding, list_files
 from agent_hooks.process import stream
 from agent_hooks.tool import GrepToolDetails, OnUpdate
 
@@ -57,6 +58,7 @@ class GrepTool(BuiltinTool):
         pattern=text_schema("A regular expression, or a text if literal"),
         path=text_schema("The directory or file to search; the working directory by default"),
         glob=text_schema("Search only files that fit this glob, for example *.py"),
+        exclude=exclude_schema(),
         ignoreCase={"type": "boolean", "description": "Take capital and small letters as the same"},
         literal={"type": "boolean", "description": "Take the pattern as plain text"},
         context=number_schema("Lines to show above and below a match; 0 by default", 0),
@@ -66,13 +68,14 @@ class GrepTool(BuiltinTool):
     async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
         pattern = input["pattern"]
         found = _Found()
+        left_out = excluding(input.get("exclude", ()), self.resolve(input.get("path", ".")), self.cwd)
         with anyio.move_on_after(SEARCH_SECONDS) as deadline:
             job = {
                 "pattern": re.escape(pattern) if input.get("literal") else pattern,
                 "ignore_case": bool(input.get("ignoreCase")),
                 "context": int(input.get("context", 0)),
                 "limit": int(input.get("limit", LIMIT)),
-                "files": await self._files(input.get("path", "."), input.get("glob")),
+                "files": await self._files(input.get("path", "."), input.get("glob"), left_out),
             }
             await _run(job, self.cwd, found)
         stopped = ""
@@ -80,7 +83,9 @@ class GrepTool(BuiltinTool):
             stopped = f"[stopped after {SEARCH_SECONDS:g} s; use a simpler pattern, a path or a glob]"
         elif found.too_much:
             stopped = f"[stopped after {OUTPUT_LIMIT // 1024 // 1024} MiB of matches; use a narrower pattern]"
-        return self._output(found, job_limit=int(input.get("limit", LIMIT)), stopped=stopped)
+        output = self._output(found, job_limit=int(input.get("limit", LIMIT)), stopped=stopped)
+        text = with_line(output.text, left_out.note()) if left_out.count else output.text
+        return ToolOutput(text, output.details, output.is_error)
 
     def _output(self, found: _Found, *, job_limit: int, stopped: str) -> ToolOutput:
         lines = found.lines()
@@ -94,15 +99,16 @@ class GrepTool(BuiltinTool):
         # with as many matches as asked for, the rest is not missed
         return ToolOutput(with_line(output.text, stopped), output.details, is_error=matches < job_limit)
 
-    async def _files(self, path: str, pattern: str | None) -> list[tuple[str, str]]:
+    async def _files(self, path: str, pattern: str | None, left_out: Excluding) -> list[tuple[str, str]]:
         """Return the files to search, as absolute path and name to show."""
         top = os.path.realpath(self.resolve(path))
         with refusing("search", path):
             status = os.stat(top)
         if not stat.S_ISDIR(status.st_mode):
             check_regular(status, path)
-            return [(top, printable(path))]
-        return [(os.path.join(top, name), printable(name)) for name in await list_files(top, pattern)]
+            return [] if left_out("") else [(top, printable(path))]
+        names = await list_files(top, pattern, left_out)
+        return [(os.path.join(top, name), printable(name)) for name in names]
 
 
 class _Found:

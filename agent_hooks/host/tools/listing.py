@@ -13,13 +13,13 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from anyio import from_thread, to_thread
 from pathspec import GitIgnoreSpec
 
-from agent_hooks.host.tools.base import Refused, open_regular
+from agent_hooks.host.tools.base import Refused, count, open_regular
 from agent_hooks.process import stream
 
 _MOST_ALTERNATIVES = 1000
@@ -27,15 +27,16 @@ _ALL_BELOW = re.compile(r"/\*\*(/?)[ \r]*\Z")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
-async def list_files(directory: str, pattern: str | None = None) -> list[str]:
+async def list_files(directory: str, pattern: str | None = None, left_out: Excluding | None = None) -> list[str]:
     """Return the files and symlinks below `directory` that git does not ignore, sorted; relative to `directory`.
 
-    `pattern` is a glob they have to fit.  An ignored directory is listed when it is asked for itself.  What cannot be
-    read is left out.  Raises `Refused` for a glob with too many braces.
+    `pattern` is a glob they have to fit; `left_out` tells which of those to leave out.  An ignored directory is listed
+    when it is asked for itself.  What cannot be read is left out.  Raises `Refused` for a glob with too many braces.
     """
     fits = glob(pattern) if pattern is not None else lambda _: True
     names = await _list(directory)
-    return await to_thread.run_sync(lambda: sorted(filter(fits, names)))
+    out = left_out or Excluding(())
+    return await to_thread.run_sync(lambda: sorted(name for name in names if fits(name) and not out(name)))
 
 
 async def _list(directory: str) -> list[str]:
@@ -170,6 +171,52 @@ def glob(pattern: str) -> Callable[[str], bool]:
     """
     alternatives = [_path_glob(each) for each in _alternatives(pattern)]
     return lambda path: any(fits(path) for fits in alternatives)
+
+
+class Excluding:
+    """Tells which paths are left out, and counts them.
+
+    `patterns`: globs as in `glob`, for a file or a directory with all that is in it; with a `/` at the end, for a
+    directory only.  `below`: the path of what is searched, so that an excluded directory stays so when it is asked for.
+    """
+
+    def __init__(self, patterns: Sequence[str], below: str = "") -> None:
+        self._patterns = [(glob(pattern.rstrip("/")), pattern.endswith("/")) for pattern in patterns]
+        self._directories = {"": False}
+        self._below = below
+        self.count = 0
+
+    def __call__(self, path: str) -> bool:
+        """Tell whether a file is left out."""
+        path = f"{self._below}/{path}".strip("/")
+        left_out = bool(self._patterns) and (
+            self._directory(os.path.dirname(path)) or self._fits(path, is_directory=False)
+        )
+        self.count += left_out
+        return left_out
+
+    def _directory(self, path: str) -> bool:
+        todo = []
+        while path not in self._directories:
+            todo.append(path)
+            path = os.path.dirname(path)
+        left_out = self._directories[path]
+        for each in reversed(todo):
+            left_out = self._directories[each] = left_out or self._fits(each, is_directory=True)
+        return left_out
+
+    def _fits(self, path: str, *, is_directory: bool) -> bool:
+        return any(fits(path) for fits, for_directories in self._patterns if is_directory or not for_directories)
+
+    def note(self) -> str:
+        """Return a line that says how many files were left out, empty for none."""
+        return f"[{count(self.count, 'file')} left out by exclude]" if self.count else ""
+
+
+def excluding(patterns: Sequence[str], top: str, cwd: str) -> Excluding:
+    """Return what tells which of the files below `top` are left out; what is above `cwd` never counts."""
+    top, cwd = os.path.realpath(top), os.path.realpath(cwd)
+    return Excluding(patterns, "" if top == cwd else top.removeprefix(cwd.rstrip("/") + "/"))
 
 
 def _alternatives(pattern: str) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_hooks.host.tools import find
+from agent_hooks.host.tools import builtin_tools, find
 from agent_hooks.host.tools.listing import glob, list_files
 from agent_hooks.tool import FindToolDetails
 
@@ -255,3 +255,46 @@ def test_our_own_walk_lists_what_git_lists(
         assert anyio.run(list_files, str(root)) == walked
     finally:
         shutil.rmtree(root)
+
+
+# ---- exclude ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exclude", "found"),
+    [
+        ([], ["a/b/c.py", "a/b/d/c.py", "c.py", "d", "x.min.js"]),
+        (["d/"], ["a/b/c.py", "c.py", "d", "x.min.js"]),
+        (["d"], ["a/b/c.py", "c.py", "x.min.js"]),
+        (["a/b"], ["c.py", "d", "x.min.js"]),
+        (["a/*/d", "*.min.*"], ["a/b/c.py", "c.py", "d"]),
+        (["*.{py,js}"], ["d"]),
+        (["b/"], ["c.py", "d", "x.min.js"]),
+        (["/"], ["a/b/c.py", "a/b/d/c.py", "c.py", "d", "x.min.js"]),
+    ],
+)
+async def test_exclude_leaves_out_what_fits_and_says_how_much(
+    tmp_path: Path, exclude: list[str], found: list[str]
+) -> None:
+    """Files and directories by name, or by path with a `/` inside; with one at the end, directories only."""
+    for name in ("a/b/c.py", "a/b/d/c.py", "c.py", "d", "x.min.js"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    [tool] = [tool for tool in builtin_tools(cwd=str(tmp_path)) if tool.name == "find"]
+    output = await tool.execute("1", {"pattern": "*", "exclude": exclude})
+    missing = 5 - len(found)
+    note = [f"[{missing} file{'' if missing == 1 else 's'} left out by exclude]"] if missing else []
+    assert output.text.splitlines() == [*found, *note]
+
+
+async def test_a_directory_that_is_excluded_stays_so_when_it_is_asked_for(tmp_path: Path) -> None:
+    """As seen from the working directory; what is above that does not count."""
+    deep = tmp_path / "out" / "work" / "out" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "f").touch()
+    [tool] = [tool for tool in builtin_tools(cwd=str(tmp_path / "out" / "work")) if tool.name == "find"]
+    for path in ("out", str(tmp_path / "out" / "work" / "out")):
+        output = await tool.execute("1", {"pattern": "f", "path": path, "exclude": ["out/"]})
+        assert output.text.splitlines() == ["no files found", "[1 file left out by exclude]"]
+    output = await tool.execute("1", {"pattern": "f", "exclude": ["work/"]})
+    assert output.text.endswith("/f")

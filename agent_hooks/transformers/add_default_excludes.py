@@ -1,0 +1,41 @@
+"""`add_default_excludes`: a tool leaves files out that fit a glob.
+
+As in `exclude_directories`, a tool with a list argument `exclude` is told, and any other tool's output is filtered.
+Above: nothing imports it by name.  Below: exclusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from agent_hooks.content import ContentBlock
+from agent_hooks.transformers.exclusion import name_matcher, without
+
+NEEDS_ARGUMENT = "exclude"
+
+
+class Config(Struct, forbid_unknown_fields=True):
+    """`glob_excludes`: globs for names of files; `root`: as for `exclude_directories`."""
+
+    glob_excludes: list[str] = field(default_factory=list)
+    root: str = ""
+
+
+def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """Add the globs to `exclude`."""
+    given = tool_input.get(NEEDS_ARGUMENT, [])
+    new = [pattern for pattern in dict.fromkeys(config.get("glob_excludes", [])) if pattern not in given]
+    return {**tool_input, NEEDS_ARGUMENT: [*given, *new]} if new else tool_input
+
+
+def filter_output(
+    tool_input: dict[str, Any], content: Sequence[ContentBlock], config: dict[str, Any]
+) -> Sequence[ContentBlock]:
+    """Take out the lines from files that fit."""
+    if not config.get("glob_excludes"):
+        return content
+    fits = name_matcher(config["glob_excludes"])
+    return without(lambda path: fits(path.rstrip("/").rpartition("/")[2]), tool_input, content, config.get("root", ""))

@@ -1,0 +1,46 @@
+"""`exclude_directories`: a tool leaves directories out, wherever they are.
+
+A tool that has a list argument `exclude` is told; of any other tool's output the lines from these directories are taken
+out.  Above: nothing imports it by name.  Below: exclusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from agent_hooks.content import ContentBlock
+from agent_hooks.transformers.exclusion import name_matcher, without
+
+NEEDS_ARGUMENT = "exclude"
+
+
+class Config(Struct, forbid_unknown_fields=True):
+    """`patterns`: names or globs of directories; `root`: what lies above it never counts, the project by default."""
+
+    patterns: list[str] = field(default_factory=list)
+    root: str = ""
+
+
+def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """Add the directories to `exclude`."""
+    given = tool_input.get(NEEDS_ARGUMENT, [])
+    new = [f"{pattern.rstrip('/')}/" for pattern in config.get("patterns", [])]
+    new = [pattern for pattern in dict.fromkeys(new) if pattern not in given]
+    return {**tool_input, NEEDS_ARGUMENT: [*given, *new]} if new else tool_input
+
+
+def filter_output(
+    tool_input: dict[str, Any], content: Sequence[ContentBlock], config: dict[str, Any]
+) -> Sequence[ContentBlock]:
+    """Take out the lines from these directories."""
+    if not config.get("patterns"):
+        return content
+    fits = name_matcher(config["patterns"])
+
+    def excluded(path: str) -> bool:
+        return any(fits(name) for name in path.split("/")[:-1])
+
+    return without(excluded, tool_input, content, config.get("root", ""))
