@@ -3,13 +3,14 @@
     0 validate            the input against the tool's schema
     3 before_tool_call    rewrite or block
       validate again      if 3 changed it; the error names who did
+    4 guards              block or ask; pure
     5 tool_call           block or ask: every judge sees exactly what would run
       one question        for all asks together; anything but yes blocks
     6 execute             a raised error becomes an error result
     7 tool_result         chain
     9 after_tool_call     observers, also after a block and after an abort
 
-First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers, interceptors and guards.)
+First whoever may rewrite, then whoever judges.  (The numbers leave room for transformers and interceptors.)
 `preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
 parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 """
@@ -33,6 +34,7 @@ from agent_hooks.errors import describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
+from agent_hooks.guarding import ask_guards, guarded_call
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
 from agent_hooks.threads import in_handler_thread, while_wanted
@@ -173,6 +175,11 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
             call = replace(call, input=answer.input, arguments=thaw(answer.input))
             if error := schema_error(name, call.tool.input_schema, call.input):
                 return _blocked(call, Block(f"{error} (rewritten by {answer.by})", answer.by, "schema"))
+    if runner.guards:
+        found = ask_guards(runner.guards, guarded_call(name, call.input, runner.cwd), runner.report)
+        if isinstance(found, Block):
+            return _blocked(call, found)
+        asks += found
     if audience.tool_call:
         verdict = await runner.emit(
             ToolCall(

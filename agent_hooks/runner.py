@@ -30,6 +30,7 @@ from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, pol
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event
+from agent_hooks.guards.base import Guard
 from agent_hooks.lanes import Lane
 from agent_hooks.loader import LoadedHook, LoadResult
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
@@ -75,7 +76,8 @@ class HookRunner:
     every tool call; or only the hooks of it, without that.
     `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
     `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
-    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context.
+    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context; `guards`: vetoes of tool calls, none
+    unless given (`builtin_guards()`).
 
     Use it as `async with HookRunner(...) as runner`: that runs the hooks' background tasks, and on leaving ends them and
     calls `on_unload`.  Without, `emit` works as long as no hook has queued a task.
@@ -93,6 +95,7 @@ class HookRunner:
         mode: Mode = "embedded",
         session_file: str | Path | None = None,
         session_id: str | None = None,
+        guards: Iterable[Guard] = (),
     ) -> None:
         self.hooks = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
         if wrong := [hook for hook in self.hooks if not isinstance(hook, LoadedHook)]:
@@ -100,6 +103,7 @@ class HookRunner:
                 f"HookRunner wants loaded hooks, not {shown(wrong[0])}: await load_hooks([...], cwd=…)"
             )
         self.cwd = abspath(fspath(cwd))
+        self.guards = tuple(guards)
         self.mode: Mode = mode
         self.session_id = session_id or uuid.uuid4().hex
         self.agent_id = "main"
@@ -230,8 +234,10 @@ class HookRunner:
             return _EVERYBODY  # so that `emit` is asked, which says what is wrong
         generation = self._generation
         before, calls, results, after = (self.listens((event, tool_name)) for event in TOOL_EVENTS)
-        anybody = bool(self._observers) or any(self.has_handlers(event) for event in TOOL_EVENTS)
-        audience = Audience(before, calls, results, after, not (before or calls or results or after), anybody)
+        anybody = bool(self._observers or self.guards) or any(self.has_handlers(event) for event in TOOL_EVENTS)
+        audience = Audience(
+            before, calls, results, after, not (before or calls or results or after or self.guards), anybody
+        )
         if len(self._audiences) > _MANY_PLANS:
             self._audiences.clear()
         if self._generation == generation:

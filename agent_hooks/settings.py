@@ -9,13 +9,14 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from agent_hooks.errors import SettingsError, did_you_mean, os_reason, shown
 
+T = TypeVar("T")
 DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
 SETTINGS_FILE = "settings.json"
 PROJECT_DIRECTORY = ".agent"
@@ -35,14 +36,19 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     hooks: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
+    guards: dict[str, Any] = field(default_factory=dict)
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit."""
+    """Both files together.  `hooks`: absolute paths; timeouts in seconds, `None` for no limit.
+
+    `guards`: that section of each file, with the file's name; the guards read it.
+    """
 
     hooks: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
+    guards: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -62,10 +68,13 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     """
     hooks: list[str] = []
     timeouts: dict[str, float | None] = {}
+    guards: list[tuple[str, dict[str, Any]]] = []
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
             continue
+        if file.guards:
+            guards.append((str(path), file.guards))
         for index, hook in enumerate(file.hooks):
             try:
                 hooks.append(resolve_path(hook, base=directory, home=home))
@@ -75,7 +84,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
             if (value := getattr(file, key)) is not UNSET:
                 milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
                 timeouts[key] = None if milliseconds is None else milliseconds / 1000
-    return Settings(hooks=tuple(hooks), **timeouts)
+    return Settings(hooks=tuple(hooks), guards=tuple(guards), **timeouts)  # type: ignore[arg-type]  # only timeouts
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:
@@ -106,6 +115,16 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         return msgspec.convert(found, SettingsFile, strict=True)
     except msgspec.ValidationError as exc:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+
+
+def convert_section(value: Any, kind: type[T], path: str, key: str) -> T:
+    """Return a section of a settings file as `kind`; raises `SettingsError` that names file, key, expected and found."""
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as exc:
+        message = str(exc)
+        message = message.replace("`$", f"`$.{key}") if " - at `$" in message else f"{message} - at `$.{key}`"
+        raise SettingsError(f"{path}: {_place(message, {key: value})}") from None
 
 
 def dangling_link(path: Path) -> Path | None:

@@ -18,6 +18,8 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "answers",
     "events",
     "dispatch_table tool process stats settings lanes threads ui deadlines",
+    "guards",
+    "guarding",
     "context imports schema function_tool",
     "api",
     "loader dispatch",
@@ -33,6 +35,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names.
 FAMILIES = {  # the folder, and what its members share beside `base`
     "deadlines": set[str](),
     "ui": set[str](),
+    "guards": {"config", "sensitive"},
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation"},
 }

@@ -23,6 +23,7 @@ COMMANDS = {
     "list": "List the hooks, in the order they run.",
     "check": "Load hook files and report what is wrong with them.",
     "emit": "Fire one event at a hook and show what it answers.",
+    "guard": "Ask the built-in guards about a command, or score a corpus.",
     "schema": "Print a JSON Schema: of settings or of events.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's

@@ -6,14 +6,19 @@ import os
 import signal
 import sys
 import threading
+from datetime import date
 
 import anyio
 import click
+from msgspec.structs import replace
 
-from agent_hooks.cli.common import cwd_option, hook_option, set_up, short, unused_hooks
+from agent_hooks.cli.common import Setup, agent_guards, cwd_option, hook_option, set_up, short, unused_hooks
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
 from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
 from agent_hooks.errors import ModelError, SessionError
+from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.base import Guard
+from agent_hooks.guards.config import GuardException, expired, read_sections
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
 from agent_hooks.host.models import open_model
@@ -50,6 +55,12 @@ END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, aft
 @cwd_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
+@click.option(
+    "--allow-once",
+    multiple=True,
+    metavar="RULE",
+    help="Let one call pass that this rule of a guard would stop; repeatable.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -61,6 +72,7 @@ def command(
     cwd: str,
     no_session: bool,
     as_json: bool,
+    allow_once: tuple[str, ...],
 ) -> None:
     """Run an agent on PROMPT (or on what stdin says), with your hooks.
 
@@ -76,7 +88,7 @@ def command(
         raise click.UsageError(f"--model {model_name}: {exc}") from None
     with ReservedStdout() as stdout:
         screen = JsonScreen(stdout) if as_json else Screen(stdout)
-        code = anyio.run(_run, text, screen, hook_files, model, thinking_level, cwd, no_session)
+        code = anyio.run(_run, text, screen, hook_files, model, thinking_level, cwd, no_session, allow_once)
     if stdout.broken:
         complain(f"the answer could not be written: {stdout.broken}")
         code = FAILED
@@ -100,6 +112,7 @@ async def _run(
     thinking_level: ThinkingLevel,
     cwd: str,
     no_session: bool,
+    allow_once: tuple[str, ...],
 ) -> int:
     setup = await set_up(cwd, hook_files)
     if warning := unused_hooks(setup.cwd):
@@ -112,6 +125,7 @@ async def _run(
         timeout=setup.settings.hook_timeout,
         tool_call_timeout=setup.settings.tool_call_timeout,
         mode="print",
+        guards=_guards(setup, allow_once, screen),
     )
     runner.on_error(screen.hook_error)
     if isinstance(screen, JsonScreen):
@@ -171,6 +185,15 @@ async def _cancel_on_signal(run: anyio.CancelScope) -> None:
                 complain("interrupted again; leaving at once")
                 os._exit(INTERRUPTED)
             run.cancel()
+
+
+def _guards(setup: Setup, allow_once: tuple[str, ...], screen: Screen) -> list[Guard]:
+    """Return the guards that the settings ask for; `allow_once`: the rules of which one veto is lifted."""
+    settings = read_sections(setup.settings.guards, tuple(BUILTIN))
+    for sentence in expired(settings, date.today()):
+        screen.warning(sentence)
+    once = tuple(GuardException(id=rule, reason="allowed for one call", once=True) for rule in allow_once)
+    return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd)
 
 
 def _tools(cwd: str, hooks: list[LoadedHook], screen: Screen) -> list[Tool]:

@@ -49,7 +49,9 @@ _NAMES: dict[str, str] = {  # one file's name, wherever it is
     **dict.fromkeys((".vault-token", ".boto", ".s3cfg", ".terraformrc", "credentials.tfrc.json"), "cloud-credentials"),
     **dict.fromkeys(("kubeconfig", "kubeconfig.yaml", "kubeconfig.yml", "rclone.conf"), "cloud-credentials"),
     **dict.fromkeys(("credentials", "credentials.json", "credentials.yml", "credentials.yaml"), "cloud-credentials"),
-    **dict.fromkeys(("credentials.toml", "credentials.ini", "application_default_credentials.json"), "cloud-credentials"),
+    **dict.fromkeys(
+        ("credentials.toml", "credentials.ini", "application_default_credentials.json"), "cloud-credentials"
+    ),
     **dict.fromkeys(("secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "master.key"), "cloud-credentials"),
     **dict.fromkeys((".credentials.json", "auth-profiles.json", "oauth_creds.json", ".claude.json"), "agent-token"),
     **dict.fromkeys(("hosts.json.copilot", "mcp-auth.json"), "agent-token"),
@@ -111,8 +113,25 @@ _MACHINE = re.compile(
     r"|sudoers\.d(/.*)?)|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
 )
 _LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)")  # may be added to, not overwritten
-_SYSTEM = ("etc", "boot", "bin", "sbin", "lib", "lib32", "lib64", "usr", "sys", "proc", "dev", "efi", "system", "library")
-_HARMLESS_DEVICES = re.compile(r"/dev/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd(/.*)?|shm(/.*)?|tcp/.*|udp/.*|pts/.*)")
+_SYSTEM = (
+    "etc",
+    "boot",
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "usr",
+    "sys",
+    "proc",
+    "dev",
+    "efi",
+    "system",
+    "library",
+)
+_HARMLESS_DEVICES = re.compile(
+    r"/dev/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd(/.*)?|shm(/.*)?|tcp/.*|udp/.*|pts/.*)"
+)
 
 
 def normalise(path: str, *, cwd: str, home: str) -> str:
@@ -199,6 +218,8 @@ def _reaches(name: str, pattern: str) -> bool:
 def system_path(path: str) -> bool:
     """Tell whether a normalised path belongs to the operating system; `/usr/local` is the user's."""
     parts = path.lower().strip("/").split("/")
+    if not _DEPENDENCIES.isdisjoint(parts):
+        return False
     if parts[0] not in _SYSTEM or _HARMLESS_DEVICES.fullmatch(path):
         return False
     return parts[:2] != ["usr", "local"]
@@ -207,9 +228,7 @@ def system_path(path: str) -> bool:
 def machine_file(path: str, *, overwrite: bool = False) -> bool:
     """Tell whether a normalised path decides who may log in and what runs at boot."""
     path = path.lower()
-    return bool(
-        _MACHINE.fullmatch(path) or _ACCOUNTS.fullmatch(path) or (overwrite and _LOSABLE.fullmatch(path))
-    )
+    return bool(_MACHINE.fullmatch(path) or _ACCOUNTS.fullmatch(path) or (overwrite and _LOSABLE.fullmatch(path)))
 
 
 def raw_device(path: str) -> bool:

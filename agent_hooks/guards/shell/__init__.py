@@ -34,10 +34,11 @@ class CommandSafetyGuard:
             return []
         return self.follow(command, call).findings
 
-    def follow(self, command: str, call: GuardedCall) -> Interpreter:
-        """Follow a command; the interpreter that comes back knows what it found and which programs it saw."""
+    def follow(self, command: str, call: GuardedCall, *, trace: bool = False) -> Interpreter:
+        """Follow a command; the interpreter that comes back knows what it found and, with `trace`, what would run."""
         place = Place(call.cwd, call.home, call.temp)
         interpreter = Interpreter(BOOK, place, self._level, self._packs)
+        interpreter.trace = [] if trace else None
         if len(command) > MAX_LENGTH:
             text = f"the command is longer than {MAX_LENGTH // 1024} KiB; put it into a file"
             interpreter.report("too-long", text, undecidable=True)

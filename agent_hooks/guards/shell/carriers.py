@@ -29,7 +29,9 @@ class Prefix:
 _PLAIN = Prefix()
 _ONE = Prefix(leading=1)
 PREFIXES: dict[str, Prefix] = {
-    "sudo": Prefix("ugpCcDhRrTtU", ("--user", "--group", "--prompt", "--chdir", "--host", "--chroot"), assigns=True, query="lvKk"),
+    "sudo": Prefix(
+        "ugpCcDhRrTtU", ("--user", "--group", "--prompt", "--chdir", "--host", "--chroot"), assigns=True, query="lvKk"
+    ),
     "doas": Prefix("uC", assigns=True, query="L"),
     "run0": Prefix("u", ("--user", "--setenv"), assigns=True),
     "pkexec": Prefix("", ("--user",)),
@@ -118,7 +120,12 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             return None
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
-                rest = Options(argv[at:], "pn", ("--with", "--python", "--package", "--env-file", "--filter", "-C"), stop_early=True)
+                rest = Options(
+                    argv[at:],
+                    "pn",
+                    ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
+                    stop_early=True,
+                )
                 leading = 1 if name in ("direnv", "aws-vault") else 0
                 return [word for word in rest.operands[leading:] if word != "--"], []
             if not word.startswith("-"):

@@ -160,6 +160,14 @@ class _Walk:
     def _add_redirect(self, simple: Simple, node: Any) -> None:
         """Add a redirection, and the words behind it, to a command."""
         targets = [_text(child) for child in node.named_children if child.type != "file_descriptor"]
+        following = node.next_sibling
+        if (
+            len(targets) > 1
+            and targets[-1].isdigit()
+            and following is not None
+            and following.start_byte == node.end_byte
+        ):
+            targets.pop()  # the descriptor of the next redirection
         operator = next(child.type for child in node.children if not child.is_named)
         simple.redirects.append(redirect(operator, targets[0] if targets else "", self._bodies))
         simple.words += targets[1:]

@@ -29,7 +29,6 @@ from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
     MAX_LENGTH,
-    Data,
     Function,
     Group,
     Loop,
@@ -45,7 +44,9 @@ from agent_hooks.guards.shell.words import NOTHING, Expander, Text, Variables, W
 MAX_NESTING = 16  # scripts within scripts
 MAX_COMMANDS = 2000  # simple commands of one call, those in loops and functions counted each time
 SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"}
-LANGUAGES = re.compile(r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*")
+LANGUAGES = re.compile(
+    r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
+)
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
 _DESTRUCTIVE = re.compile(
@@ -115,6 +116,7 @@ class Interpreter:
         self._nesting = 0
         self._calling: list[str] = []
         self._called: set[str] = set()
+        self.trace: list[str] | None = None  # the commands that would run, for whoever wants them explained
         self.said: list[str] = []  # the words of the commands of the pipeline so far
 
     def judge(self, command: str) -> None:
@@ -143,7 +145,7 @@ class Interpreter:
     def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
         """Keep a finding."""
         text = str(culprit).replace(UNKNOWN, "…")
-        finding = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable)  # noqa: PLR2004
+        finding = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable)
         if all((each.rule, each.undecidable) != (rule, undecidable) for each in self.findings):
             self.findings.append(finding)
 
@@ -201,9 +203,11 @@ class Interpreter:
         values = [word for raw in node.words for word in expander.words(raw)]
         output = EMPTY
         for word in values[:8] or [Word(UNKNOWN)]:
-            shell.variables.values[node.name] = Text(None if word.pattern else str(word), word.taint, unsure=word.unsure)
+            shell.variables.values[node.name] = Text(
+                None if word.pattern else str(word), word.taint, unsure=word.unsure
+            )
             output = self.run(node.body, shell, stdin)
-        if len(values) > 8:  # noqa: PLR2004  # the rest is as good as unknown
+        if len(values) > 8:  # the rest is as good as unknown
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
@@ -309,7 +313,7 @@ class Interpreter:
             if not argv:
                 return EMPTY
             name = self.program(argv[0])
-            if UNKNOWN in name or argv[0].unsure and not name:
+            if UNKNOWN in name or (argv[0].unsure and not name):
                 return self._dynamic(argv, shell, stdin)
             if body := shell.functions.get(argv[0]):
                 self._called.add(str(argv[0]))
@@ -330,7 +334,11 @@ class Interpreter:
             plain = unicodedata.normalize("NFKC", name).lower().translate(_ALIKE)
             hidden = "".join(char for char in plain if unicodedata.category(char) not in _HIDDEN)
             if hidden != plain or (hidden != name.lower() and hidden.isascii()):
-                self.report("invisible-characters", "a command name with characters that nobody sees or tells apart", ascii(word))
+                self.report(
+                    "invisible-characters",
+                    "a command name with characters that nobody sees or tells apart",
+                    ascii(word),
+                )
             name = hidden
         name = name.lower().removesuffix(".exe")
         if word.pattern and any(char in name for char in "*?["):
@@ -393,7 +401,9 @@ class Interpreter:
         for word in assigns:
             key, _, value = word.partition("=")
             environment[key] = _retaint(value, word)
-        if name == "env" and (split := Options(argv, "uCS", ("--split-string",), stop_early=True)).has("S", "--split-string"):
+        if name == "env" and (split := Options(argv, "uCS", ("--split-string",), stop_early=True)).has(
+            "S", "--split-string"
+        ):
             text = " ".join([*split.value("S", "--split-string"), *map(str, split.operands)])
             self.script(text, shell, stdin)
             return []
@@ -401,11 +411,11 @@ class Interpreter:
             return []
         return rest
 
-    def _judge(
-        self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]
-    ) -> Text:
+    def _judge(self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]) -> Text:
         """Show a program that really runs to the rules; return what it prints."""
         book = self.book
+        if self.trace is not None:
+            self.trace.append(" ".join(argv).replace(UNKNOWN, "…"))
         context = Command(self, name, argv, shell, stdin, environment)
         if builtin := book.builtins.get(name):
             return builtin(context)
@@ -490,7 +500,7 @@ class Interpreter:
 
     def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
         path = self.path(word, shell)
-        if any(char in path for char in "*?[") and len(path) < 4096:  # noqa: PLR2004  # the system's longest path
+        if any(char in path for char in "*?[") and len(path) < 4096:  # the system's longest path
             return sensitive_glob(path, home=self.place.home, write=write)
         return sensitive(path, write=write)
 
@@ -523,7 +533,9 @@ class Interpreter:
         if self.level == "strict":
             self.report(rule, verb, word)
         elif word.unsure or not self.place.removable(path, self.level):
-            self.report(rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word)
+            self.report(
+                rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word
+            )
 
     def is_root(self, word: Word, shell: Shell) -> bool:
         """Tell whether a word names a root of the system, a home or the project."""
@@ -537,7 +549,13 @@ class Command:
     __slots__ = ("argv", "environment", "interpreter", "name", "output", "shell", "stdin")
 
     def __init__(
-        self, interpreter: Interpreter, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]
+        self,
+        interpreter: Interpreter,
+        name: str,
+        argv: list[Word],
+        shell: Shell,
+        stdin: Text,
+        environment: dict[str, Word],
     ) -> None:
         self.interpreter = interpreter
         self.name = name

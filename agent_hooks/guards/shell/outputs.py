@@ -38,7 +38,7 @@ def printed(name: str, argv: list[Word], stdin: Text) -> Text:
         return Text(stdin.text, taint)
     if name == "tee":
         return Text(stdin.text, taint)
-    return Text(None, taint | (DECODED if _decodes(name, argv) else NOTHING))
+    return Text(None, (taint - {"file"}) | (DECODED if _decodes(name, argv) else NOTHING))
 
 
 def _decodes(name: str, argv: list[Word]) -> bool:
@@ -116,7 +116,7 @@ def _rev(argv: list[Word], stdin: Text) -> str | None:
 
 def _tr(argv: list[Word], stdin: Text) -> str | None:
     sets = [str(word) for word in argv[1:] if not word.startswith("-")]
-    if stdin.text is None or len(sets) != 2:  # noqa: PLR2004  # tr SET1 SET2
+    if stdin.text is None or len(sets) != 2:  # tr SET1 SET2
         return None
     old, new = (_tr_set(each) for each in sets)
     if "".join(old[:26]).lower() == "abcdefghijklmnopqrstuvwxyz" and new[0] in "nN":

@@ -8,13 +8,7 @@ from fnmatch import fnmatchcase
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
-BUILD_OUTPUT = (
-    "node_modules build dist target .next .nuxt .output .venv venv __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox "
-    ".hypothesis .coverage coverage htmlcov coverage_html .nyc_output .cache .parcel-cache .turbo .svelte-kit .angular .vite "
-    ".gradle .eggs *.egg-info _build _site out cmake-build-* .ipynb_checkpoints DerivedData bower_components .dart_tool "
-    "dist-newstyle .stack-work elm-stuff storybook-static .docusaurus .terraform .serverless .astro .expo .swc .pnpm-store "
-    "wheelhouse test-results playwright-report .wrangler .aws-sam zig-out zig-cache .zig-cache .build"
-).split()
+BUILD_OUTPUT = ["node_modules", "build", "dist", "target", ".next", ".nuxt", ".output", ".venv", "venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis", ".coverage", "coverage", "htmlcov", "coverage_html", ".nyc_output", ".cache", ".parcel-cache", ".turbo", ".svelte-kit", ".angular", ".vite", ".gradle", ".eggs", "*.egg-info", "_build", "_site", "out", "cmake-build-*", ".ipynb_checkpoints", "DerivedData", "bower_components", ".dart_tool", "dist-newstyle", ".stack-work", "elm-stuff", "storybook-static", ".docusaurus", ".terraform", ".serverless", ".astro", ".expo", ".swc", ".pnpm-store", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb", "npm-shrinkwrap.json", ".eslintcache", "*.tsbuildinfo", "wheelhouse", "test-results", "playwright-report", ".wrangler", ".aws-sam", "zig-out", "zig-cache", ".zig-cache", ".build"]
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # names to compare with, nothing is opened
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")  # a last component that reaches all there is
 
@@ -33,7 +27,9 @@ class Place:
 
     def in_temp(self, path: str) -> bool:
         """Tell whether a path lies below a directory for temporary files, and is no part of the project in it."""
-        if path == self.project or self.in_project(path) or self.project.startswith(f"{path}/"):
+        if self.project not in self.temp and (path == self.project or self.in_project(path)):
+            return False
+        if self.project.startswith(f"{path}/") or self.home.startswith(f"{path}/"):
             return False
         return any(path.startswith(f"{temp}/") and len(path) > len(temp) + 1 for temp in self.temp)
 
@@ -60,5 +56,16 @@ class Place:
             return True
         parts = path.strip("/").split("/")
         if parts[0] in ("home", "Users"):
-            return len(parts) <= 2  # noqa: PLR2004  # /home and /home/somebody
-        return len(parts) == 1 and parts[0] in ("root", "var", "opt", "srv", "mnt", "media", "data", "run", "Applications", "tmp")
+            return len(parts) <= 2  # /home and /home/somebody
+        return len(parts) == 1 and parts[0] in (
+            "root",
+            "var",
+            "opt",
+            "srv",
+            "mnt",
+            "media",
+            "data",
+            "run",
+            "Applications",
+            "tmp",
+        )

@@ -17,7 +17,21 @@ from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become
 _PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
-_NUMERIC = {"$", "?", "#", "RANDOM", "SRANDOM", "BASHPID", "PPID", "UID", "EUID", "SECONDS", "LINENO", "EPOCHSECONDS", "!"}
+_NUMERIC = {
+    "$",
+    "?",
+    "#",
+    "RANDOM",
+    "SRANDOM",
+    "BASHPID",
+    "PPID",
+    "UID",
+    "EUID",
+    "SECONDS",
+    "LINENO",
+    "EPOCHSECONDS",
+    "!",
+}
 _PARAMETER = re.compile(r"(!?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(\[[^]]*\])?(.*)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
@@ -249,7 +263,11 @@ class Expander:
     def _modified(self, name: str, value: Text, rest: str) -> Text:
         """Return `${name…}`, `rest` being what follows the name."""
         if match := re.match(r":?([-=+?])", rest):
-            word = self.text(f'"{rest[match.end():]}"') if '"' not in rest and "'" not in rest else self.text(rest[match.end() :])
+            word = (
+                self.text(f'"{rest[match.end() :]}"')
+                if '"' not in rest and "'" not in rest
+                else self.text(rest[match.end() :])
+            )
             if match[1] == "+":
                 return Text(str(word), word.taint, unsure=value.text is None)
             if value.text or (value.text == "" and rest[0] != ":"):
@@ -289,7 +307,12 @@ def _cut(text: str, rest: str, expander: Expander) -> str | None:
         end = None if match[2] is None else start + int(match[2]) if int(match[2]) >= 0 else int(match[2])
         return text[start:end]
     if rest in ("^^", ",,", "^", ","):
-        return {"^^": text.upper(), ",,": text.lower(), "^": text[:1].upper() + text[1:], ",": text[:1].lower() + text[1:]}[rest]
+        return {
+            "^^": text.upper(),
+            ",,": text.lower(),
+            "^": text[:1].upper() + text[1:],
+            ",": text[:1].lower() + text[1:],
+        }[rest]
     return text if rest in ("@Q", "@E", "@P") else None
 
 

@@ -16,7 +16,9 @@ from agent_hooks.guards.shell.interpret import SHELLS, Command, Rule
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import NOTHING, Text, Word
 
-_NETWORK = re.compile(r"\b(urllib|urlopen|requests|httpx|socket|fetch|https?|LWP|open-uri|Net::HTTP|file_get_contents|DownloadString)\b")
+_NETWORK = re.compile(
+    r"\b(urllib|urlopen|requests|httpx|socket|fetch|https?|LWP|open-uri|Net::HTTP|file_get_contents|DownloadString)\b"
+)
 
 
 def interpreter(command: Command) -> None:
@@ -48,11 +50,12 @@ def _shell(command: Command) -> None:
         return
     _positional(inner, [Word("bash"), *operands])
     stdin = command.stdin
+    if "/dev/tcp" in command.interpreter.seen:
+        command.report("shell-on-socket", "a shell on a network connection")
+        return
     if stdin.text is None and "file" not in stdin.taint:
         command.interpreter.unseen_code(" ".join(command.interpreter.said))
     command.interpreter.shell_code(stdin, inner, command.name)
-    if "/dev/tcp" in command.interpreter.seen and "i" in options.flags:
-        command.report("shell-on-socket", "a shell on a network connection")
 
 
 def _positional(shell: object, words: list[Word]) -> None:
@@ -83,7 +86,9 @@ def _language(command: Command) -> None:
             inline(command, name, Word(" ".join(argv[2:])))
         argv = argv[1:]
     letters = _INLINE.get(name, "")
-    long = {"node": ("--eval", "--print"), "nodejs": ("--eval", "--print"), "ruby": (), "bun": ("--eval",)}.get(name, ())
+    long = {"node": ("--eval", "--print"), "nodejs": ("--eval", "--print"), "ruby": (), "bun": ("--eval",)}.get(
+        name, ()
+    )
     with_value = letters + {"python": "WXm", "perl": "", "ruby": "rIC", "node": "r", "php": "dc"}.get(name, "")
     options = Options(argv, with_value, long, stop_early=True)
     codes = options.value(*letters, *long)
@@ -152,10 +157,19 @@ def _python(command: Command, text: Word) -> None:
     try:
         _PythonJudge(command, text).visit(tree)
     except RecursionError:
-        command.interpreter.report("dynamic-code", "Python code that is nested too deeply to judge", "python", undecidable=True)
+        command.interpreter.report(
+            "dynamic-code", "Python code that is nested too deeply to judge", "python", undecidable=True
+        )
 
 
-_SHELL_CALLS = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput", "pty.spawn"}
+_SHELL_CALLS = {
+    "os.system",
+    "os.popen",
+    "subprocess.getoutput",
+    "subprocess.getstatusoutput",
+    "commands.getoutput",
+    "pty.spawn",
+}
 _PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")} | {
     f"os.{name}" for name in ("execv", "execvp", "execl", "execlp", "spawnv", "spawnvp", "spawnl", "posix_spawn")
 }
@@ -312,9 +326,15 @@ _RUNS = re.compile(
     rf"do shell script|backtick)\s*\(?\s*{_QUOTED}((?:\s*,\s*\[?\s*{_QUOTED})*)"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`|qx[{(]([^})]*)[})]|%x[{(]([^})]*)[})]")
-_TREES = re.compile(rf"(?:rm_rf|rm_r|remove_tree|rmtree|remove_dir_all|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync)\s*\(?\s*{_QUOTED}")
-_UNLINKS = re.compile(rf"(?:unlink(?:Sync)?|File\.delete|os\.remove|File\.unlink)\s*\(?\s*(?:glob\s*\(?\s*|Dir\[?\s*)?{_QUOTED}")
-_OPENS = re.compile(rf"(?:readFile(?:Sync)?|File\.(?:read|open|readlines)|file_get_contents|readfile|IO\.read|io\.open|open)\s*\(?\s*(?:\w+\s*,\s*)?{_QUOTED}")
+_TREES = re.compile(
+    rf"(?:rm_rf|rm_r|remove_tree|rmtree|remove_dir_all|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync)\s*\(?\s*{_QUOTED}"
+)
+_UNLINKS = re.compile(
+    rf"(?:unlink(?:Sync)?|File\.delete|os\.remove|File\.unlink)\s*\(?\s*(?:glob\s*\(?\s*|Dir\[?\s*)?{_QUOTED}"
+)
+_OPENS = re.compile(
+    rf"(?:readFile(?:Sync)?|File\.(?:read|open|readlines)|file_get_contents|readfile|IO\.read|io\.open|open)\s*\(?\s*(?:\w+\s*,\s*)?{_QUOTED}"
+)
 _WRITES = re.compile(rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|File\.write|file_put_contents)\s*\(?\s*{_QUOTED}")
 
 
@@ -343,7 +363,9 @@ def _other(command: Command, name: str, text: Word) -> None:
             folder = (match[1] or match[2] or match[3] or "").rpartition("/")[0] or "/"
             if command.is_root(Word(folder)):
                 command.report("rm-rf", "removes the files of a root", folder)
-    if re.search(r"\b(eval|exec|Function)\b.*\b(atob|base64|b64decode|decode64|Buffer\.from|unpack)\b", source, re.DOTALL):
+    if re.search(
+        r"\b(eval|exec|Function)\b.*\b(atob|base64|b64decode|decode64|Buffer\.from|unpack)\b", source, re.DOTALL
+    ):
         command.report("encoded-exec", "decoded text is run unseen", name)
     if re.search(r"\beval\b", source) and _NETWORK.search(source) and name != "python":
         command.report("download-exec", "downloaded text is run unseen", name)
@@ -356,7 +378,7 @@ def _apply(judge: Callable[..., None], path: Word) -> None:
 
 
 def _looks_like_path(text: str) -> bool:
-    return 0 < len(text) < 4096 and "\n" not in text  # noqa: PLR2004  # the system's longest path
+    return 0 < len(text) < 4096 and "\n" not in text  # the system's longest path
 
 
 def _unquote(text: str | None) -> str:

@@ -53,12 +53,23 @@ def find(command: Command) -> None:
         if tests[at] in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((i for i in range(at, len(tests)) if tests[i] in (";", "\\;", "+")), len(tests))
             carried = tests[at + 1 : end]
+            if (
+                carried
+                and carried[0].rpartition("/")[2] in ("rm", "unlink", "shred")
+                and not _stays_here(command, roots)
+            ):
+                command.report("find-delete", "removes what is found in a root of the system or a home")
             for path in found[:16]:
                 command.runs([_put(word, path, "{}") for word in carried])
             at = end
         at += 1
     text = "\n".join(found) if names else None
     command.output = Text(text)
+
+
+def _stays_here(command: Command, roots: list[Word]) -> bool:
+    project = command.interpreter.place.project
+    return not any(command.is_root(root) and command.path(root) != project for root in roots)
 
 
 def _negated(tests: list[Word], at: int) -> bool:
@@ -118,7 +129,9 @@ def rsync(command: Command) -> None:
 
 def copy(command: Command) -> None:
     """`cp`, `mv`, `install`, `scp`, `ln`: the sources are read, the destination is written."""
-    options = Options(command.argv, "tmogSiFPocJlZ" if command.name in ("scp", "install") else "tS", ("--target-directory",))
+    options = Options(
+        command.argv, "tmogSiFPocJlZ" if command.name in ("scp", "install") else "tS", ("--target-directory",)
+    )
     operands = options.operands
     sources, targets = operands[:-1], operands[-1:]
     if into := options.value("t", "--target-directory"):
@@ -155,7 +168,9 @@ def reader(command: Command) -> None:
 
 def searcher(command: Command) -> None:
     """`grep`, `rg`, `awk`, `sed`, `jq`: the first operand is no file."""
-    options = Options(command.argv, _READERS_WITH_VALUE.get(command.name, "e"), ("--regexp", "--file", "--include", "--glob"))
+    options = Options(
+        command.argv, _READERS_WITH_VALUE.get(command.name, "e"), ("--regexp", "--file", "--include", "--glob")
+    )
     given = options.has("e", "--regexp") or (command.name != "jq" and options.has("f", "--file"))
     command.reads(*options.operands[0 if given else 1 :], *options.value("f", "--file"))
 
@@ -311,9 +326,7 @@ def remove_item(command: Command) -> None:
 _READERS_WITH_VALUE = {"head": "nc", "tail": "nc", "cut": "dfcb", "sort": "kto", "od": "AjNtw", "xxd": "cgls", "nl": "bhfivw", "fold": "w",
                        "base64": "w", "base32": "w", "awk": "Fvf", "gawk": "Fvf", "mawk": "Fvf", "sed": "el", "grep": "emABCd", "egrep": "emABC",
                        "fgrep": "emABC", "rg": "egtTmABCj", "jq": "L", "yq": "", "split": "abln"}  # fmt: skip
-_READERS = ("cat tac head tail less more bat batcat nl od xxd hexdump hd strings base64 base32 uuencode view vi vim nvim nano emacs ed ex "
-            "cut sort uniq paste fold fmt diff cmp colordiff comm join column pr expand rev split iconv dos2unix look pbcopy xclip tee pg "
-            "gzip bzip2 xz zstd gpg wc md5sum sha256sum yq ccat glow most sdiff vimdiff code subl open jless").split()  # fmt: skip
+_READERS = ["cat", "tac", "head", "tail", "less", "more", "bat", "batcat", "nl", "od", "xxd", "hexdump", "hd", "strings", "base64", "base32", "uuencode", "view", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "cut", "sort", "uniq", "paste", "fold", "fmt", "diff", "cmp", "colordiff", "comm", "join", "column", "pr", "expand", "rev", "split", "iconv", "dos2unix", "look", "pbcopy", "xclip", "tee", "pg", "gzip", "bzip2", "xz", "zstd", "gpg", "wc", "md5sum", "sha256sum", "yq", "ccat", "glow", "most", "sdiff", "vimdiff", "code", "subl", "open", "jless"]  # fmt: skip
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("rm", "rimraf", "del-cli", "srm", "grm"), (rm,)),
     **dict.fromkeys(("unlink", "rmdir", "truncate", "shred", "wipe"), (unlink,)),
@@ -324,7 +337,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("cp", "mv", "install", "scp", "gcp", "pax", "cpio", "ditto"), (copy,)),
     "ln": (link,),
     **dict.fromkeys(_READERS, (reader,)),
-    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "jq", "pcregrep"), (searcher,)),
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "jq", "pcregrep"), (searcher,)
+    ),
     "sed": (searcher, editor),
     "tee": (tee,),
     **dict.fromkeys(("tar", "zip", "7z", "bsdtar", "rar", "ar"), (archive,)),

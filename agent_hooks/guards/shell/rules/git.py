@@ -10,7 +10,16 @@ from agent_hooks.guards.shell.interpret import Command
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import Word
 
-_GLOBAL_WITH_VALUE = {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path"}
+_GLOBAL_WITH_VALUE = {
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--exec-path",
+}
 _PROTECTED = re.compile(r"(refs/heads/)?(main|master|trunk|develop|production|release([/-].*)?)")
 
 
@@ -41,7 +50,7 @@ def git(command: Command) -> None:
             setting = words[at] if at < len(words) else Word("")
             if name == "-c":
                 _setting(command, setting, aliases)
-        elif name.startswith("-c") and len(name) > 2 and name[2] != "-":  # noqa: PLR2004  # -ckey=value
+        elif name.startswith("-c") and len(name) > 2 and name[2] != "-":  # -ckey=value
             _setting(command, Word(words[at][2:]), aliases)
         elif name == "--config-env" or value.lower() == "core.hookspath":
             _setting(command, Word(value), aliases)
@@ -66,7 +75,9 @@ def git(command: Command) -> None:
     if judge := _VERBS.get(verb):
         judge(Git(command, verb, words[at:]))
     if verb in _CARRY_HOOKS:
-        options = Git(command, verb, words[at:]).options("mFCctuSsXo", "--message", "--file", "--author", "--date", "--strategy")
+        options = Git(command, verb, words[at:]).options(
+            "mFCctuSsXo", "--message", "--file", "--author", "--date", "--strategy"
+        )
         if options.has("--no-verify") or (verb in ("commit", "am") and "n" in options.flags):
             command.report("git-hooks", "skips the repository's own hooks")
 
@@ -80,7 +91,14 @@ def _setting(command: Command, setting: Word, aliases: dict[str, Word]) -> None:
         command.report("git-hooks", "skips the repository's own hooks")
     elif key.lower().startswith("alias."):
         aliases[key[6:]] = Word(value)
-    elif key.lower() in ("core.sshcommand", "core.editor", "core.pager", "sequence.editor", "core.fsmonitor", "diff.external"):
+    elif key.lower() in (
+        "core.sshcommand",
+        "core.editor",
+        "core.pager",
+        "sequence.editor",
+        "core.fsmonitor",
+        "diff.external",
+    ):
         command.shell_code(Word(value))
 
 
@@ -96,7 +114,9 @@ def _checkout(git: Git) -> None:
     words = git.argv[1:]
     makes = options.has("b", "B", "--orphan", "--track", "t", "--detach", "d")
     paths = words[words.index(Word("--")) + 1 :] if "--" in words else []
-    named = [word for word in options.operands if word in (".", "*", ":/") or word.startswith(("./", ":/", ":(", "../"))]
+    named = [
+        word for word in options.operands if word in (".", "*", ":/") or word.startswith(("./", ":/", ":(", "../"))
+    ]
     if options.has("f", "--force") or paths or named or (len(options.operands) > 1 and not makes):
         git.report("git-worktree", "throws uncommitted work away")
 
@@ -125,7 +145,7 @@ def _push(git: Git) -> None:
     if options.has("n", "--dry-run"):
         return
     flags = [flag for flag in options.flags if not flag.startswith(("--force-w", "--force-i", "--no-force"))]
-    forced = "f" in flags or any("--force".startswith(flag) and len(flag) > 4 for flag in flags)  # noqa: PLR2004  # --fo
+    forced = "f" in flags or any("--force".startswith(flag) and len(flag) > 4 for flag in flags)  # --fo
     specs = options.operands[1:]
     if forced or "--mirror" in flags or "--prune" in flags or any(spec.startswith("+") for spec in specs):
         git.report("git-remote", "overwrites or deletes published history")
@@ -191,7 +211,9 @@ def _remove(git: Git) -> None:
 
 def _config(git: Git) -> None:
     words = [word for word in git.argv[1:] if not word.startswith("-") and word != "set"]
-    reading = git.options("f", "--file", "--type", "--default").has("--get", "--get-all", "--get-regexp", "l", "--list", "--unset")
+    reading = git.options("f", "--file", "--type", "--default").has(
+        "--get", "--get-all", "--get-regexp", "l", "--list", "--unset"
+    )
     if reading or not words or words[0] in ("get", "list", "unset"):
         return
     key = words[0].lower()

@@ -46,7 +46,10 @@ def _only_shows(name: str, words: list[Word]) -> bool:
 def volumes(command: Command) -> None:
     """`zpool destroy`, `diskutil eraseDisk`, `lvremove` and the like."""
     text = str(command).lower()
-    if re.search(r"^(zpool|zfs) destroy|^diskutil (erase|reformat|partition|zero|secureerase)|^(lv|vg|pv)remove\b|^mdadm .*--zero", text):
+    if re.search(
+        r"^(zpool|zfs) destroy|^diskutil (erase|reformat|partition|zero|secureerase)|^(lv|vg|pv)remove\b|^mdadm .*--zero",
+        text,
+    ):
         command.report("disk", "destroys a volume")
 
 
@@ -57,7 +60,9 @@ def docker(command: Command) -> None:
     """`docker`, `podman`: wiping all or many, volumes, and what runs in a container."""
     words = list(command.argv[1:])
     while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in ("-H", "--host", "-c", "--context", "--config", "-l", "--log-level") else words[1:]
+        words = (
+            words[2:] if words[0] in ("-H", "--host", "-c", "--context", "--config", "-l", "--log-level") else words[1:]
+        )
     if not words:
         return
     if command.name.endswith("-compose"):
@@ -176,7 +181,9 @@ def downloads(command: Command) -> None:
             return
         files = files or [Word(url.rstrip("/").rpartition("/")[2]) for url in options.operands]
     else:
-        options = Options(argv, "oHXdFuAbeTKmwx", ("--output", "--header", "--request", "--data", "--user", "--user-agent"))
+        options = Options(
+            argv, "oHXdFuAbeTKmwx", ("--output", "--header", "--request", "--data", "--user", "--user-agent")
+        )
         files = options.value("o", "--output")
         if options.has("O", "--remote-name"):
             files = [*files, *(Word(url.rstrip("/").rpartition("/")[2]) for url in options.operands)]
@@ -192,7 +199,12 @@ def downloads(command: Command) -> None:
 
 def xargs(command: Command) -> None:
     """`xargs`: what comes in is appended to the command."""
-    options = Options(command.argv, "aEIiLlnPsd", ("--arg-file", "--replace", "--max-args", "--max-procs", "--delimiter"), stop_early=True)
+    options = Options(
+        command.argv,
+        "aEIiLlnPsd",
+        ("--arg-file", "--replace", "--max-args", "--max-procs", "--delimiter"),
+        stop_early=True,
+    )
     replaced = next(iter(options.value("I", "--replace")), "{}" if options.has("i", "I") else None)
     text = command.stdin.text
     if options.has("a", "--arg-file"):
@@ -254,7 +266,12 @@ def script_words(command: Command) -> None:
         if rest:
             command.runs(rest)
         return
-    options = Options(command.argv, "nwmrLpSNd", ("--interval", "--warmup", "--runs", "--prepare"), stop_early=command.name != "hyperfine")
+    options = Options(
+        command.argv,
+        "nwmrLpSNd",
+        ("--interval", "--warmup", "--runs", "--prepare"),
+        stop_early=command.name != "hyperfine",
+    )
     if command.name == "hyperfine":
         for word in [*options.operands, *options.value("--prepare", "p")]:
             command.shell_code(word)
@@ -295,7 +312,13 @@ def make(command: Command) -> None:
     """`make -f -`: a recipe that comes in is a script."""
     if "-" in Options(command.argv, "fCjIo").value("f") and command.stdin.text is not None:
         for line in command.stdin.text.splitlines():
-            recipe = line.partition(";")[2] if ";" in line and not line.startswith("\t") else line if line.startswith("\t") else ""
+            recipe = (
+                line.partition(";")[2]
+                if ";" in line and not line.startswith("\t")
+                else line
+                if line.startswith("\t")
+                else ""
+            )
             if recipe.strip():
                 command.shell_code(Word(recipe.strip().lstrip("@-+")))
     for word in command.argv[1:]:
@@ -306,7 +329,13 @@ def make(command: Command) -> None:
 def tar(command: Command) -> None:
     """`tar --checkpoint-action=exec=…` and its relatives."""
     for at, word in enumerate(command.argv):
-        for start in ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "--info-script=", "--new-volume-script="):
+        for start in (
+            "--checkpoint-action=exec=",
+            "--to-command=",
+            "--use-compress-program=",
+            "--info-script=",
+            "--new-volume-script=",
+        ):
             if word.startswith(start):
                 command.shell_code(Word(word[len(start) :]))
         if word in ("-I", "-F") and at + 1 < len(command.argv):
