@@ -91,6 +91,4 @@ def subject(call: GuardedCall) -> str:
 
 def remedy(rule: str) -> str:
     """Return how a person allows what a rule stops; the agent reads it as well."""
-    return (
-        f"a person can allow it: --allow-once {rule}, or an exception of that id in guards.exceptions of settings.json"
-    )
+    return f"a person can allow it: run --allow-once {rule}, or guards.exceptions in settings.json"

@@ -14,6 +14,7 @@ import tree_sitter_bash
 
 from agent_hooks.guards.shell.scan import Body, lift, redirect, scan
 from agent_hooks.guards.shell.script import (
+    MAX_CODE,
     MAX_DEPTH,
     Data,
     Function,
@@ -43,6 +44,8 @@ def read(text: str) -> Node:
     bodies: list[Body] = []
     if "<<" in text:
         text, bodies = lift(text)
+    if len(text) > MAX_CODE:
+        raise Unreadable(f"the script is longer than {MAX_CODE // 1024} KiB; put it into a file")
     if _HARD.search(text):
         return scan(text, bodies)
     root = _PARSER.parse(text.encode("utf-8", "surrogatepass")).root_node

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from time import perf_counter
 
 from agent_hooks.guards.base import Finding, Level
 from agent_hooks.guards.sensitive import (
@@ -28,6 +29,7 @@ from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
+    MAX_CODE,
     MAX_LENGTH,
     Function,
     Group,
@@ -42,6 +44,7 @@ from agent_hooks.guards.shell.targets import Place
 from agent_hooks.guards.shell.words import NOTHING, Expander, Text, Variables, Word
 
 MAX_NESTING = 16  # scripts within scripts
+MAX_SECONDS = 0.5  # a guard is quick; what takes this long was made to
 MAX_COMMANDS = 2000  # simple commands of one call, those in loops and functions counted each time
 SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"}
 LANGUAGES = re.compile(
@@ -113,6 +116,7 @@ class Interpreter:
         self.findings: list[Finding] = []
         self.seen: list[str] = []
         self._commands = 0
+        self._begun = perf_counter()
         self._nesting = 0
         self._calling: list[str] = []
         self._called: set[str] = set()
@@ -157,6 +161,7 @@ class Interpreter:
             return EMPTY
         if len(text) > MAX_LENGTH or self._nesting >= MAX_NESTING:
             raise Unreadable("scripts within scripts are nested too deeply")
+        self._count()
         self._nesting += 1
         try:
             return self.run(_quick(text) or read(text), shell, stdin)
@@ -224,12 +229,15 @@ class Interpreter:
 
         return Expander(shell.variables, run, self.place.home)
 
+    def _count(self) -> None:
+        self._commands += 1
+        if self._commands > MAX_COMMANDS or perf_counter() - self._begun > MAX_SECONDS:
+            raise Unreadable("there is too much to judge")
+
     # ---- one simple command
 
     def _simple(self, simple: Simple, shell: Shell, stdin: Text) -> Text:
-        self._commands += 1
-        if self._commands > MAX_COMMANDS:
-            raise Unreadable("there are too many commands to judge")
+        self._count()
         expander = self._expander(shell)
         argv: list[Word] = []
         for raw in simple.words:
@@ -639,7 +647,7 @@ _KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time"
 
 def _quick(text: str) -> Simple | None:
     """Return a command line that is nothing but plain words; the grammar has nothing to say about it."""
-    if not _QUICK.fullmatch(text):
+    if len(text) > MAX_CODE or not _QUICK.fullmatch(text):
         return None
     simple = Simple()
     simple.words = text.split()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Union
 
 MAX_LENGTH = 128 * 1024  # characters of one command; a longer one is not judged but refused
+MAX_CODE = 32 * 1024  # characters of one script without its here-documents
 MAX_DEPTH = 40  # scripts within scripts, and groups within groups
 
 

@@ -13,6 +13,12 @@ TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # names to compa
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")  # a last component that reaches all there is
 
 
+def _covers(pattern: str, path: str) -> bool:
+    """Tell whether a tree, or one of those that a pattern reaches, holds `path`."""
+    trees, parts = pattern.split("/"), path.split("/")
+    return len(trees) <= len(parts) and all(map(fnmatchcase, parts, trees))
+
+
 class Place:
     """Where a command runs: the project's directory, home and the directories for temporary files."""
 
@@ -29,7 +35,7 @@ class Place:
         """Tell whether a path lies below a directory for temporary files, and is no part of the project in it."""
         if self.project not in self.temp and (path == self.project or self.in_project(path)):
             return False
-        if self.project.startswith(f"{path}/") or self.home.startswith(f"{path}/"):
+        if _covers(path, self.project) or _covers(path, self.home):
             return False
         return any(path.startswith(f"{temp}/") and len(path) > len(temp) + 1 for temp in self.temp)
 

@@ -16,6 +16,7 @@ from agent_hooks.guards.shell.scan import backtick_end, balanced, dollar_end, st
 from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become
+MAX_OPEN = 64  # braces in one word that are looked at
 _PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
 _NUMERIC = {
     "$",
@@ -411,37 +412,38 @@ def braces(raw: str) -> list[str]:
 
 
 def _first_brace(text: str) -> tuple[str, list[str], str] | None:
-    at = 0
+    at, met = 0, 0
     while at < len(text):
-        char = text[at]
-        if char == "\\":
-            at += 2
-        elif char == "'":
-            at = text.find("'", at + 1) + 1 or len(text)
-        elif char == '"':
-            at = string_end(text, at)
-        elif char == "$":
-            at = dollar_end(text, at)
-        elif char == "`":
-            at = backtick_end(text, at)
-        elif char == "{" and (found := _choices(text, at)):
-            return text[:at], found[0], text[found[1] :]
-        else:
-            at += 1
+        if text[at] == "{":
+            met += 1
+            if met > MAX_OPEN:
+                raise Unreadable("too many braces in one word")
+            if found := _choices(text, at):
+                return text[:at], found[0], text[found[1] :]
+        at = _over(text, at)
     return None
 
 
+def _over(text: str, at: int) -> int:
+    """Return the place behind the character, or behind the quoted or expanded part, at `at`."""
+    char = text[at]
+    if char == "\\":
+        return at + 2
+    if char == "'":
+        return text.find("'", at + 1) + 1 or len(text)
+    if char == '"':
+        return string_end(text, at)
+    if char == "$":
+        return dollar_end(text, at)
+    return backtick_end(text, at) if char == "`" else at + 1
+
+
 def _choices(text: str, at: int) -> tuple[list[str], int] | None:
-    depth, start, parts = 0, at + 1, []
+    """Return the alternatives of the brace at `at` and the place behind it; `None` when it is just a brace."""
+    depth, start = 0, at + 1
+    parts: list[str] = []
     while at < len(text):
         char = text[at]
-        if char == "\\":
-            at += 2
-            continue
-        if char in "'\"$`":
-            end = {"'": lambda: text.find("'", at + 1) + 1 or len(text), '"': lambda: string_end(text, at)}.get(char)
-            at = end() if end else dollar_end(text, at) if char == "$" else backtick_end(text, at)
-            continue
         if char == "{":
             depth += 1
         elif char == "}":
@@ -452,12 +454,12 @@ def _choices(text: str, at: int) -> tuple[list[str], int] | None:
         elif char == "," and depth == 1:
             parts.append(text[start:at])
             start = at + 1
-        at += 1
+        at = _over(text, at)
     else:
         return None
     if len(parts) > 1:
         return parts, at + 1
-    if match := re.fullmatch(r"(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z])", parts[0]):
+    if match := re.fullmatch(r"(-?\d{1,9})\.\.(-?\d{1,9})|([A-Za-z])\.\.([A-Za-z])", parts[0]):
         first, last = (int(match[1]), int(match[2])) if match[1] else (ord(match[3]), ord(match[4]))
         if abs(last - first) > MAX_BRACES:
             raise Unreadable("braces that become too many words")
