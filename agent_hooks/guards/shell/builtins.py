@@ -14,7 +14,6 @@ from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.words import Text, Word
 
-_PROJECT = re.compile(r"\s*(git\s+rev-parse\s+--show-toplevel|dirname\s+.*)")
 # which setting switches off the repository's own hooks
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
 
@@ -101,7 +100,7 @@ def trap(command: Command) -> Text:
     """`trap 'script' SIGNAL`; what it names is known at the end only, so it is followed with what is assigned by then."""
     words = [word for word in command.argv[1:] if word != "--"]
     if len(words) > 1 and words[0] not in ("-", "-p", "-l"):
-        command.shell.functions[f"trap {words[1]}"] = command.interpreter.parsed(words[0])
+        command.interpreter.define(f"trap {words[1]}", command.interpreter.parsed(words[0]), command.shell)
     return EMPTY
 
 
@@ -112,7 +111,7 @@ def alias(command: Command) -> Text:
         if equals:
             command.shell_code(Word(value))
             if value.strip() and name not in value.split():
-                command.shell.functions[name] = command.interpreter.parsed(f'{value} "$@"')
+                command.interpreter.define(name, command.interpreter.parsed(f'{value} "$@"'), command.shell)
     return EMPTY
 
 
@@ -178,11 +177,6 @@ def umask(command: Command) -> Text:
     if any(re.fullmatch(r"0{1,4}", word) for word in command.argv[1:]):
         command.report("world-writable", "makes every new file world-writable")
     return EMPTY
-
-
-def git_toplevel(text: str) -> bool:
-    """Tell whether a script prints a directory of the project."""
-    return bool(_PROJECT.match(text))
 
 
 def nothing(command: Command) -> Text:

@@ -118,8 +118,9 @@ class Interpreter:
         self._commands = 0
         self._begun = perf_counter()
         self._nesting = 0
-        self._calling: list[str] = []
-        self._called: set[str] = set()
+        self._defined: list[tuple[str, Node, Shell]] = []
+        self._calling: list[int] = []
+        self._called: set[int] = set()
         self.trace: list[str] | None = None  # the commands that would run, for whoever wants them explained
         self.said: list[str] = []  # the words of the commands of the pipeline so far
 
@@ -129,9 +130,9 @@ class Interpreter:
             self.report("invisible-characters", "characters that change the order of what is shown")
         shell = self._new_shell()
         self.script(command, shell, EMPTY)
-        for name, body in list(shell.functions.items()):
-            if name not in self._called:
-                self._call(name, body, [], shell, EMPTY)
+        for name, body, where in self._defined:  # grows while it is followed
+            if id(body) not in self._called:
+                self._call(name, body, [], where, EMPTY)
 
     def _new_shell(self) -> Shell:
         place = self.place
@@ -182,7 +183,7 @@ class Interpreter:
             output = self.run(node.node, inner, stdin)
             return self._written(output, target, shell)
         if isinstance(node, Function):
-            shell.functions[node.name] = node.body
+            self.define(node.name, node.body, shell)
             if _spawns(node.body, node.name):
                 self.report("fork-bomb", "a function that calls itself without bound", f"{node.name}()")
             return EMPTY
@@ -191,6 +192,11 @@ class Interpreter:
         for each in substitutions(node.text):
             self.script(each, shell.copy(), EMPTY)
         return EMPTY
+
+    def define(self, name: str, body: Node, shell: Shell) -> None:
+        """Keep a function, or what else runs later; one that is never called is followed at the end."""
+        shell.functions[name] = body
+        self._defined.append((name, body, shell))
 
     def _pipe(self, node: Pipe, shell: Shell, stdin: Text) -> Text:
         before, said = len(self.seen), self.said
@@ -324,7 +330,6 @@ class Interpreter:
             if UNKNOWN in name or (argv[0].unsure and not name):
                 return self._dynamic(argv, shell, stdin)
             if body := shell.functions.get(argv[0]):
-                self._called.add(str(argv[0]))
                 output = self._call(str(argv[0]), body, argv[1:], shell, stdin)
                 if name not in self.book.rules:
                     return output
@@ -375,9 +380,10 @@ class Interpreter:
 
     def _call(self, name: str, body: Node, args: list[Word], shell: Shell, stdin: Text) -> Text:
         """Follow a function with its arguments; without any given, they are unknown."""
-        if name in self._calling or len(self._calling) >= MAX_NESTING:
+        if id(body) in self._calling or len(self._calling) >= MAX_NESTING:
             return Text(None)
-        self._calling.append(name)
+        self._called.add(id(body))
+        self._calling.append(id(body))
         variables = shell.variables
         kept = {key: value for key, value in variables.values.items() if key.isdigit()}
         kept_array = variables.arrays.get("@")

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.scan import backtick_end, balanced, dollar_end, string_end, unescape_backticks
+from agent_hooks.guards.shell.scan import backtick_end, balanced, dollar_end, string_end, substitutions, unescape_backticks
 from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become
 MAX_OPEN = 64  # braces in one word that are looked at
 _PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
+_COMMAND_LIKE = re.compile(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
 _NUMERIC = {
     "$",
     "?",
@@ -205,7 +206,10 @@ class Expander:
         if following == "(":
             end = balanced(raw, at + 1)
             if raw.startswith("((", at + 1) and raw[end - 2] == ")":
-                self.text('"' + raw[at + 3 : end - 2].replace('"', "") + '"')  # what is run in it
+                inner = raw[at + 3 : end - 2]
+                self._run_all(inner)
+                if _COMMAND_LIKE.search(inner):  # it could be a subshell after all
+                    self._run(inner, False)
                 state.add("0")
             else:
                 state.expand(self._run(raw[at + 2 : end - 1], False), quoted=quoted)
@@ -285,8 +289,8 @@ class Expander:
 
     def _run_all(self, rest: str) -> None:
         """Run the substitutions in a part of a word that is not needed otherwise."""
-        if "`" in rest or "$(" in rest:
-            self.text('"' + rest.replace('"', "") + '"')
+        for script in substitutions(rest):
+            self._run(script, False)
 
 
 def _cut(text: str, rest: str, expander: Expander) -> str | None:

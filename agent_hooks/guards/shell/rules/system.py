@@ -241,6 +241,8 @@ def parallel(command: Command) -> None:
     stops = [at for at, word in enumerate(options.operands) if word.startswith(":::")]
     carried = options.operands[: stops[0]] if stops else options.operands
     given = options.operands[stops[0] + 1 :] if stops else [Word(UNKNOWN)]
+    if carried and not any("{" in word for word in carried):
+        command.shell_code(Word(" ".join(carried)))
     for each in given[:16]:
         command.shell_code(Word(" ".join([*(_replace(word, "{}", each) for word in carried), each])))
 
