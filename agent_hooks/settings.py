@@ -84,7 +84,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
             if (value := getattr(file, key)) is not UNSET:
                 milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
                 timeouts[key] = None if milliseconds is None else milliseconds / 1000
-    return Settings(hooks=tuple(hooks), guards=tuple(guards), **timeouts)  # type: ignore[arg-type]  # only timeouts
+    return Settings(hooks=tuple(hooks), guards=tuple(guards), **timeouts)
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:

@@ -13,7 +13,7 @@ import click
 import msgspec
 from rich.table import Table
 
-from agent_hooks.answers import Ask, Block
+from agent_hooks.answers import Block
 from agent_hooks.cli.common import agent_guards, console, cwd_option, guard_settings
 from agent_hooks.cli.main import FAILED
 from agent_hooks.errors import HookError, describe
@@ -106,12 +106,12 @@ def check(as_json: bool, level: Level | None, cwd: str) -> None:
 def _checked(guards: list[Guard], line: bytes, cwd: str) -> Verdict:
     try:
         call = msgspec.json.decode(line)
-        tool, input = call["tool"], call["input"]
-        if not isinstance(tool, str) or not isinstance(input, dict):
-            raise TypeError("tool is a text, input an object")
+        tool, arguments = call["tool"], call["input"]
+        if not isinstance(tool, str) or not isinstance(arguments, dict):
+            raise TypeError("tool is a text and input an object")
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as exc:
         return Verdict("block", "bad-input", f'expected {{"tool": …, "input": {{…}}}}: {describe(exc)}')
-    return judged(guards, tool, input, cwd)
+    return judged(guards, tool, arguments, cwd)
 
 
 class Row(NamedTuple):
@@ -143,7 +143,7 @@ def test(ctx: click.Context, file: str, level: Level | None, all_packs: bool, ti
     guards = agent_guards(settings, cwd)
     counts: dict[str, dict[str, list[int]]] = {}
     for row in _rows(file, settings.level, tier):
-        verdicts = {judged(guards, tool, input, cwd) for tool, input in row.calls}
+        verdicts = {judged(guards, tool, arguments, cwd) for tool, arguments in row.calls}
         wrong = [each for each in verdicts if (each.verdict == "pass") != (row.expected == "allow")]
         count = counts.setdefault(row.kind, {}).setdefault(row.expected, [0, 0])
         count[0] += 1
@@ -195,6 +195,3 @@ def _rows(file: str, level: str, tier: str | None) -> Iterator[Row]:
             if column == "path":
                 calls = [(_OPS[op], {"path": text}) for op in cells.get("ops", "r") if op in _OPS]
             yield Row(expected, cells.get("class", ""), json.dumps(text, ensure_ascii=False), calls)
-
-
-_ = Ask

@@ -86,20 +86,20 @@ def read_sections(sections: Sequence[tuple[str, Mapping[str, Any]]], guards: Seq
             for name in getattr(section, key):
                 if name not in known:
                     raise SettingsError(f"{path}: key 'guards.{key}': unknown name {name!r}{did_you_mean(name, known)}")
-        for index, rule in enumerate([*section.rules, *section.exceptions]):
+        both: list[OwnRule | GuardException] = [*section.rules, *section.exceptions]
+        for index, rule in enumerate(both):
             if rule.pattern is not None:
                 key = "rules" if index < len(section.rules) else "exceptions"
                 _compiled(rule.pattern, f"{path}: key 'guards.{key}', id {rule.id!r}")
         for key in ("packs", "disabled", "rules", "exceptions"):
             together[key] += getattr(section, key)
-    return GuardSettings(**{key: tuple(value) if isinstance(value, list) else value for key, value in together.items()})
+    return msgspec.convert(together, GuardSettings)
 
 
 def expired(settings: GuardSettings, today: date) -> list[str]:
     """Return a sentence for each rule and exception whose last day has passed."""
-    old = [
-        each for each in (*settings.rules, *settings.exceptions) if each.expires is not None and each.expires < today
-    ]
+    both: list[OwnRule | GuardException] = [*settings.rules, *settings.exceptions]
+    old = [each for each in both if each.expires is not None and each.expires < today]
     return [f"guards: {each.id!r} has expired on {each.expires} and does not count any more" for each in old]
 
 

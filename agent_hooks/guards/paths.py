@@ -1,4 +1,4 @@
-"""`builtin:security-audit`: keeps `read`, `write`, `edit` and `grep` away from secrets, and from the guards' own settings.
+"""`builtin:security-audit`: keeps file tools away from secrets, and from the guards' own settings.
 
 Above: guards.  Below: base, sensitive.
 """

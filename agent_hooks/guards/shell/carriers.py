@@ -120,14 +120,14 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             return None
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
-                rest = Options(
+                carrier = Options(
                     argv[at:],
                     "pn",
                     ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
                     stop_early=True,
                 )
                 leading = 1 if name in ("direnv", "aws-vault") else 0
-                return [word for word in rest.operands[leading:] if word != "--"], []
+                return [word for word in carrier.operands[leading:] if word != "--"], []
             if not word.startswith("-"):
                 return None
         return None

@@ -29,10 +29,42 @@ from agent_hooks.guards.shell.script import (
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 _REDIRECTS = {"file_redirect", "herestring_redirect"}
-_PUNCTUATION = {
-    ";", "\n", "&&", "||", ";;", ";&", ";;&", "comment", "then", "do", "done", "fi", "if", "elif", "else", "while", "until", "for",
-    "select", "case", "esac", "in", "{", "}", "(", ")", "!", "|", "|&", "function", "((", "))", "&",
-}  # fmt: skip
+_PUNCTUATION = frozenset(
+    [
+        ";",
+        "&&",
+        "||",
+        ";;",
+        ";&",
+        ";;&",
+        "comment",
+        "then",
+        "do",
+        "done",
+        "fi",
+        "if",
+        "elif",
+        "else",
+        "while",
+        "until",
+        "for",
+        "select",
+        "case",
+        "esac",
+        "in",
+        "{",
+        "}",
+        "(",
+        ")",
+        "!",
+        "|",
+        "|&",
+        "function",
+        "((",
+        "))",
+        "&",
+    ]
+) | {"\n"}
 _HARD = re.compile(r"\$\"|\bcoproc\b")  # the grammar gets these wrong without saying so
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 

@@ -36,6 +36,7 @@ from agent_hooks.guards.shell.script import (
     Loop,
     Node,
     Pipe,
+    Redirect,
     Sequence,
     Simple,
     Unreadable,
@@ -56,9 +57,45 @@ _DESTRUCTIVE = re.compile(
     r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
 )
 _HIDDEN = {"Cf", "Zs", "Zl", "Zp", "Cc", "Co", "Cn"}  # categories of characters that nobody sees
-_ALIKE = str.maketrans(
-    "аеорсухіјѕԁһӏԛԝɡɑοανρτυκсⅼ∕‐‑–—−", "aeopcyxijsdhlqwgaoavptukcl/-----"
-)  # Cyrillic, Greek and dashes that look like ASCII
+# Cyrillic, Greek and dashes that look like ASCII, by their code points
+_ALIKE = dict(
+    zip(
+        (
+            0x430,
+            0x435,
+            0x43E,
+            0x440,
+            0x441,
+            0x443,
+            0x445,
+            0x456,
+            0x458,
+            0x455,
+            0x501,
+            0x4BB,
+            0x4CF,
+            0x51B,
+            0x51D,
+            0x261,
+            0x3B1,
+            0x3BF,
+            0x3BD,
+            0x3C1,
+            0x3C4,
+            0x3C5,
+            0x3BA,
+            0x217C,
+            0x2215,
+            0x2010,
+            0x2011,
+            0x2013,
+            0x2014,
+            0x2212,
+        ),
+        "aeopcyxijsdhlqwgaovptukl/-----",
+        strict=True,
+    )
+)
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 EMPTY = Text("")
 
@@ -66,20 +103,18 @@ EMPTY = Text("")
 class Book:
     """What is known of programs, by name.
 
-    `rules` judge a program, `always` every program; `builtins` change the shell and say what is printed; `carriers` are
+    `rules` judge a program; `builtins` change the shell and say what is printed; `carriers` are
     asked before a carried command is looked for; `interpreter` judges shells and languages.
     """
 
     def __init__(
         self,
         rules: Mapping[str, tuple[Rule, ...]],
-        always: tuple[Rule, ...],
         builtins: Mapping[str, Callable[[Command], Text]],
         carriers: Mapping[str, Rule],
         interpreter: Rule,
     ) -> None:
         self.rules = rules
-        self.always = always
         self.builtins = builtins
         self.carriers = carriers
         self.interpreter = interpreter
@@ -283,14 +318,14 @@ class Interpreter:
         shell.variables.arrays.pop(name, None)
         shell.variables.values[name] = Text(str(value), value.taint, unsure=value.unsure)
 
-    def _redirects(self, redirects: Iterable[object], shell: Shell, stdin: Text) -> tuple[Text, Word | None]:
+    def _redirects(self, redirects: Iterable[Redirect], shell: Shell, stdin: Text) -> tuple[Text, Word | None]:
         """Judge redirections; return what stdin is now and the file that stdout goes to."""
         target: Word | None = None
         expander = self._expander(shell)
         for each in redirects:
-            operator, raw, body = each.operator, each.target, each.body  # type: ignore[attr-defined]
+            operator, raw, body = each.operator, each.target, each.body or ""
             if operator == "<<":
-                text = Word(body) if each.quoted else expander.document(body)  # type: ignore[attr-defined]
+                text = Word(body) if each.quoted else expander.document(body)
                 stdin = Text(str(text), text.taint)
                 continue
             words = expander.words(raw) if raw else []
@@ -298,7 +333,7 @@ class Interpreter:
             if operator == "<<<":
                 text = expander.text(raw) if raw else Word("")
                 stdin = Text(f"{text}\n", text.taint, unsure=text.unsure)
-            elif word.startswith("/dev/tcp/") or word.startswith("/dev/udp/"):
+            elif word.startswith(("/dev/tcp/", "/dev/udp/")):
                 stdin = Text(None, DOWNLOADED)
                 self.seen.append("/dev/tcp")
             elif operator in ("<", "<>"):
@@ -439,7 +474,7 @@ class Interpreter:
         if "/" in argv[0] and (path := self.path(argv[0], shell)) in shell.files:
             self.file_as_code(path, shell)
         if not _asks_for_help(name, argv):
-            for rule in (*book.rules.get(name, ()), *book.always):
+            for rule in book.rules.get(name, ()):
                 rule(context)
         if name in ("cat", "tee", "head", "tail", "sort", "uniq", "nl", "bat"):
             return self._filtered(name, argv, shell, stdin)
@@ -623,6 +658,11 @@ class Command:
 
 
 Rule = Callable[[Command], None]
+
+
+def rules_of(programs: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
+    """Return a row of a table of rules: the same ones for several programs, named with blanks between them."""
+    return dict.fromkeys(programs.split(), rules)
 
 
 def read_words(text: str, expander: Expander) -> list[Word]:

@@ -368,7 +368,7 @@ def lift(text: str) -> tuple[str, list[Body]]:
 
 def _body(text: str, at: int, target: str, *, indented: bool) -> tuple[Body, int]:
     delimiter = re.sub(r"['\"\\$]", "", target) if any(char in target for char in "'\"\\") else target
-    lines = []
+    lines: list[str] = []
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end

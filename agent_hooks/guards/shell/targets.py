@@ -1,4 +1,7 @@
-"""Which files a command may remove, and which directories are roots of something.  Above: the rules.  Below: sensitive."""
+"""Which files a command may remove, and which directories are roots of something.
+
+Above: the rules.  Below: sensitive.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,16 @@ from fnmatch import fnmatchcase
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
-BUILD_OUTPUT = ["node_modules", "build", "dist", "target", ".next", ".nuxt", ".output", ".venv", "venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis", ".coverage", "coverage", "htmlcov", "coverage_html", ".nyc_output", ".cache", ".parcel-cache", ".turbo", ".svelte-kit", ".angular", ".vite", ".gradle", ".eggs", "*.egg-info", "_build", "_site", "out", "cmake-build-*", ".ipynb_checkpoints", "DerivedData", "bower_components", ".dart_tool", "dist-newstyle", ".stack-work", "elm-stuff", "storybook-static", ".docusaurus", ".terraform", ".serverless", ".astro", ".expo", ".swc", ".pnpm-store", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb", "npm-shrinkwrap.json", ".eslintcache", "*.tsbuildinfo", "wheelhouse", "test-results", "playwright-report", ".wrangler", ".aws-sam", "zig-out", "zig-cache", ".zig-cache", ".build"]
+_BUILD_OUTPUT = (
+    "node_modules build dist target .next .nuxt .output .venv venv __pycache__ .pytest_cache .mypy_cache "
+    ".ruff_cache .tox .nox .hypothesis .coverage coverage htmlcov coverage_html .nyc_output .cache .parcel-cache "
+    ".turbo .svelte-kit .angular .vite .gradle .eggs *.egg-info _build _site out cmake-build-* .ipynb_checkpoints "
+    "DerivedData bower_components .dart_tool dist-newstyle .stack-work elm-stuff storybook-static .docusaurus "
+    ".terraform .serverless .astro .expo .swc .pnpm-store package-lock.json yarn.lock pnpm-lock.yaml bun.lockb "
+    "npm-shrinkwrap.json .eslintcache *.tsbuildinfo wheelhouse test-results playwright-report .wrangler .aws-sam "
+    "zig-out zig-cache .zig-cache .build"
+)
+BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # names to compare with, nothing is opened
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")  # a last component that reaches all there is
 

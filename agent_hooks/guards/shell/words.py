@@ -12,7 +12,14 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.scan import backtick_end, balanced, dollar_end, string_end, substitutions, unescape_backticks
+from agent_hooks.guards.shell.scan import (
+    backtick_end,
+    balanced,
+    dollar_end,
+    string_end,
+    substitutions,
+    unescape_backticks,
+)
 from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agent_hooks.guards.shell.builtins import BUILTINS
-from agent_hooks.guards.shell.interpret import Book, Command, Rule
+from agent_hooks.guards.shell.interpret import Book, Rule
 from agent_hooks.guards.shell.rules import code, files, git, packs, system
 
 __all__ = ["BOOK"]
 
 
-def _joined(*tables: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
+def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     for table in tables:
         for program, its in table.items():
@@ -17,13 +19,8 @@ def _joined(*tables: dict[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]
     return rules
 
 
-def _code_of_the_environment(command: Command) -> None:
-    """`PAGER='rm -rf /' git log`: judged where it is assigned; here, hooks that a variable switches off."""
-
-
 BOOK = Book(
     rules=_joined(files.RULES, git.RULES, system.RULES, code.RULES, packs.RULES),
-    always=(),
     builtins=BUILTINS,
     carriers=system.CARRIERS,
     interpreter=code.interpreter,

@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.interpret import SHELLS, Command, Rule
+from agent_hooks.guards.shell.interpret import SHELLS, Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
-from agent_hooks.guards.shell.words import NOTHING, Text, Word
+from agent_hooks.guards.shell.words import Text, Word
 
 _NETWORK = re.compile(
     r"\b(urllib|urlopen|requests|httpx|socket|fetch|https?|LWP|open-uri|Net::HTTP|file_get_contents|DownloadString)\b"
@@ -68,9 +68,20 @@ def _positional(shell: object, words: list[Word]) -> None:
 
 
 _INLINE = {  # the options that take code
-    "python": "c", "pypy": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "rBRE", "lua": "e", "rscript": "e",
-    "osascript": "e", "tclsh": "", "deno": "", "bun": "e",
-}  # fmt: skip
+    "python": "c",
+    "pypy": "c",
+    "perl": "eE",
+    "ruby": "e",
+    "node": "ep",
+    "nodejs": "ep",
+    "php": "rBRE",
+    "lua": "e",
+    "rscript": "e",
+    "osascript": "e",
+    "tclsh": "",
+    "deno": "",
+    "bun": "e",
+}
 
 
 def _language(command: Command) -> None:
@@ -403,14 +414,13 @@ def sed(command: Command) -> None:
     for word in scripts:
         for match in re.finditer(r"(?:^|[;\n{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^\n]+)", word):
             command.shell_code(Word(match[1]))
-        if match := re.search(r"^s(.).*?\1(.*)\1[gp0-9]*e[gp]*$", word):
-            command.shell_code(Word(match[2]))
+        if replaced := re.search(r"^s(.).*?\1(.*)\1[gp0-9]*e[gp]*$", word):
+            command.shell_code(Word(replaced[2]))
         for match in re.finditer(r"(?:^|[;\n}])\s*(?:\d+|\$|/[^/]*/)?\s*w\s+(\S+)", word):
             command.writes(Word(match[1]))
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    **dict.fromkeys(("awk", "gawk", "mawk"), (awk,)),
+    **rules_of("awk gawk mawk", awk),
     "sed": (sed,),
 }
-_ = NOTHING

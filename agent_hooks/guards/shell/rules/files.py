@@ -5,13 +5,29 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.interpret import EMPTY, Command, Rule
+from agent_hooks.guards.shell.interpret import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import Text, Word
 
 _NAME_TESTS = {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
-_OTHER_TESTS = {"-empty", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-size", "-user", "-group", "-inum",
-                "-xtype", "-perm", "-samefile", "-links"}  # fmt: skip
+_OTHER_TESTS = {
+    "-empty",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-size",
+    "-user",
+    "-group",
+    "-inum",
+    "-xtype",
+    "-perm",
+    "-samefile",
+    "-links",
+}
 _WORLD = re.compile(r"([ugoa]*)([-+=])([rwxXst]*)")
 
 
@@ -279,8 +295,24 @@ def setfacl(command: Command) -> None:
 
 def upload(command: Command) -> None:
     """`curl -d @file`, `-T file`, `-F x=@file`: the file is sent."""
-    options = Options(command.argv, "dFTuHoXAbcKeEmwxr", ("--data", "--data-binary", "--data-raw", "--data-urlencode", "--form", "--upload-file",
-                      "--post-file", "--body-file", "--config", "--json", "--output", "--header"))  # fmt: skip
+    options = Options(
+        command.argv,
+        "dFTuHoXAbcKeEmwxr",
+        (
+            "--data",
+            "--data-binary",
+            "--data-raw",
+            "--data-urlencode",
+            "--form",
+            "--upload-file",
+            "--post-file",
+            "--body-file",
+            "--config",
+            "--json",
+            "--output",
+            "--header",
+        ),
+    )
     for value in options.value("d", "F", "--data", "--data-binary", "--data-urlencode", "--form", "--json"):
         _, at, path = value.partition("@")
         if at:
@@ -297,8 +329,11 @@ def upload(command: Command) -> None:
 def keychain(command: Command) -> None:
     """`security find-generic-password -w` and other programs that print what a key store holds."""
     text = str(command)
-    if re.search(r"^security .*(find-(generic|internet)-password .*-[wg]|dump-keychain)|^secret-tool (lookup|search)"
-                 r"|^gpg2? .*--export-secret|^pass show|^keyring get|^op (read|item get)", text):  # fmt: skip
+    if re.search(
+        r"^security .*(find-(generic|internet)-password .*-[wg]|dump-keychain)|^secret-tool (lookup|search)"
+        r"|^gpg2? .*--export-secret|^pass show|^keyring get|^op (read|item get)",
+        text,
+    ):
         command.report("read-keyring", "prints what a key store holds")
 
 
@@ -323,34 +358,56 @@ def remove_item(command: Command) -> None:
         command.tree(*words)
 
 
-_READERS_WITH_VALUE = {"head": "nc", "tail": "nc", "cut": "dfcb", "sort": "kto", "od": "AjNtw", "xxd": "cgls", "nl": "bhfivw", "fold": "w",
-                       "base64": "w", "base32": "w", "awk": "Fvf", "gawk": "Fvf", "mawk": "Fvf", "sed": "el", "grep": "emABCd", "egrep": "emABC",
-                       "fgrep": "emABC", "rg": "egtTmABCj", "jq": "L", "yq": "", "split": "abln"}  # fmt: skip
-_READERS = ["cat", "tac", "head", "tail", "less", "more", "bat", "batcat", "nl", "od", "xxd", "hexdump", "hd", "strings", "base64", "base32", "uuencode", "view", "vi", "vim", "nvim", "nano", "emacs", "ed", "ex", "cut", "sort", "uniq", "paste", "fold", "fmt", "diff", "cmp", "colordiff", "comm", "join", "column", "pr", "expand", "rev", "split", "iconv", "dos2unix", "look", "pbcopy", "xclip", "tee", "pg", "gzip", "bzip2", "xz", "zstd", "gpg", "wc", "md5sum", "sha256sum", "yq", "ccat", "glow", "most", "sdiff", "vimdiff", "code", "subl", "open", "jless"]  # fmt: skip
+_READERS_WITH_VALUE = {
+    "head": "nc",
+    "tail": "nc",
+    "cut": "dfcb",
+    "sort": "kto",
+    "od": "AjNtw",
+    "xxd": "cgls",
+    "nl": "bhfivw",
+    "fold": "w",
+    "base64": "w",
+    "base32": "w",
+    "awk": "Fvf",
+    "gawk": "Fvf",
+    "mawk": "Fvf",
+    "sed": "el",
+    "grep": "emABCd",
+    "egrep": "emABC",
+    "fgrep": "emABC",
+    "rg": "egtTmABCj",
+    "jq": "L",
+    "yq": "",
+    "split": "abln",
+}
+_READERS = (
+    "cat tac head tail less more bat batcat nl od xxd hexdump hd strings base64 base32 uuencode view vi vim "
+    "nvim nano emacs ed ex cut sort uniq paste fold fmt diff cmp colordiff comm join column pr expand rev "
+    "split iconv dos2unix look pbcopy xclip pg gzip bzip2 xz zstd wc md5sum sha256sum yq ccat glow most sdiff "
+    "vimdiff code subl open jless"
+)
 RULES: dict[str, tuple[Rule, ...]] = {
-    **dict.fromkeys(("rm", "rimraf", "del-cli", "srm", "grm"), (rm,)),
-    **dict.fromkeys(("unlink", "rmdir", "truncate", "shred", "wipe"), (unlink,)),
-    **dict.fromkeys(("remove-item", "ri", "rd", "erase"), (remove_item,)),
+    **rules_of("rm rimraf del-cli srm grm", rm),
+    **rules_of("unlink rmdir truncate shred wipe", unlink),
+    **rules_of("remove-item ri rd erase", remove_item),
     "find": (find,),
     "gfind": (find,),
     "rsync": (rsync,),
-    **dict.fromkeys(("cp", "mv", "install", "scp", "gcp", "pax", "cpio", "ditto"), (copy,)),
+    **rules_of("cp mv install scp gcp pax cpio ditto", copy),
     "ln": (link,),
-    **dict.fromkeys(_READERS, (reader,)),
-    **dict.fromkeys(
-        ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "awk", "gawk", "mawk", "jq", "pcregrep"), (searcher,)
-    ),
+    **rules_of(_READERS, reader),
+    **rules_of("grep egrep fgrep zgrep rg ag ack awk gawk mawk jq pcregrep", searcher),
     "sed": (searcher, editor),
     "tee": (tee,),
-    **dict.fromkeys(("tar", "zip", "7z", "bsdtar", "rar", "ar"), (archive,)),
+    **rules_of("tar zip 7z bsdtar rar ar", archive),
     "dd": (dd,),
     "chmod": (chmod,),
     "mkdir": (make_directory,),
-    **dict.fromkeys(("chown", "chgrp"), (chown,)),
+    **rules_of("chown chgrp", chown),
     "setfacl": (setfacl,),
-    **dict.fromkeys(("curl", "wget", "http", "https", "xh"), (upload,)),
-    **dict.fromkeys(("security", "secret-tool", "gpg", "gpg2", "pass", "keyring", "op"), (keychain,)),
+    **rules_of("curl wget http https xh", upload),
+    **rules_of("security secret-tool gpg gpg2 pass keyring op", keychain),
     "openssl": (openssl,),
+    "gpg": (reader, keychain),
 }
-RULES["gpg"] = (reader, keychain)
-_ = EMPTY

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.sensitive import UNKNOWN, raw_device
-from agent_hooks.guards.shell.interpret import EMPTY, Command, Rule
+from agent_hooks.guards.shell.interpret import EMPTY, Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import DOWNLOADED, taint_of
 from agent_hooks.guards.shell.words import Text, Word
@@ -73,25 +73,25 @@ def docker(command: Command) -> None:
         words = [Word("rmi") if words[0] == "image" and verb == ["rm"] else verb[0], *words[2:]] if verb else words
         if command.argv[1] == "image" and words[0] == "ls":
             words[0] = Word("images")
-    verb, rest = words[0], words[1:]
+    kind, rest = str(words[0]), words[1:]
     options = Options([command.argv[0], *rest], "f", ("--filter", "--format", "--until"))
-    if verb == "system" and rest[:1] == ["prune"]:
+    if kind == "system" and rest[:1] == ["prune"]:
         command.report("docker", "removes all unused containers, images and networks")
-    elif verb in ("volume", "builder", "buildx", "prune", "network") or verb == "image":
-        _docker_prune(command, verb, rest, options)
-    elif verb == "compose":
+    elif kind in ("volume", "builder", "buildx", "prune", "network") or kind == "image":
+        _docker_prune(command, kind, rest, options)
+    elif kind == "compose":
         _compose(command, rest)
-    elif verb in ("rm", "rmi"):
+    elif kind in ("rm", "rmi"):
         if any("docker-list" in word.taint for word in rest) or "docker-list" in command.stdin.taint:
             command.report("docker", "removes all containers or images")
         if options.has("v", "--volumes") and options.has("f", "--force") and any(UNKNOWN in word for word in rest):
             command.report("docker", "removes containers that nobody named, with their volumes")
-    elif verb in ("ps", "images", "ls"):
+    elif kind in ("ps", "images", "ls"):
         if not options.has("--filter") and "f" not in options.flags and options.has("q", "--quiet"):
             command.output = Text(None, frozenset({"docker-list"}))
-    elif verb in ("exec", "run"):
-        _docker_runs(command, verb, rest)
-    elif verb == "cp" and rest:
+    elif kind in ("exec", "run"):
+        _docker_runs(command, kind, rest)
+    elif kind == "cp" and rest:
         command.reads(*options.operands[:1])
         command.writes(*options.operands[1:])
 
@@ -120,8 +120,29 @@ def _compose(command: Command, rest: list[Word]) -> None:
 
 
 _RUN_WITH_VALUE = "veupwhlmcEa"
-_RUN_LONG = ("--name", "--volume", "--env", "--env-file", "--publish", "--workdir", "--user", "--network", "--entrypoint", "--mount", "--platform",
-             "--memory", "--cpus", "--label", "--hostname", "--add-host", "--gpus", "--restart", "--shm-size", "--pull", "--index")  # fmt: skip
+_RUN_LONG = [
+    "--name",
+    "--volume",
+    "--env",
+    "--env-file",
+    "--publish",
+    "--workdir",
+    "--user",
+    "--network",
+    "--entrypoint",
+    "--mount",
+    "--platform",
+    "--memory",
+    "--cpus",
+    "--label",
+    "--hostname",
+    "--add-host",
+    "--gpus",
+    "--restart",
+    "--shm-size",
+    "--pull",
+    "--index",
+]
 
 
 def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
@@ -353,27 +374,36 @@ def pager(command: Command) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    **dict.fromkeys(("mkfs", "mke2fs", "mkswap", "wipefs", "parted", "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "shred", "blkdiscard",
-                     "badblocks", "hdparm", "cryptsetup", "nvme", "newfs"), (disk,)),
-    **{f"mkfs.{kind}": (disk,) for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")},
-    **dict.fromkeys(("zpool", "zfs", "diskutil", "lvremove", "vgremove", "pvremove", "mdadm"), (volumes,)),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"), (docker,)),
-    **dict.fromkeys(("kubectl", "k", "oc"), (kubectl,)),
-    **dict.fromkeys(("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd"), (netcat,)),
+    **rules_of(
+        "mkfs mke2fs mkswap wipefs parted fdisk sfdisk cfdisk gdisk sgdisk shred blkdiscard badblocks hdparm "
+        "cryptsetup nvme newfs",
+        disk,
+    ),
+    **{
+        f"mkfs.{kind}": (disk,)
+        for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")
+    },
+    **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
+    **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
+    **rules_of("kubectl k oc", kubectl),
+    **rules_of("nc ncat netcat nc.traditional nc.openbsd", netcat),
     "socat": (socat,),
-    **dict.fromkeys(("curl", "wget", "fetch", "lynx", "links", "w3m", "http", "https", "xh", "aria2c", "ftp", "curlie", "get", "lwp-request",
-                     "aws", "gsutil", "gh", "az", "dig", "iwr", "irm", "invoke-webrequest", "tftp"), (downloads,)),
+    **rules_of(
+        "curl wget fetch lynx links w3m http https xh aria2c ftp curlie get lwp-request aws gsutil gh az dig "
+        "iwr irm invoke-webrequest tftp",
+        downloads,
+    ),
     "xargs": (xargs,),
     "gxargs": (xargs,),
-    **dict.fromkeys(("parallel", "fd", "fdfind"), (parallel,)),
-    **dict.fromkeys(("su", "runuser", "script", "sg", "newgrp", "expect"), (script_option("c", "--command"),)),
-    **dict.fromkeys(("watch", "hyperfine", "tmux", "screen", "entr"), (script_words,)),
+    **rules_of("parallel fd fdfind", parallel),
+    **rules_of("su runuser script sg newgrp expect", script_option("c", "--command")),
+    **rules_of("watch hyperfine tmux screen entr", script_words),
     "ssh": (ssh, downloads),
-    **dict.fromkeys(("at", "batch", "crontab"), (stdin_script,)),
-    **dict.fromkeys(("make", "gmake"), (make,)),
-    **dict.fromkeys(("tar", "bsdtar"), (tar,)),
-    **dict.fromkeys(("vim", "vi", "nvim", "view", "ex", "less", "emacs"), (pager,)),
-}  # fmt: skip
+    **rules_of("at batch crontab", stdin_script),
+    **rules_of("make gmake", make),
+    **rules_of("tar bsdtar", tar),
+    **rules_of("vim vi nvim view ex less emacs", pager),
+}
 CARRIERS: dict[str, Rule] = {
     "flock": script_option("c", "--command"),
     **dict.fromkeys(("npx", "npm", "pnpm"), script_option("c", "--call", "--shell-mode")),
