@@ -143,7 +143,7 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
         ("hooks", ["a JSON object", "'hooks'"]),
         ({"hokTimeout": 1}, ["'hokTimeout'", "did you mean 'hookTimeout'"]),
         ({"hook_timeout": 1}, ["'hook_timeout'", "did you mean 'hookTimeout'"]),
-        ({"zzz": 1}, ["'zzz'", "known are: hookTimeout, hooks, toolCallTimeout"]),
+        ({"zzz": 1}, ["'zzz'", "known are: guards, hookTimeout, hooks, toolCallTimeout"]),
         ({"hooks": "a.py"}, ["'hooks'", "a list", "'a.py'"]),
         ({"hooks": None}, ["'hooks'", "a list", "None"]),
         ({"hooks": ["a.py", 3]}, ["'hooks[1]'", "a text", "3"]),

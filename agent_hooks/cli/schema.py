@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from agent_hooks.events import EVENTS
+from agent_hooks.guards.config import GuardsSection
 from agent_hooks.settings import SettingsFile
 
 
@@ -17,4 +18,8 @@ def command(what: str) -> None:
     """Print the JSON Schema of settings files or of events."""
     kind = SettingsFile if what == "settings" else Union[EVENTS]  # noqa: UP007  # made from a tuple
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}
+    if what == "settings":  # the guards read their own section
+        section = msgspec.json.schema(GuardsSection)
+        schema["$defs"] |= section["$defs"]
+        schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}
     click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

@@ -1,6 +1,8 @@
 """Keep `write` and `edit` out of .env, .git/ and node_modules/.
 
-Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": ".env", "content": "x"}'
+Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": "node_modules/x.js", "content": ""}'
+
+In `agent-hooks run` the built-in guard keeps .env from being read as well; this hook is for what else is yours to protect.
 """
 
 import os

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from agent_hooks.guards.base import LEVELS, Level
-from corpus import path_rules, rows, rules
+from guard_corpus import path_rules, rows, rules
 
 TOOLS = {"r": "read", "w": "write", "e": "edit"}
 
@@ -16,7 +16,11 @@ TOOLS = {"r": "read", "w": "write", "e": "edit"}
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
     """Harmful ones are stopped by a rule with an id, harmless ones by none."""
-    wrong = [row["command"] for row in rows("commands.tsv") if bool(rules(row["command"], level, packs=True)) != (row[level] == "deny")]
+    wrong = [
+        row["command"]
+        for row in rows("commands.tsv")
+        if bool(rules(row["command"], level, packs=True)) != (row[level] == "deny")
+    ]
     assert wrong == []
 
 

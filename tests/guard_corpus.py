@@ -1,4 +1,4 @@
-"""The corpora beside this file, as rows; and a guard's verdict on a call in a place that is always the same."""
+"""The corpora in tests/guards, as rows; and a guard's verdict on a call in a place that is always the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
 from agent_hooks.guards.shell.rules.packs import PACKS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "guards"
 
 
 def rows(name: str) -> list[dict[str, str]]:
