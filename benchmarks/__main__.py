@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks.harness import FULL, QUICK, Row
 from benchmarks.peer_runs import Peers
 
-BENCHMARKS = ("dispatch", "tools", "loading", "imports", "growth")
+BENCHMARKS = ("dispatch", "tools", "loading", "imports", "growth", "guards")
 
 
 def main(argv: list[str] | None = None) -> None:

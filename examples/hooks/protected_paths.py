@@ -2,7 +2,7 @@
 
 Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": "node_modules/x.js", "content": ""}'
 
-In `agent-hooks run` the built-in guard keeps .env from being read as well; this hook is for what else is yours to protect.
+The built-in guards of `agent-hooks run` know secrets like .env; this hook is for what else you want to protect.
 """
 
 import os
