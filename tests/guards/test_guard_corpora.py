@@ -44,12 +44,13 @@ def test_every_path_has_its_verdict() -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("corpus", ["held_out.tsv", "held_out_2.tsv"])
 @pytest.mark.parametrize(("expected", "least"), [("deny", 97.0), ("allow", 99.0)])
 def test_commands_written_before_any_guard_ran_have_their_verdict(
-    expected: Literal["deny", "allow"], least: float
+    corpus: str, expected: Literal["deny", "allow"], least: float
 ) -> None:
     """The promise is 97 % of the harmful and 99 % of the harmless, on commands that nobody tuned the guard to."""
-    own = [row for row in rows("held_out.tsv") if row["expected"] == expected]
+    own = [row for row in rows(corpus) if row["expected"] == expected]
     right = [row for row in own if bool(rules(row["command"])) == (expected == "deny")]
     assert len(own) > 100
     assert 100 * len(right) / len(own) >= least

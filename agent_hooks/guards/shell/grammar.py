@@ -66,6 +66,9 @@ _PUNCTUATION = frozenset(
     ]
 ) | {"\n"}
 _HARD = re.compile(r"\$\"|\bcoproc\b")  # the grammar gets these wrong without saying so
+_SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever it is
+MAX_OPERATORS = 250  # the grammar's way out of an error takes their square
+_OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 
 
@@ -78,7 +81,7 @@ def read(text: str) -> Node:
         text, bodies = lift(text)
     if len(text) > MAX_CODE:
         raise Unreadable(f"the script is longer than {MAX_CODE // 1024} KiB; put it into a file")
-    if _HARD.search(text):
+    if _HARD.search(text) or (len(text) > _SHORT and len(_OPERATOR.findall(text)) > MAX_OPERATORS):
         return scan(text, bodies)
     root = _PARSER.parse(text.encode("utf-8", "surrogatepass")).root_node
     if root.has_error:

@@ -23,7 +23,7 @@ from agent_hooks.guards.shell.scan import (
 from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become
-MAX_OPEN = 64  # braces in one word that are looked at
+MAX_OPEN = 16  # braces in one word that are looked at
 _PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
 _COMMAND_LIKE = re.compile(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
 _NUMERIC = {

@@ -108,6 +108,7 @@ def _put(word: Word, what: str, where: str) -> Word:
 
 
 def _find_deletes(command: Command, roots: list[Word], found: list[Word], *, named: bool, narrowed: bool) -> None:
+    empty = "-empty" in command.argv  # nothing is lost with it
     for root in roots:
         path = command.path(root)
         place = command.interpreter.place
@@ -118,7 +119,7 @@ def _find_deletes(command: Command, roots: list[Word], found: list[Word], *, nam
             continue
         if outside and (named or narrowed) and not command.is_root(root):
             continue
-        if not command.is_root(root) and narrowed:
+        if narrowed and (empty or not command.is_root(root)):
             continue
         if not place.removable(path, command.level):
             command.report("find-delete", "removes all that is found", f"find {root} … -delete")

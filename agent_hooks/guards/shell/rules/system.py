@@ -68,7 +68,7 @@ def docker(command: Command) -> None:
     if command.name.endswith("-compose"):
         _compose(command, words)
         return
-    if words[0] in ("container", "image"):
+    if words[0] in ("container", "image") and words[1:2] != ["prune"]:
         verb = words[1:2]
         words = [Word("rmi") if words[0] == "image" and verb == ["rm"] else verb[0], *words[2:]] if verb else words
         if command.argv[1] == "image" and words[0] == "ls":
@@ -77,7 +77,7 @@ def docker(command: Command) -> None:
     options = Options([command.argv[0], *rest], "f", ("--filter", "--format", "--until"))
     if kind == "system" and rest[:1] == ["prune"]:
         command.report("docker", "removes all unused containers, images and networks")
-    elif kind in ("volume", "builder", "buildx", "prune", "network") or kind == "image":
+    elif kind in ("volume", "container", "image"):
         _docker_prune(command, kind, rest, options)
     elif kind == "compose":
         _compose(command, rest)
@@ -103,7 +103,7 @@ def _docker_prune(command: Command, verb: str, rest: list[Word], options: Option
         command.output = Text(None, frozenset({"docker-list"}))
     elif verb == "image" and rest[:1] == ["prune"] and options.has("a", "--all"):
         command.report("docker", "removes all images that no container uses")
-    elif verb == "prune":
+    elif verb == "container":
         command.report("docker", "removes all stopped containers")
 
 
@@ -322,7 +322,7 @@ def stdin_script(command: Command) -> None:
     """`at`, `batch`, `crontab -`: what comes in is run later."""
     if command.name == "crontab":
         text = command.stdin.text
-        if text is not None and "-" in command.argv[1:]:
+        if text is not None and command.argv[1:] in ([], ["-"]):
             for line in text.splitlines():
                 fields = re.match(r"\s*(@\w+|(\S+\s+){5})(.*)", line)
                 if fields:
