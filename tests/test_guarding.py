@@ -34,6 +34,7 @@ class FixedGuard:
         return self._verdict(call)
 
 
+@pytest.mark.behaviour("T8")
 @everywhere
 async def test_guards_judge_what_the_rewriters_left_and_before_the_gates() -> None:
     """Step 4: after before_tool_call, before tool_call."""
@@ -51,6 +52,7 @@ async def test_guards_judge_what_the_rewriters_left_and_before_the_gates() -> No
     assert order == ["guard rm -rf /", "gate"]
 
 
+@pytest.mark.behaviour("T9")
 @pytest.mark.parametrize("priority", [-1000, 0, 1000])
 async def test_no_rewriter_slips_past_the_builtin_guards(priority: int) -> None:
     """At whatever priority it turns `ls` into something else."""
@@ -86,6 +88,7 @@ async def test_the_first_block_ends_it_and_nobody_is_asked() -> None:
     assert (after[0].blocked, after[0].block_reason) == (True, "no")
 
 
+@pytest.mark.behaviour("T23")
 @everywhere
 async def test_a_guards_question_is_asked_together_with_those_of_gates() -> None:
     """One dialog, with all reasons."""

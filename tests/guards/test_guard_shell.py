@@ -507,6 +507,23 @@ def test_a_project_in_the_directory_for_temporary_files_is_still_a_project() -> 
         assert bool(CommandSafetyGuard().find(call)) is wanted, command
 
 
+@pytest.mark.parametrize(
+    "command", ["chmod -R 755 /", "rsync -a --delete /var/empty/ /srv/data/", "rm -rf /srv/x", "rm -rf /"]
+)
+@pytest.mark.parametrize("cwd", ["/", "/tmp"])
+def test_somebody_who_works_at_the_root_has_no_project_there(cwd: str, command: str) -> None:
+    """Nothing is excused for lying in it; what is temporary stays so."""
+    from agent_hooks.guards.base import GuardedCall
+    from agent_hooks.guards.shell import CommandSafetyGuard
+
+    def found(text: str) -> bool:
+        call = GuardedCall(tool_name="bash", input={"command": text}, cwd=cwd, home="/home/dev")
+        return bool(CommandSafetyGuard().find(call))
+
+    assert found(command)
+    assert not found("rm -rf /tmp/x")
+
+
 def test_an_input_without_a_command_is_nothing_to_judge() -> None:
     """The schema has said so before."""
     from agent_hooks.guards.shell import CommandSafetyGuard

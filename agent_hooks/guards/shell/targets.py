@@ -39,13 +39,16 @@ class Place:
         self.home = home
         self.temp = tuple(dict.fromkeys(path.rstrip("/") for path in (*temp, *TEMPORARY) if len(path) > 1))
 
+        # somebody who works in / or in /tmp has no project there to protect
+        self.own = project not in ("/", *self.temp)
+
     def in_project(self, path: str) -> bool:
         """Tell whether a path lies below the project's directory."""
         return path.startswith(f"{self.project.rstrip('/')}/")
 
     def in_temp(self, path: str) -> bool:
         """Tell whether a path lies below a directory for temporary files, and is no part of the project in it."""
-        if self.project not in self.temp and (path == self.project or self.in_project(path)):
+        if self.own and (path == self.project or self.in_project(path)):
             return False
         if _covers(path, self.project) or _covers(path, self.home):
             return False

@@ -140,7 +140,7 @@ def rsync(command: Command) -> None:
     if any(flag.startswith("--del") for flag in options.flags):
         path = command.path(operands[-1])
         place = command.interpreter.place
-        if not (place.in_project(path) or place.in_temp(path)) or ":" in operands[-1]:
+        if not ((place.own and place.in_project(path)) or place.in_temp(path)) or ":" in operands[-1]:
             command.report("rsync-delete", "removes files of the destination, outside of the project", operands[-1])
 
 
@@ -285,7 +285,8 @@ def chown(command: Command) -> None:
 
 def _system_root(command: Command, word: Word) -> bool:
     """Tell whether a word names a root that is not the project: there, rights are the user's business."""
-    return command.is_root(word) and command.path(word) != command.interpreter.place.project
+    place = command.interpreter.place
+    return command.is_root(word) and not (place.own and command.path(word) == place.project)
 
 
 def setfacl(command: Command) -> None:
