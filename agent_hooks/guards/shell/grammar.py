@@ -65,7 +65,8 @@ _PUNCTUATION = frozenset(
         "&",
     ]
 ) | {"\n"}
-_HARD = re.compile(r"\$\"|\bcoproc\b")  # the grammar gets these wrong without saying so
+# the grammar gets these wrong without saying so: `$"…"`, a line that goes on, a backslash that begins a command
+_HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
 _SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever it is
 MAX_OPERATORS = 250  # the grammar's way out of an error takes their square
 _OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
@@ -74,8 +75,6 @@ _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 
 def read(text: str) -> Node:
     """Return the nodes of a script; raises `Unreadable`."""
-    if "\\\n" in text:
-        text = text.replace("\\\n", "")
     bodies: list[Body] = []
     if "<<" in text:
         text, bodies = lift(text)
