@@ -483,6 +483,25 @@ def test_strict_takes_the_sources_literally(command: str) -> None:
     assert rules(command, "strict")
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "echo \\\\\n",
+        "# c \\\n",
+        "cat <<'E'\nx\\\nE\n",
+        "echo 'a\\\n'\n",
+        "echo a \\\n b\n",
+        "echo a\n\\",
+        "ls;\\",
+        "ls &&\n\\",
+    ],
+)
+def test_what_stands_before_a_command_does_not_swallow_it(before: str) -> None:
+    """A backslash at the end of a line joins it with the next one, or does not."""
+    assert "rm-rf" in rules(f"{before}rm -rf /")
+    assert "rm-rf" in rules(f"{before}r\\\nm -r\\\nf /")
+
+
 def test_one_safe_part_never_excuses_another() -> None:
     """All that is found is kept, once per rule."""
     assert rules("rm -rf /tmp/x; git push -f; rm -rf /; chmod 777 x; rm -rf /etc") >= {
