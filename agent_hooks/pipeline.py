@@ -5,6 +5,7 @@
     2 tool.before         interceptors: rewrite or block
     3 before_tool_call    rewrite or block
       validate again      if 2 or 3 changed it; the error names who did
+    4 guards              block or ask; pure
     5 tool_call           block or ask: every judge sees exactly what would run
       one question        for all asks together; anything but yes blocks
     6 execute             a raised error becomes an error result; transformers filter what the tool returned
@@ -13,7 +14,7 @@
       redaction           secrets leave the result, as the last step, and every progress update
     9 after_tool_call     observers, also after a block and after an abort
 
-First whoever may rewrite, then whoever judges.  (The numbers leave room for guards.)
+First whoever may rewrite, then whoever judges.
 `preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
 parallel.  Above: host, testing.  Below: runner, schema, function_tool.
 """
@@ -38,6 +39,7 @@ from agent_hooks.errors import HookError, Outcome, describe, shown
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall, ToolResult
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.function_tool import as_tool
+from agent_hooks.guarding import ask_guards, guarded_call
 from agent_hooks.points import (
     AtPoint,
     PermissionInput,
@@ -197,6 +199,11 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
             call = _rewritten(call, answer.input, answer.by)
             if call.block is not None:
                 return call
+    if runner.guards:
+        found = ask_guards(runner.guards, guarded_call(name, call.input, runner.cwd), runner.report)
+        if isinstance(found, Block):
+            return _blocked(call, found)
+        asks += found
     if audience.tool_call:
         verdict = await runner.emit(
             ToolCall(

@@ -30,6 +30,7 @@ from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, pol
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.events import Event, ToolResult
+from agent_hooks.guards.base import Guard
 from agent_hooks.handlers import Handler, ToolMatcher, Undo
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.lanes import Lane
@@ -88,8 +89,9 @@ class HookRunner:
     every tool call; or only the hooks of it, without that.
     `timeout`: seconds of its own time a handler gets on events with a deadline, `None` for no limit;
     `tool_call_timeout`: the same for `tool_call` and off by default; `ui`: how handlers ask the person, `None` for
-    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context; `transformers`: what
-    `load_transformers` read, or your own; `redactor`: what hides secrets in every result and progress update.
+    nobody; `mode`, `session_file`, `session_id`: what handlers see in their context; `guards`: vetoes of tool calls, none
+    unless given (`builtin_guards()`); `transformers`: what `load_transformers` read, or your own; `redactor`: what hides
+    secrets in every result and progress update.
 
     Use it as `async with HookRunner(...) as runner`: that runs the hooks' background tasks, and on leaving ends them and
     calls `on_unload`.  Without, `emit` works as long as no hook has queued a task.
@@ -107,6 +109,7 @@ class HookRunner:
         mode: Mode = "embedded",
         session_file: str | Path | None = None,
         session_id: str | None = None,
+        guards: Iterable[Guard] = (),
         interceptors: InterceptorRegistry | None = None,
         transformers: Iterable[ConfiguredTransformer] = (),
         redactor: Redactor | None = None,
@@ -117,6 +120,7 @@ class HookRunner:
                 f"HookRunner wants loaded hooks, not {shown(wrong[0])}: await load_hooks([...], cwd=…)"
             )
         self.cwd = abspath(fspath(cwd))
+        self.guards = tuple(guards)
         self.mode: Mode = mode
         self.session_id = session_id or uuid.uuid4().hex
         self.agent_id = "main"
@@ -269,10 +273,10 @@ class HookRunner:
         listening = [self.listens((event, tool_name)) for event in TOOL_EVENTS]
         intercepting = [self.intercepts(point, tool_name) for point in TOOL_POINTS]
         steps = self._transformers.get(tool_name, ())
-        others = self.redactor is not None or bool(self._transformers)
+        others = bool(self.guards or self.redactor or self._transformers)
         anybody = others or self._watched or any(self.has_handlers(event) for event in TOOL_EVENTS)
         anybody = anybody or any(each.name in TOOL_POINTS for each in self.interceptors.list())
-        nobody = not (any(listening + intercepting) or steps or self.redactor)
+        nobody = not (any(listening + intercepting) or steps or self.guards or self.redactor)
         audience = Audience(*listening, *intercepting, nobody=nobody, anybody=anybody, transformers=steps)  # type: ignore[misc, arg-type]  # as many as there are fields
         if len(self._audiences) > _MANY_PLANS:
             self._audiences.clear()

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean, os_reason, shown
 from agent_hooks.patterns import compile_pattern
 
+T = TypeVar("T")
 DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
 SETTINGS_FILE = "settings.json"
 PROJECT_DIRECTORY = ".agent"
@@ -69,6 +70,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     compaction: CompactionFile | UnsetType = UNSET
     redaction: RedactionFile | UnsetType = UNSET
+    guards: dict[str, Any] = field(default_factory=dict)
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
@@ -104,6 +106,8 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """Both files together.  `hooks`: absolute paths; `known_tools`: names of tools that only
     another agent has, which handlers may name all the same; timeouts in seconds, `None` for no limit.
+
+    `guards`: that section of each file, with the file's name; the guards read it.
     """
 
     hooks: tuple[str, ...] = ()
@@ -112,6 +116,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     tool_call_timeout: float | None = None
     compaction: CompactionSettings = CompactionSettings()
     redaction: RedactionSettings = RedactionSettings()
+    guards: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 def agent_home(home: str | Path | None = None) -> Path:
@@ -134,11 +139,14 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
     redaction = RedactionSettings()
+    guards: list[tuple[str, dict[str, Any]]] = []
     for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
         path = directory / SETTINGS_FILE
         if (file := read_settings_file(path)) is None:
             continue
         known_tools += file.known_tools
+        if file.guards:
+            guards.append((str(path), file.guards))
         for index, hook in enumerate(file.hooks):
             try:
                 hooks.append(resolve_path(hook, base=directory, home=home))
@@ -158,6 +166,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
         known_tools=tuple(dict.fromkeys(known_tools)),
         compaction=compaction,
         redaction=redaction,
+        guards=tuple(guards),
         **timeouts,
     )
 
@@ -227,6 +236,16 @@ def _check_keys(found: dict[str, Any], kind: type[Struct], path: Path, prefix: s
     for key in found:
         if key not in known:
             raise SettingsError(f"{path}: unknown key {prefix + key!r}{did_you_mean(key, known)}")
+
+
+def convert_section(value: Any, kind: type[T], path: str, key: str) -> T:
+    """Return a section of a settings file as `kind`; raises `SettingsError` that names file, key, expected and found."""
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as exc:
+        message = str(exc)
+        message = message.replace("`$", f"`$.{key}") if " - at `$" in message else f"{message} - at `$.{key}`"
+        raise SettingsError(f"{path}: {_place(message, {key: value})}") from None
 
 
 def dangling_link(path: Path) -> Path | None:

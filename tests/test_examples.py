@@ -33,6 +33,16 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 HOOKS = EXAMPLES / "hooks"
 
 
+GUARDS = ["builtin:command-safety-guard", "builtin:security-audit"]
+
+
+def without_guards(command: Command, guards: list[str]) -> None:
+    """Switch guards off, for a hook that judges the same to be asked."""
+    path = command.project / ".agent" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"guards": {"disabled": guards}}))
+
+
 def example(name: str) -> str:
     """Return the path of an example hook."""
     return str(HOOKS / name)
@@ -46,14 +56,23 @@ def example(name: str) -> str:
         "rm build -rf",
         "true; rm --force --recursive build",
         "sudo ls",
-        "chmod 0777 build",
     ],
 )
 def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, call: str) -> None:
     """In print mode nobody is there."""
     (command.project / "build").mkdir()
     done = command("run", "--hook", example("permission_gate.py"), f"@bash {call}")
-    assert "nobody could be asked" in done.stdout
+    assert "nobody could be asked (asked by " in done.stdout
+    assert (command.project / "build").is_dir()
+
+
+def test_what_is_never_right_a_guard_stops_before_the_gate_asks(command: Command) -> None:
+    """The refusal says which guard it was; where that guard is off, the gate asks."""
+    (command.project / "build").mkdir()
+    for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "nobody could be asked")):
+        without_guards(command, off)
+        done = command("run", "--hook", example("permission_gate.py"), "@bash chmod 0777 build")
+        assert says in done.stdout
     assert (command.project / "build").stat().st_mode & 0o777 != 0o777
 
 
@@ -84,6 +103,7 @@ async def test_the_permission_gate_asks_the_person(project: Path, hook_runner: M
 )
 def test_protected_paths_keeps_write_and_edit_out(command: Command, path: str) -> None:
     """By whatever spelling, and through symlinks."""
+    without_guards(command, GUARDS)
     (command.project / ".git").mkdir()
     (command.project / "link").symlink_to(".git")
     call = json.dumps({"path": path, "content": "x"})
@@ -94,6 +114,7 @@ def test_protected_paths_keeps_write_and_edit_out(command: Command, path: str) -
 
 def test_protected_paths_leaves_other_files_alone(command: Command) -> None:
     """A name that only looks alike is no match, and reading is allowed."""
+    without_guards(command, GUARDS)
     (command.project / ".env").write_text("A=1")
     call = json.dumps({"path": "x.env.example", "content": "x"})
     done = command("run", "--hook", example("protected_paths.py"), f"@write {call}\n@read .env")

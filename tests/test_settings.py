@@ -143,7 +143,10 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
         ("hooks", ["a JSON object", "'hooks'"]),
         ({"hokTimeout": 1}, ["'hokTimeout'", "did you mean 'hookTimeout'"]),
         ({"hook_timeout": 1}, ["'hook_timeout'", "did you mean 'hookTimeout'"]),
-        ({"zzz": 1}, ["'zzz'", "known are: compaction, hookTimeout, hooks, knownTools, redaction, toolCallTimeout"]),
+        (
+            {"zzz": 1},
+            ["'zzz'", "known are: compaction, guards, hookTimeout, hooks, knownTools, redaction, toolCallTimeout"],
+        ),
         ({"compaction": True}, ["'compaction'", "an object", "True"]),
         ({"compaction": {"enable": True}}, ["'compaction.enable'", "did you mean 'enabled'"]),
         ({"compaction": {"enabled": 1}}, ["'compaction.enabled'", "true or false", "1"]),

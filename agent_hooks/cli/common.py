@@ -12,9 +12,12 @@ import click
 from rich.console import Console
 
 from agent_hooks.command_intercept import Transformers, load_transformers
+from agent_hooks.guards import BUILTIN, builtin_guards
+from agent_hooks.guards.base import Guard
+from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
-from agent_hooks.settings import PROJECT_DIRECTORY, Settings, agent_home, load_settings
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
 
 hook_option = click.option(
     "--hook",
@@ -76,6 +79,18 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     settings = load_settings(cwd=cwd)
     loaded = await discover_and_load_hooks([*settings.hooks, *files], cwd=cwd)
     return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
+
+
+def guard_settings(cwd: str) -> GuardSettings:
+    """Return the guards' section of the settings; raises `SettingsError`."""
+    return read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
+
+
+def agent_guards(settings: GuardSettings, cwd: str) -> list[Guard]:
+    """Return the guards of an agent that works in `cwd`; they also keep their own settings from being changed."""
+    home, project = agent_home(), os.path.join(cwd, PROJECT_DIRECTORY)
+    own = [os.path.join(folder, name) for folder in (home, project) for name in (HOOKS_DIRECTORY, SETTINGS_FILE)]
+    return builtin_guards(settings, protected=own)
 
 
 def console() -> Console:

@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "Load hook files and report what is wrong with them.",
     "emit": "Fire one event at a hook and show what it answers.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
+    "guard": "Ask the built-in guards about a command, or score a corpus.",
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's

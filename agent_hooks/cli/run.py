@@ -46,6 +46,12 @@ from agent_hooks.host.models import open_model
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
 @click.option("--resume", metavar="PATH", help="Go on with the session in this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
+@click.option(
+    "--allow-once",
+    multiple=True,
+    metavar="RULE",
+    help="Let one call pass that this rule of a guard would stop; repeatable.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -59,6 +65,7 @@ def command(
     go_on: bool,
     resume: str | None,
     as_json: bool,
+    allow_once: tuple[str, ...],
 ) -> None:
     """Run an agent on PROMPT (or on what stdin says), with your hooks.
 
@@ -86,6 +93,7 @@ def command(
         no_session=no_session,
         go_on=go_on,
         resume=resume,
+        allow_once=allow_once,
     )
     ctx.exit(anyio.run(mode(name), start))
 

@@ -9,6 +9,7 @@ import msgspec
 
 from agent_hooks.cli import protocol
 from agent_hooks.events import EVENTS
+from agent_hooks.guards.config import GuardsSection
 from agent_hooks.settings import SettingsFile
 
 
@@ -20,5 +21,9 @@ def command(what: str) -> None:
         schema = protocol.schema()
     else:
         schema = msgspec.json.schema(SettingsFile if what == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
+    if what == "settings":  # the guards read their own section
+        section = msgspec.json.schema(GuardsSection)
+        schema["$defs"] |= section["$defs"]
+        schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

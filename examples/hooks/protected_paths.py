@@ -1,6 +1,8 @@
 """Keep `write` and `edit` out of .env, .git/ and node_modules/.
 
-Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": ".env", "content": "x"}'
+Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": "node_modules/x.js", "content": ""}'
+
+The built-in guards of `agent-hooks run` know secrets like .env; this hook is for what else you want to protect.
 """
 
 import os

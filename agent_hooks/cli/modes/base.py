@@ -11,14 +11,19 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import date
 from typing import NamedTuple
 
 import anyio
+from msgspec.structs import replace
 
-from agent_hooks.cli.common import Setup, set_up, short, unused_hooks
+from agent_hooks.cli.common import Setup, agent_guards, set_up, short, unused_hooks
 from agent_hooks.cli.main import INTERRUPTED, complain
 from agent_hooks.context import Mode
 from agent_hooks.errors import SessionError
+from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.base import Guard
+from agent_hooks.guards.config import GuardException, expired, read_sections
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
@@ -38,7 +43,7 @@ class Start(NamedTuple):
     """What was asked for on the command line.
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to go on with, `go_on`: the latest
-    one of `cwd`; `no_session`: save nothing.
+    one of `cwd`; `no_session`: save nothing; `allow_once`: rules of guards of which one veto is lifted.
     """
 
     cwd: str
@@ -50,12 +55,15 @@ class Start(NamedTuple):
     no_session: bool = False
     go_on: bool = False
     resume: str | None = None
+    allow_once: tuple[str, ...] = ()
 
     async def load(self, warn: Warn, error: Warn) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
         setup = await set_up(self.cwd, self.hook_files)
         if warning := unused_hooks(setup.cwd):
             warn(warning)
+        for sentence in expired(read_sections(setup.settings.guards, tuple(BUILTIN)), date.today()):
+            warn(sentence)
         for failure in setup.loaded.errors:
             error(f"hook not loaded, so every tool call is blocked: {failure}")
         for failure in setup.transformers.errors:
@@ -71,6 +79,7 @@ class Start(NamedTuple):
             tool_call_timeout=setup.settings.tool_call_timeout,
             ui=ui,
             mode=mode,
+            guards=self._guards(setup),
             transformers=setup.transformers.configured,
             redactor=setup.redactor,
         )
@@ -88,6 +97,12 @@ class Start(NamedTuple):
             thinking_level=self.thinking_level,
             settings=setup.settings,
         )
+
+    def _guards(self, setup: Setup) -> list[Guard]:
+        """Return the guards that the settings ask for."""
+        settings = read_sections(setup.settings.guards, tuple(BUILTIN))
+        once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
+        return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd)
 
     def _session(self, cwd: str, warn: Warn) -> Session:
         if self.resume is not None:

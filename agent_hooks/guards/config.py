@@ -1,0 +1,179 @@
+"""The `guards` section of settings files: the level, what to do when undecided, own rules, exceptions.
+
+Own rules and the patterns of exceptions are the user's regular expressions; the `regex` package ends one that takes too
+long, which counts as a failure and so blocks.  Above: the table of guards.  Below: base, settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from agent_hooks.errors import SettingsError, did_you_mean, shown
+from agent_hooks.guards.base import Finding, GuardedCall, Level, Undecidable, subject
+from agent_hooks.settings import convert_section
+
+PATTERN_TIMEOUT = 0.05  # seconds a user's pattern may look at one call
+PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
+
+
+class OwnRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule of the user's: calls in whose command or path `pattern` is found are blocked.
+
+    `tool`: only calls of that tool; `expires`: the last day it holds.
+    """
+
+    id: str
+    pattern: str
+    reason: str
+    tool: str | None = None
+    expires: date | None = None
+
+
+class GuardException(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a rule does not stop: calls whose whole command or path fits `pattern`, all of them without one.
+
+    `id`: the rule's; `tool`: only calls of that tool; `expires`: the last day it holds; `once`: for one call of a run.
+    """
+
+    id: str
+    reason: str
+    pattern: str | None = None
+    tool: str | None = None
+    expires: date | None = None
+    once: bool = False
+
+
+class GuardsSection(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The section as written; every key is optional."""
+
+    level: Level | UnsetType = UNSET
+    undecidable: Undecidable | UnsetType = UNSET
+    packs: list[str] = field(default_factory=list)
+    disabled: list[str] = field(default_factory=list)
+    rules: list[OwnRule] = field(default_factory=list)
+    exceptions: list[GuardException] = field(default_factory=list)
+
+
+class GuardSettings(Struct, frozen=True, kw_only=True):
+    """The sections of all files together; see docs/guards.md."""
+
+    level: Level = "project"
+    undecidable: Undecidable = "ask"
+    packs: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    rules: tuple[OwnRule, ...] = ()
+    exceptions: tuple[GuardException, ...] = ()
+
+
+def read_sections(sections: Sequence[tuple[str, Mapping[str, Any]]], guards: Sequence[str]) -> GuardSettings:
+    """Return the guards' settings out of the sections of the settings files, each with its file's name.
+
+    Lists of all apply; of a single value the last one counts.  `guards`: the names there are, for `disabled`.
+    Raises `SettingsError` that names file, key, expected and found.
+    """
+    together: dict[str, Any] = {"packs": [], "disabled": [], "rules": [], "exceptions": []}
+    for path, raw in sections:
+        section = convert_section(raw, GuardsSection, path, "guards")
+        for key in ("level", "undecidable"):
+            if (value := getattr(section, key)) is not UNSET:
+                together[key] = value
+        for key, known in (("packs", PACKS), ("disabled", guards)):
+            for name in getattr(section, key):
+                if name not in known:
+                    raise SettingsError(f"{path}: key 'guards.{key}': unknown name {name!r}{did_you_mean(name, known)}")
+        both: list[OwnRule | GuardException] = [*section.rules, *section.exceptions]
+        for index, rule in enumerate(both):
+            if rule.pattern is not None:
+                key = "rules" if index < len(section.rules) else "exceptions"
+                _compiled(rule.pattern, f"{path}: key 'guards.{key}', id {rule.id!r}")
+        for key in ("packs", "disabled", "rules", "exceptions"):
+            together[key] += getattr(section, key)
+    return msgspec.convert(together, GuardSettings)
+
+
+def expired(settings: GuardSettings, today: date) -> list[str]:
+    """Return a sentence for each rule and exception whose last day has passed."""
+    both: list[OwnRule | GuardException] = [*settings.rules, *settings.exceptions]
+    old = [each for each in both if each.expires is not None and each.expires < today]
+    return [f"guards: {each.id!r} has expired on {each.expires} and does not count any more" for each in old]
+
+
+def _compiled(pattern: str, where: str) -> Any:
+    import regex  # only for those who have patterns
+
+    try:
+        return regex.compile(pattern)
+    except regex.error as exc:
+        raise SettingsError(f"{where}: {shown(pattern)} is no regular expression: {exc}") from None
+
+
+class Exceptions:
+    """Tells which findings a user has allowed; an exception for one call is used up by a call that it lets through."""
+
+    def __init__(self, settings: GuardSettings, today: Callable[[], date]) -> None:
+        self._today = today
+        self._left = [
+            (each, None if each.pattern is None else _compiled(each.pattern, f"exception {each.id!r}"))
+            for each in settings.exceptions
+        ]
+
+    def remaining(self, findings: list[Finding], call: GuardedCall) -> list[Finding]:
+        """Return the findings that no exception covers; one safe part never excuses another."""
+        if not self._left:
+            return findings
+        covered = [(finding, self._cover(finding, call)) for finding in findings]
+        rest = [finding for finding, exception in covered if exception is None]
+        if not rest:
+            used = [exception for _, exception in covered if exception is not None and exception.once]
+            self._left = [each for each in self._left if not any(each[0] is exception for exception in used)]
+        return rest
+
+    def _cover(self, finding: Finding, call: GuardedCall) -> GuardException | None:
+        for exception, pattern in self._left:
+            if exception.id != finding.rule or exception.tool not in (None, call.tool_name):
+                continue
+            if exception.expires is not None and exception.expires < self._today():
+                continue
+            if pattern is None:
+                return exception
+            try:
+                if pattern.fullmatch(subject(call), timeout=PATTERN_TIMEOUT):
+                    return exception
+            except TimeoutError:  # a pattern that takes too long allows nothing
+                continue
+        return None
+
+
+class OwnRules:
+    """The user's own rules, as a guard."""
+
+    name = "settings:guards.rules"
+    tools: tuple[str, ...] = ()
+
+    def __init__(self, settings: GuardSettings, today: Callable[[], date]) -> None:
+        self._today = today
+        self._rules = [(rule, _compiled(rule.pattern, f"rule {rule.id!r}")) for rule in settings.rules]
+
+    def find(self, call: GuardedCall) -> list[Finding]:
+        """Return a finding for each rule whose pattern is found, or takes too long to say so."""
+        found: list[Finding] = []
+        text = subject(call) or msgspec.json.encode(dict(call.input), enc_hook=str).decode()
+        for rule, pattern in self._rules:
+            if rule.tool not in (None, call.tool_name) or (rule.expires is not None and rule.expires < self._today()):
+                continue
+            try:
+                if pattern.search(text, timeout=PATTERN_TIMEOUT):
+                    found.append(Finding(rule.id, rule.reason))
+            except TimeoutError:
+                found.append(
+                    Finding(
+                        rule.id,
+                        f"the pattern took longer than {PATTERN_TIMEOUT * 1000:g} ms; simplify {rule.pattern!r}",
+                    )
+                )
+        return found

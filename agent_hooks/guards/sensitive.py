@@ -1,0 +1,236 @@
+"""Which paths hold secrets, or decide what is allowed.  Names only: nothing is opened.
+
+`sensitive` says why a path must not be read (or written); `system_path` and `machine_file` say what belongs to the
+machine.  Exceptions (dependencies, test fixtures, samples) count only after the path is normalised, and never inside of
+a directory that is secret as a whole.  Above: paths, shell.  Below: nothing.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+from urllib.parse import unquote
+
+UNKNOWN = "\ue000"  # stands for text that nobody knows before the command runs
+
+# directories that are secret as a whole: the components, and the rule
+_SECRET_DIRECTORIES: dict[str, str] = {
+    ".ssh": "ssh-keys",
+    ".aws": "cloud-credentials",
+    ".azure": "cloud-credentials",
+    ".config/gcloud": "cloud-credentials",
+    ".config/doctl": "cloud-credentials",
+    ".oci": "cloud-credentials",
+    ".bluemix": "cloud-credentials",
+    ".aliyun": "cloud-credentials",
+    ".kube": "cloud-credentials",
+    ".gnupg": "keyring",
+    ".password-store": "keyring",
+    ".local/share/keyrings": "keyring",
+    "library/keychains": "keyring",
+    ".config/op": "keyring",
+    ".mozilla/firefox": "keyring",
+    ".config/google-chrome": "keyring",
+    ".config/chromium": "keyring",
+    ".config/github-copilot": "agent-token",
+    ".claude/credentials": "agent-token",
+    ".openclaw/credentials": "agent-token",
+    ".minimax": "agent-token",
+    ".config/gh": "package-token",
+    ".config/hub": "package-token",
+    "/etc/ssl/private": "private-key",
+    "/etc/sudoers.d": "account-file",
+}
+_PUBLIC_IN_SSH = re.compile(r"known_hosts(\..*)?|.*\.pub|config")
+_NAMES: dict[str, str] = {  # one file's name, wherever it is
+    **dict.fromkeys((".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".git-credentials"), "package-token"),
+    **dict.fromkeys((".npmrc", ".pypirc", ".yarnrc.yml", ".htpasswd", ".dockercfg", ".databrickscfg"), "package-token"),
+    **dict.fromkeys((".vault-token", ".boto", ".s3cfg", ".terraformrc", "credentials.tfrc.json"), "cloud-credentials"),
+    **dict.fromkeys(("kubeconfig", "kubeconfig.yaml", "kubeconfig.yml", "rclone.conf"), "cloud-credentials"),
+    **dict.fromkeys(("credentials", "credentials.json", "credentials.yml", "credentials.yaml"), "cloud-credentials"),
+    **dict.fromkeys(
+        ("credentials.toml", "credentials.ini", "application_default_credentials.json"), "cloud-credentials"
+    ),
+    **dict.fromkeys(("secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "master.key"), "cloud-credentials"),
+    **dict.fromkeys((".credentials.json", "auth-profiles.json", "oauth_creds.json", ".claude.json"), "agent-token"),
+    **dict.fromkeys(("hosts.json.copilot", "mcp-auth.json"), "agent-token"),
+    **dict.fromkeys(("logins.json", "key4.db", "key3.db", "cookies.sqlite", "login data"), "keyring"),
+    **dict.fromkeys((".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile"), "shell-profile"),
+    **dict.fromkeys((".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc"), "shell-profile"),
+    **dict.fromkeys((".bash_aliases", "config.fish", ".bash_history", ".zsh_history", ".histfile"), "shell-profile"),
+    **dict.fromkeys((".psql_history", ".mysql_history", ".python_history", ".sqlite_history"), "shell-profile"),
+    **dict.fromkeys((".node_repl_history", ".rediscli_history", ".dbshell", "fish_history"), "shell-profile"),
+    **dict.fromkeys((".env", ".envrc", ".flaskenv"), "environment-file"),
+    **dict.fromkeys(("prod.env", "production.env", "staging.env", "secrets.env", "secret.env"), "environment-file"),
+}
+_ENDINGS: dict[str, str] = {  # two or more last components
+    ".docker/config.json": "package-token",
+    ".composer/auth.json": "package-token",
+    ".config/composer/auth.json": "package-token",
+    ".cargo/credentials": "package-token",
+    ".gem/credentials": "package-token",
+    ".m2/settings.xml": "package-token",
+    ".config/pip/pip.conf": "package-token",
+    ".pip/pip.conf": "package-token",
+    ".config/git/credentials": "package-token",
+    ".kaggle/kaggle.json": "package-token",
+    ".huggingface/token": "package-token",
+    "huggingface/token": "package-token",
+    ".fly/config.yml": "cloud-credentials",
+    ".codex/auth.json": "agent-token",
+    ".qwen/.env": "agent-token",
+    ".gemini/google_accounts.json": "agent-token",
+    "opencode/auth.json": "agent-token",
+    ".factory/auth.json": "agent-token",
+    ".vercel/auth.json": "package-token",
+}
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\.env([._-].+)?"), "environment-file"),
+    (re.compile(r"id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss)([._-](?!pub$)[\w.-]*)?"), "ssh-keys"),
+    (re.compile(r"ssh_host_\w+_key"), "ssh-keys"),
+    (re.compile(r".+\.(pem|key|ppk|pfx|p12|jks|keystore|kdbx|kdb)"), "private-key"),
+    (re.compile(r"(client_secret|service[-_]account)[\w.-]*\.json"), "cloud-credentials"),
+)
+_ACCOUNTS = re.compile(
+    r"/etc/(passwd|shadow|group|gshadow|sudoers)[-~]?|/etc/(master\.passwd|security/opasswd|krb5\.keytab)"
+)
+_PROCESS = re.compile(r"/proc/[^/]+/(environ|mem)|/dev/(mem|kmem)|/proc/kcore")
+_SAMPLE = re.compile(r".*\.(example|sample|template|tmpl|tpl|dist|defaults)(\.\w+)?|.*[._-](example|sample)\..*")
+_CODE = re.compile(r".*\.(md|rst|py|pyi|ts|tsx|js|mjs|go|rs|rb|java|kt|c|h|cpp|css|html|png|jpe?g|svg|gif)")
+_DEPENDENCIES = {"node_modules", "site-packages", "dist-packages"}
+_FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
+# what decides about guards, hooks and permissions: fine to read, not to write
+_SETTINGS = re.compile(
+    r"(.*/)?(\.claude/(settings(\.local)?\.json|hooks(/.*)?)|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config"
+    r"|\.codex/(config\.toml|hooks\.json)|\.(gemini|qwen)/settings\.json|\.cursor/hooks\.json"
+    r"|\.agent/(hooks|transformers)(/.*)?|\.agent/(settings\.json|command_intercept\.yaml|trust[^/]*)"
+    r"|\.config/agent_hooks(/.*)?)"
+)
+_MACHINE = re.compile(
+    r"/etc/(ld\.so\.(preload|conf)(\.d(/.*)?)?|pam\.d(/.*)?|pam\.conf|fstab|crontab|cron\.[^/]+(/.*)?|inittab|rc\.local|init\.d/.*"
+    r"|profile(\.d(/.*)?)?|bash\.bashrc|environment|ssh/sshd_config|default/grub|grub\.d/.*|security/.*|nsswitch\.conf"
+    r"|sudoers\.d(/.*)?)|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
+)
+_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)")  # may be added to, not overwritten
+_SYSTEM = (
+    "etc",
+    "boot",
+    "bin",
+    "sbin",
+    "lib",
+    "lib32",
+    "lib64",
+    "usr",
+    "sys",
+    "proc",
+    "dev",
+    "efi",
+    "system",
+    "library",
+)
+_HARMLESS_DEVICES = re.compile(
+    r"/dev/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd(/.*)?|shm(/.*)?|tcp/.*|udp/.*|pts/.*)"
+)
+
+
+def normalise(path: str, *, cwd: str, home: str) -> str:
+    """Return a path as the system would see it: absolute, without `.`, `..` and `//`, whatever way it was spelled."""
+    path = path.strip()
+    if path[:7].lower() == "file://":
+        path = unquote(path[7:].removeprefix("localhost"))
+    if "\\" in path:
+        path = path.replace("\\", "/")
+    if len(path) > 1 and path[1] == ":" and path[0].isalpha():
+        path = path[2:]
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    path = posixpath.normpath(posixpath.join(cwd, path))
+    if path.startswith("//"):
+        path = path[1:]
+    if path.startswith("/proc/"):
+        path = re.sub(r"^/proc/[^/]+/cwd(?=/|$)", cwd, path)
+        path = re.sub(r"^/proc/[^/]+/root(?=/|$)", "", path) or "/"
+    if path.startswith("/private/"):
+        path = path[8:]
+    return path
+
+
+def sensitive(path: str, *, write: bool = False) -> str | None:
+    """Return the rule that a normalised path falls under, or `None`; upper and lower case are the same."""
+    path = path.lower().rstrip(" .") or "/"
+    if _ACCOUNTS.fullmatch(path):
+        return "account-file"
+    if _PROCESS.fullmatch(path):
+        return "process-memory"
+    if write and _SETTINGS.fullmatch(path):
+        return "guard-settings"
+    parts = path.strip("/").split("/")
+    name = parts[-1]
+    padded = f"/{path.strip('/')}/"
+    for directory, rule in _SECRET_DIRECTORIES.items():
+        at = padded.find(f"/{directory.strip('/')}/")
+        if at < 0 or (directory[0] == "/" and at > 0):
+            continue
+        if rule == "ssh-keys" and _PUBLIC_IN_SSH.fullmatch(name) and not (write and name == "config"):
+            return None
+        return rule
+    if not _DEPENDENCIES.isdisjoint(parts) or not _FIXTURES.isdisjoint(parts) or path.startswith("/etc/ssl/certs/"):
+        return None
+    if name in _NAMES:
+        return _NAMES[name]
+    if _SAMPLE.fullmatch(name) or _CODE.fullmatch(name):
+        return None
+    for ending, rule in _ENDINGS.items():
+        if padded.endswith(f"/{ending}/"):
+            return rule
+    for pattern, rule in _PATTERNS:
+        if pattern.fullmatch(name):
+            return rule
+    return None
+
+
+_EXEMPLARS = ("/etc/passwd", "/etc/shadow", "/etc/sudoers", ".env", ".netrc", ".npmrc", ".bashrc", ".zshrc", ".profile",
+              ".ssh/id_rsa", ".ssh/id_ed25519", ".aws/credentials", ".gnupg/secring.gpg", ".kube/config", ".pgpass",
+              ".claude/.credentials.json", ".codex/auth.json", ".git-credentials", ".docker/config.json")  # fmt: skip
+
+
+def sensitive_glob(path: str, *, home: str, write: bool = False) -> str | None:
+    """Return the rule under which a file falls that the pattern `path` (normalised, with `*`, `?` or `[`) can reach."""
+    if rule := sensitive(path, write=write):
+        return rule
+    parts = path.lower().split("/")
+    for exemplar in _EXEMPLARS:
+        inside = exemplar if exemplar.startswith("/") else f"{home}/{exemplar}"
+        for candidate in (inside, "/".join([*path.split("/")[: -exemplar.count("/") - 1], exemplar])):
+            names = candidate.lower().split("/")
+            if len(names) == len(parts) and all(map(_reaches, names, parts)):
+                return sensitive(candidate, write=write)
+    return None
+
+
+def _reaches(name: str, pattern: str) -> bool:
+    if name.startswith(".") and not pattern.startswith("."):
+        return False  # a leading dot is only matched by a dot
+    return name == pattern or fnmatchcase(name, pattern.replace("[^", "[!"))
+
+
+def system_path(path: str) -> bool:
+    """Tell whether a normalised path belongs to the operating system; `/usr/local` is the user's."""
+    parts = path.lower().strip("/").split("/")
+    if not _DEPENDENCIES.isdisjoint(parts):
+        return False
+    if parts[0] not in _SYSTEM or _HARMLESS_DEVICES.fullmatch(path):
+        return False
+    return parts[:2] != ["usr", "local"]
+
+
+def machine_file(path: str, *, overwrite: bool = False) -> bool:
+    """Tell whether a normalised path decides who may log in and what runs at boot."""
+    path = path.lower()
+    return bool(_MACHINE.fullmatch(path) or _ACCOUNTS.fullmatch(path) or (overwrite and _LOSABLE.fullmatch(path)))
+
+
+def raw_device(path: str) -> bool:
+    """Tell whether a normalised path is a disk or another device that bytes must not be poured into."""
+    return path.startswith("/dev/") and not _HARMLESS_DEVICES.fullmatch(path)

@@ -1,0 +1,205 @@
+"""The shell's own commands that change what later words mean: `cd`, `read`, `eval`, `alias` …  Above: the guard.
+
+Each takes a `Command` and returns what it prints.  Below: interpret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.shell.interpret import EMPTY, Command
+from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.outputs import taint_of
+from agent_hooks.guards.shell.words import Text, Word
+
+# which setting switches off the repository's own hooks
+_HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
+
+
+def cd(command: Command) -> Text:
+    """`cd`, `pushd`: relative paths start elsewhere from now on."""
+    shell = command.shell
+    operands = [word for word in command.argv[1:] if word == "-" or not word.startswith("-")]
+    if command.name == "pushd":
+        shell.stack.append(shell.cwd)
+    if not operands:
+        shell.cwd = command.interpreter.place.home
+    elif operands[0] == "-":
+        shell.cwd = shell.variables.values.get("OLDPWD", Text(None)).text or UNKNOWN
+    else:
+        old = shell.cwd
+        shell.cwd = command.path(operands[0])
+        shell.variables.values["OLDPWD"] = Text(old)
+    shell.variables.values["PWD"] = Text(shell.cwd if UNKNOWN not in shell.cwd else None)
+    return EMPTY
+
+
+def popd(command: Command) -> Text:
+    """`popd`."""
+    command.shell.cwd = command.shell.stack.pop() if command.shell.stack else UNKNOWN
+    return EMPTY
+
+
+def pwd(command: Command) -> Text:
+    """`pwd`."""
+    return Text(command.shell.cwd + "\n")
+
+
+def export(command: Command) -> Text:
+    """`export`, `declare`, `local`, `readonly`: assignments after all."""
+    for word in command.argv[1:]:
+        name, equals, value = word.partition("=")
+        if not equals or name.startswith("-"):
+            continue
+        kept = Word(value)
+        kept.taint, kept.unsure = word.taint, word.unsure
+        command.interpreter.set(command.shell, name, kept)
+        switches_off_hooks(command, name, value)
+        if name == "PROMPT_COMMAND":
+            command.shell_code(kept)
+    return EMPTY
+
+
+def switches_off_hooks(command: Command, name: str, value: str) -> None:
+    """Report a variable that keeps the repository's hooks from running."""
+    if _HOOK_SWITCHES.get(name) == value or (name.startswith("GIT_CONFIG_KEY_") and value.lower() == "core.hookspath"):
+        command.report("git-hooks", "skips the repository's own hooks", f"{name}={value}")
+    if name == "SKIP" and value and command.level == "strict":
+        command.report("git-hooks", "skips a check of the repository", f"{name}={value}")
+
+
+def evaluate(command: Command) -> Text:
+    """`eval`: its words are a script."""
+    words = command.argv[1:]
+    text = Word(" ".join(words))
+    text.taint = taint_of(words)
+    if not text.known:
+        command.interpreter.unseen_code(text)
+    return command.interpreter.shell_code(text, command.shell, "eval", command.stdin)
+
+
+def source(command: Command) -> Text:
+    """`source`, `.`: a file is a script."""
+    words = command.argv[1:]
+    if not words:
+        return EMPTY
+    command.interpreter.seen.append("source")
+    name = words[0]
+    if name == "/dev/stdin" or (name.startswith("/dev/fd/0")):
+        return command.interpreter.shell_code(command.stdin, command.shell, "source")
+    path = command.path(name)
+    if not re.search(r"/\.(bash|zsh|k?sh|profile|nvm)[^/]*$|/(bash|zsh)\.?rc$", path):
+        command.reads(name)
+    content = command.interpreter.content(name, command.shell)
+    return command.interpreter.shell_code(content, command.shell, "source")
+
+
+def trap(command: Command) -> Text:
+    """`trap 'script' SIGNAL`; what it names is known at the end only, so it is followed with what is assigned by then."""
+    words = [word for word in command.argv[1:] if word != "--"]
+    if len(words) > 1 and words[0] not in ("-", "-p", "-l"):
+        command.interpreter.define(f"trap {words[1]}", command.interpreter.parsed(words[0]), command.shell)
+    return EMPTY
+
+
+def alias(command: Command) -> Text:
+    """`alias name='script'`: it runs at the next call."""
+    for word in command.argv[1:]:
+        name, equals, value = word.partition("=")
+        if equals:
+            command.shell_code(Word(value))
+            if value.strip() and name not in value.split():
+                command.interpreter.define(name, command.interpreter.parsed(f'{value} "$@"'), command.shell)
+    return EMPTY
+
+
+def read(command: Command) -> Text:
+    """`read name`: the variable holds what comes in."""
+    options = Options(command.argv, "adinNptu")
+    names = [*options.operands, *options.value("a")] or [Word("REPLY")]
+    text = command.stdin.text
+    line = None if text is None else text.split("\n", 1)[0]
+    pieces: list[str | None] = [None] * len(names)
+    if line is not None:
+        split = line.split(None, len(names) - 1)
+        pieces = [*split, *[""] * (len(names) - len(split))]
+    for name, piece in zip(names, pieces, strict=False):
+        command.shell.variables.arrays.pop(str(name), None)
+        command.shell.variables.values[str(name)] = Text(piece, command.stdin.taint)
+    return EMPTY
+
+
+def mapfile(command: Command) -> Text:
+    """`mapfile name`: an array of what comes in."""
+    names = Options(command.argv, "dnOsuCc").operands or [Word("MAPFILE")]
+    text = command.stdin.text
+    command.shell.variables.arrays[str(names[0])] = [UNKNOWN] if text is None else text.splitlines()
+    return EMPTY
+
+
+def unset(command: Command) -> Text:
+    """`unset name`."""
+    for word in command.argv[1:]:
+        command.shell.variables.values.pop(str(word), None)
+        command.shell.variables.arrays.pop(str(word), None)
+        if command.argv[1:2] == ["-f"]:
+            command.shell.functions.pop(str(word), None)
+    return EMPTY
+
+
+def positional(command: Command) -> Text:
+    """`set -- a b`."""
+    words = command.argv[1:]
+    if "--" in words:
+        rest = words[words.index(Word("--")) + 1 :]
+        command.shell.variables.arrays["@"] = [str(word) for word in rest]
+        for number, word in enumerate(rest, 1):
+            command.shell.variables.values[str(number)] = Text(str(word), word.taint)
+    return EMPTY
+
+
+def shift(command: Command) -> Text:
+    """`shift`."""
+    values = command.shell.variables.values
+    words = command.shell.variables.arrays.get("@")
+    if words:
+        words = words[1:]
+        command.shell.variables.arrays["@"] = words
+    for number in range(1, 10):
+        values[str(number)] = values.get(str(number + 1), Text(None))
+    return EMPTY
+
+
+def umask(command: Command) -> Text:
+    """`umask 000`: every new file is everybody's to write."""
+    if any(re.fullmatch(r"0{1,4}", word) for word in command.argv[1:]):
+        command.report("world-writable", "makes every new file world-writable")
+    return EMPTY
+
+
+def nothing(command: Command) -> Text:
+    """Commands that do nothing to files."""
+    return EMPTY
+
+
+BUILTINS: dict[str, Callable[[Command], Text]] = {
+    "cd": cd,
+    "pushd": cd,
+    "popd": popd,
+    "pwd": pwd,
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), export),
+    "eval": evaluate,
+    "source": source,
+    ".": source,
+    "trap": trap,
+    "alias": alias,
+    "read": read,
+    **dict.fromkeys(("mapfile", "readarray"), mapfile),
+    "unset": unset,
+    "set": positional,
+    "shift": shift,
+    "umask": umask,
+    **dict.fromkeys((":", "true", "false", "test", "[", "[["), nothing),
+}

@@ -1,0 +1,145 @@
+"""Programs whose arguments are another command: `sudo`, `env`, `xargs`, `timeout` …  Above: interpret.  Below: options.
+
+A row says which of a program's own options take a value, and how many operands come before the command it carries.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.words import Word
+
+
+class Prefix:
+    """How to find the command that a program carries."""
+
+    __slots__ = ("assigns", "leading", "long", "query", "short")
+
+    def __init__(
+        self, short: str = "", long: tuple[str, ...] = (), leading: int = 0, *, assigns: bool = False, query: str = ""
+    ) -> None:
+        self.short = short
+        self.long = long
+        self.leading = leading
+        self.assigns = assigns
+        self.query = query  # letters with which nothing is run
+
+
+_PLAIN = Prefix()
+_ONE = Prefix(leading=1)
+PREFIXES: dict[str, Prefix] = {
+    "sudo": Prefix(
+        "ugpCcDhRrTtU", ("--user", "--group", "--prompt", "--chdir", "--host", "--chroot"), assigns=True, query="lvKk"
+    ),
+    "doas": Prefix("uC", assigns=True, query="L"),
+    "run0": Prefix("u", ("--user", "--setenv"), assigns=True),
+    "pkexec": Prefix("", ("--user",)),
+    "env": Prefix("uCP", ("--unset", "--chdir"), assigns=True),
+    "command": Prefix(query="vV"),
+    "builtin": _PLAIN,
+    "exec": Prefix("a"),
+    "coproc": _PLAIN,
+    "nohup": _PLAIN,
+    "nice": Prefix("n", ("--adjustment",)),
+    "ionice": Prefix("cnpPu", ("--class", "--classdata")),
+    "chrt": Prefix("TPD", leading=1),
+    "taskset": Prefix("", leading=1),
+    "timeout": Prefix("ks", ("--kill-after", "--signal"), leading=1),
+    "gtimeout": Prefix("ks", ("--kill-after", "--signal"), leading=1),
+    "time": Prefix("fo", ("--format", "--output")),
+    "stdbuf": Prefix("ioe", ("--input", "--output", "--error")),
+    "setsid": _PLAIN,
+    "setpriv": Prefix("", ("--reuid", "--regid")),
+    "setarch": _ONE,
+    "flock": Prefix("wEc", ("--timeout", "--wait", "--conflict-exit-code"), leading=1),
+    "chroot": Prefix("", ("--userspec", "--groups"), leading=1),
+    "unshare": Prefix("RSGw"),
+    "nsenter": Prefix("tSGw", ("--target",)),
+    "bwrap": Prefix(leading=0),
+    "firejail": _PLAIN,
+    "fakeroot": _PLAIN,
+    "proot": Prefix("rbwqk"),
+    "strace": Prefix("eopsuEaISPXb"),
+    "ltrace": Prefix("eopsuaAnDl"),
+    "valgrind": _PLAIN,
+    "gosu": _ONE,
+    "su-exec": _ONE,
+    "chpst": Prefix("uUbenmdofprctl/"),
+    "unbuffer": _PLAIN,
+    "xvfb-run": Prefix("enfpsw"),
+    "dbus-run-session": Prefix("", ("--config-file",)),
+    "systemd-run": Prefix("pEuM", ("--unit", "--property", "--setenv", "--uid", "--description")),
+    "caffeinate": Prefix("tw"),
+    "torsocks": _PLAIN,
+    "proxychains": Prefix("f"),
+    "proxychains4": Prefix("f"),
+    "rlwrap": Prefix("bcfHlSs"),
+    "eatmydata": _PLAIN,
+    "busybox": _PLAIN,
+    "toybox": _PLAIN,
+    "npx": Prefix("pc", ("--package", "--call")),
+    "bunx": _PLAIN,
+    "pnpx": _PLAIN,
+    "uvx": Prefix("p", ("--from", "--with", "--python")),
+    "dotenv": Prefix("ef"),
+    "doppler": Prefix(leading=1),
+    "nocorrect": _PLAIN,
+    "noglob": _PLAIN,
+}
+# `uv run …`: the verb in between
+VERBS: dict[str, tuple[str, ...]] = {
+    "uv": ("run",),
+    "poetry": ("run",),
+    "pipenv": ("run",),
+    "pdm": ("run",),
+    "hatch": ("run",),
+    "rye": ("run",),
+    "conda": ("run",),
+    "bundle": ("exec",),
+    "npm": ("exec", "x"),
+    "pnpm": ("exec", "dlx"),
+    "yarn": ("exec", "dlx"),
+    "bun": ("x",),
+    "mise": ("exec", "x"),
+    "op": ("run",),
+    "direnv": ("exec",),
+    "aws-vault": ("exec",),
+    "perf": ("stat", "record"),
+    "nix": ("run", "develop", "shell"),
+}
+_ASSIGN = re.compile(r"[A-Za-z_]\w*=")
+
+
+def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None:
+    """Return the command that `argv` carries and the `NAME=value` words before it; `None` when it carries none."""
+    prefix = PREFIXES.get(name)
+    if prefix is None:
+        verbs = VERBS.get(name)
+        if verbs is None:
+            return None
+        for at, word in enumerate(argv[1:], 1):
+            if word in verbs:
+                carrier = Options(
+                    argv[at:],
+                    "pn",
+                    ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
+                    stop_early=True,
+                )
+                leading = 1 if name in ("direnv", "aws-vault") else 0
+                return [word for word in carrier.operands[leading:] if word != "--"], []
+            if not word.startswith("-"):
+                return None
+        return None
+    options = Options(argv, prefix.short, prefix.long, stop_early=True)
+    if any(letter in options.flags for letter in prefix.query):
+        return [], []
+    rest = options.operands
+    assigns: list[Word] = []
+    while prefix.assigns and rest and _ASSIGN.match(rest[0]):
+        assigns.append(rest[0])
+        rest = rest[1:]
+    rest = rest[prefix.leading :]
+    if rest and rest[0] == "--":
+        rest = rest[1:]
+    return rest, assigns

@@ -1,0 +1,230 @@
+"""Reads a script with tree-sitter's grammar of bash; where that stumbles, token by token.
+
+The grammar gives the structure; single words are taken as written, so that what it does not see inside of them
+(backticks in `${x:-…}`, say) is found by `words.py`.  Above: interpret.  Below: script, scan, tree-sitter.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tree_sitter
+import tree_sitter_bash
+
+from agent_hooks.guards.shell.scan import Body, lift, redirect, scan
+from agent_hooks.guards.shell.script import (
+    MAX_CODE,
+    MAX_DEPTH,
+    Data,
+    Function,
+    Group,
+    Loop,
+    Node,
+    Pipe,
+    Sequence,
+    Simple,
+    Unreadable,
+)
+
+_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+_REDIRECTS = {"file_redirect", "herestring_redirect"}
+_PUNCTUATION = frozenset(
+    [
+        ";",
+        "&&",
+        "||",
+        ";;",
+        ";&",
+        ";;&",
+        "comment",
+        "then",
+        "do",
+        "done",
+        "fi",
+        "if",
+        "elif",
+        "else",
+        "while",
+        "until",
+        "for",
+        "select",
+        "case",
+        "esac",
+        "in",
+        "{",
+        "}",
+        "(",
+        ")",
+        "!",
+        "|",
+        "|&",
+        "function",
+        "((",
+        "))",
+        "&",
+    ]
+) | {"\n"}
+# the grammar gets these wrong without saying so: `$"…"`, a line that goes on, a backslash that begins a command
+_HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
+_SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever it is
+MAX_OPERATORS = 250  # the grammar's way out of an error takes their square
+_OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
+_ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
+
+
+def read(text: str) -> Node:
+    """Return the nodes of a script; raises `Unreadable`."""
+    bodies: list[Body] = []
+    if "<<" in text:
+        text, bodies = lift(text)
+    if len(text) > MAX_CODE:
+        raise Unreadable(f"the script is longer than {MAX_CODE // 1024} KiB; put it into a file")
+    if _HARD.search(text) or (len(text) > _SHORT and len(_OPERATOR.findall(text)) > MAX_OPERATORS):
+        return scan(text, bodies)
+    root = _PARSER.parse(text.encode("utf-8", "surrogatepass")).root_node
+    if root.has_error:
+        return scan(text, bodies)
+    return _Walk(bodies).sequence(root.children, 0)
+
+
+class _Walk:
+    """Turns a tree into nodes."""
+
+    def __init__(self, bodies: list[Body]) -> None:
+        self._bodies = bodies
+
+    def sequence(self, children: list[Any], depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise Unreadable("groups are nested too deeply")
+        nodes: list[Node] = []
+        for child in children:
+            kind = child.type
+            if kind == "&":
+                if nodes and isinstance(nodes[-1], Simple):
+                    nodes[-1].background = True
+            elif kind not in _PUNCTUATION:
+                nodes.append(self.node(child, depth + 1))
+        return nodes[0] if len(nodes) == 1 else Sequence(nodes)
+
+    def node(self, node: Any, depth: int) -> Node:
+        kind = node.type
+        if kind in ("command", "declaration_command", "unset_command"):
+            return self._command(node)
+        if kind == "variable_assignment":
+            return self._add_assign(Simple(), node)
+        if kind == "variable_assignments":
+            simple = Simple()
+            for child in node.children:
+                self._add_assign(simple, child)
+            return simple
+        if kind == "redirected_statement":
+            return self._redirected(node, depth)
+        if kind == "pipeline":
+            stages = [self.node(child, depth + 1) for child in node.children if child.type not in ("|", "|&")]
+            return self._join(stages)
+        if kind == "function_definition":
+            body = node.child_by_field_name("body")
+            return Function(_text(node.child_by_field_name("name")), self.sequence([body], depth + 1))
+        if kind == "for_statement":
+            words = [_text(child) for child in node.children_by_field_name("value")]
+            body = self.sequence(node.child_by_field_name("body").children, depth + 1)
+            return Loop(_text(node.child_by_field_name("variable")), words, body)
+        if kind == "subshell":
+            return Group(self.sequence(node.children, depth + 1), [], subshell=True)
+        if kind in ("test_command", "c_style_for_statement"):
+            parts: list[Node] = [Data(_text(node))]
+            body = node.child_by_field_name("body")
+            return Sequence([*parts, self.sequence(body.children, depth + 1)]) if body is not None else parts[0]
+        if kind in ("case_statement", "case_item"):
+            return self._case(node, depth)
+        if kind in ("list", "program", "compound_statement", "do_group", "if_statement", "while_statement", "elif_clause",
+                    "else_clause", "negated_command"):  # fmt: skip
+            return self.sequence(node.children, depth + 1)
+        return Data(_text(node))
+
+    def _case(self, node: Any, depth: int) -> Node:
+        body = [child for child in node.children if child.is_named and not _is_field(node, child, "value")]
+        words = [Data(_text(child)) for child in node.children_by_field_name("value")]
+        rest = self.sequence(body, depth + 1)
+        return Sequence([*words, rest])
+
+    def _command(self, node: Any) -> Simple:
+        simple = Simple()
+        for child in node.children:
+            kind = child.type
+            if kind == "variable_assignment" and node.type == "command" and not simple.words:
+                self._add_assign(simple, child)
+            elif kind in _REDIRECTS:
+                self._add_redirect(simple, child)
+            elif kind != "comment":
+                text = _text(child)
+                if not simple.words and kind == "command_name" and (match := _ASSIGN.match(text)):
+                    simple.assigns.append((match[1] + match[2], text[match.end() :]))
+                else:
+                    simple.words.append(text)
+        return simple
+
+    @staticmethod
+    def _add_assign(simple: Simple, node: Any) -> Simple:
+        text = _text(node)
+        if match := _ASSIGN.match(text):
+            simple.assigns.append((match[1] + match[2], text[match.end() :]))
+        else:
+            simple.words.append(text)
+        return simple
+
+    def _redirected(self, node: Any, depth: int) -> Node:
+        body = node.child_by_field_name("body")
+        inner: Node = Simple() if body is None else self.node(body, depth + 1)
+        holder = Simple()
+        for child in node.children:
+            if child.type in _REDIRECTS:
+                self._add_redirect(holder, child)
+        target = inner
+        # redirections bind to the last stage of a pipeline, and to the last command of a list
+        while isinstance(target, Pipe | Sequence) and target.nodes and body.type in ("pipeline", "list"):
+            target = target.nodes[-1]
+        if isinstance(target, Simple):
+            target.redirects += holder.redirects
+            target.words += holder.words
+        elif isinstance(target, Group):
+            target.redirects += holder.redirects
+        else:
+            inner = Group(inner, holder.redirects)
+        return inner
+
+    def _add_redirect(self, simple: Simple, node: Any) -> None:
+        """Add a redirection, and the words behind it, to a command."""
+        targets = [_text(child) for child in node.named_children if child.type != "file_descriptor"]
+        following = node.next_sibling
+        if (
+            len(targets) > 1
+            and targets[-1].isdigit()
+            and following is not None
+            and following.start_byte == node.end_byte
+        ):
+            targets.pop()  # the descriptor of the next redirection
+        operator = next(child.type for child in node.children if not child.is_named)
+        simple.redirects.append(redirect(operator, targets[0] if targets else "", self._bodies))
+        simple.words += targets[1:]
+
+    @staticmethod
+    def _join(stages: list[Node]) -> Node:
+        """Return a pipeline; a list in front of it keeps all but its last command out of the pipe."""
+        head: list[Node] = []
+        first = stages[0]
+        if isinstance(first, Sequence) and len(stages) > 1 and first.nodes:
+            head, stages = first.nodes[:-1], [first.nodes[-1], *stages[1:]]
+        elif isinstance(first, Pipe):
+            stages = [*first.nodes, *stages[1:]]
+        pipe = Pipe(stages) if len(stages) > 1 else stages[0]
+        return Sequence([*head, pipe]) if head else pipe
+
+
+def _is_field(node: Any, child: Any, name: str) -> bool:
+    return any(child == each for each in node.children_by_field_name(name))
+
+
+def _text(node: Any) -> str:
+    return node.text.decode("utf-8", "surrogatepass")  # type: ignore[no-any-return]  # tree-sitter's text is bytes

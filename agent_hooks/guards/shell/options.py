@@ -1,0 +1,87 @@
+"""A program's arguments as GNU programs read them: permuted, clustered, abbreviated.  Above: the rules.  Below: words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_hooks.guards.shell.words import Word
+
+_SHORTEST = 3  # letters of an abbreviated long option that count, `--f` being any of several
+
+
+class Options:
+    """The options and operands of one command.
+
+    `with_value`: letters of short options that take an argument; `long_with_value`: long options that take one as the
+    next word.  `stop_early`: the first operand ends the options, as in `sudo ls -l`.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[Word],
+        with_value: str = "",
+        long_with_value: Sequence[str] = (),
+        *,
+        stop_early: bool = False,
+        single_dash: bool = False,
+    ) -> None:
+        self.flags: list[str] = []
+        self.values: dict[str, list[Word]] = {}
+        self.operands: list[Word] = []
+        at = 1
+        while at < len(argv):
+            word = argv[at]
+            at += 1
+            if word == "--":
+                self.operands += argv[at:]
+                break
+            if len(word) < 2 or word[0] != "-":
+                if stop_early:
+                    self.operands += argv[at - 1 :]
+                    break
+                self.operands.append(word)
+            elif word[1] == "-" or single_dash:
+                name, equals, value = word.partition("=")
+                if single_dash and word[1] != "-":
+                    name = f"-{name}"
+                self.flags.append(name)
+                if equals:
+                    self._value(name, value, word)
+                elif name in long_with_value and at < len(argv):
+                    self._value(name, argv[at], argv[at])
+                    at += 1
+            else:
+                at = self._cluster(word, argv, at, with_value)
+
+    def _cluster(self, word: Word, argv: Sequence[Word], at: int, with_value: str) -> int:
+        for index, letter in enumerate(word[1:], 1):
+            self.flags.append(letter)
+            if letter in with_value:
+                rest = word[index + 1 :]
+                if rest:
+                    self._value(letter, rest, word)
+                elif at < len(argv):
+                    self._value(letter, argv[at], argv[at])
+                    at += 1
+                break
+        return at
+
+    def _value(self, name: str, text: str, origin: Word) -> None:
+        word = Word(text)
+        word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
+        self.values.setdefault(name, []).append(word)
+
+    def has(self, *names: str) -> bool:
+        """Tell whether one of the options is there: a letter, or a long one with its two dashes, abbreviated perhaps."""
+        for name in names:
+            if name in self.flags:
+                return True
+            if name.startswith("--"):
+                for flag in self.flags:
+                    if name.startswith(flag) and len(flag) >= 2 + _SHORTEST:
+                        return True
+        return False
+
+    def value(self, *names: str) -> list[Word]:
+        """Return the arguments of these options."""
+        return [word for name in names for word in self.values.get(name, ())]

@@ -1,0 +1,186 @@
+"""The extended packs, off by default: cloud, kubernetes, infrastructure as code, SQL, services.
+
+A row: the pack, the programs, what their line must have to be stopped, and what excuses it.  Below: interpret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from agent_hooks.guards.shell.interpret import Command, Rule
+
+PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
+
+
+class Row(NamedTuple):
+    """One rule of a pack; the patterns are searched in the command's words, joined by blanks."""
+
+    pack: str
+    programs: str
+    harmful: str
+    reason: str
+    excuse: str = r"--dry-?run(=(client|server|true))?\b|--help\b|\b--dryrun\b"
+
+
+_SQL = (
+    r"\b(drop\s+(table|database|schema|index|view|user|role)|truncate\s|"
+    r"alter\s+table\s+\S+\s+drop|delete\s+from\s+\S+\s*(;|$|['\"])|"
+    r"update\s+\S+\s+set\s+(?!.*\bwhere\b)|flushall|flushdb|dropdatabase|\.drop\()"
+)
+_ROWS = (
+    Row(
+        "kubernetes",
+        "kubectl k oc",
+        (
+            r"\bdelete\b.*(\b(ns|namespaces?|nodes?|pv|pvc|crd|clusterrole\w*|deploy\w*|statefulset|"
+            r"sts|all)\b|--all\b)"
+        ),
+        "deletes resources of a cluster",
+    ),
+    Row(
+        "kubernetes",
+        "kubectl k oc",
+        r"\b(drain|replace --force|delete (-f|--filename|-k)\b)",
+        "empties a node or deletes what files name",
+    ),
+    Row("kubernetes", "helm", r"\b(uninstall|delete)\b", "removes a release"),
+    Row(
+        "iac",
+        "terraform tofu terragrunt",
+        (
+            r"\b(destroy|apply .*-destroy|state rm|force-unlock|workspace delete)\b|"
+            r"\bapply\b.*-auto-approve"
+        ),
+        "destroys infrastructure",
+        r"\bplan\b",
+    ),
+    Row(
+        "iac",
+        "pulumi cdk cdktf serverless sls sam",
+        r"\b(destroy|remove|delete|rm)\b",
+        "destroys infrastructure",
+        r"--preview-only",
+    ),
+    Row("iac", "ansible ansible-playbook", r"state=absent", "removes what is on the hosts", r"--check"),
+    Row(
+        "sql",
+        "psql mysql mariadb sqlite3 sqlcmd mongosh mongo clickhouse-client cqlsh duckdb redis-cli valkey-cli",
+        _SQL,
+        "drops or empties data",
+    ),
+    Row("sql", "dropdb dropuser mysqladmin", r"^dropdb|^dropuser|\bdrop\b", "drops a database"),
+    Row(
+        "sql",
+        "rails rake bin/rails php artisan",
+        r"\bdb:(drop|reset|purge|schema:load)\b|\bmigrate:(fresh|reset)\b|\bdb:wipe\b",
+        "drops a database",
+    ),
+    Row(
+        "sql",
+        "prisma sequelize knex typeorm alembic",
+        r"\b(migrate reset|db push --force-reset|db:drop|schema:drop|downgrade base)\b",
+        "drops a database",
+    ),
+    Row(
+        "sql",
+        "python python3 manage.py django-admin",
+        r"\b(flush|reset_db|sqlflush)\b.*--no-?input|manage\.py flush",
+        "empties a database",
+    ),
+    Row(
+        "cloud",
+        "aws",
+        (
+            r"\b(terminate-|delete-|remove-|deregister-|s3 (rb|rm)\b|s3 sync .*--delete|purge-queue|"
+            r"schedule-key-deletion)"
+        ),
+        "deletes resources of the cloud",
+    ),
+    Row(
+        "cloud",
+        "gcloud gsutil az doctl flyctl fly heroku vercel netlify wrangler firebase linode-cli hcloud oci ibmcloud",
+        r"\b(delete|destroy|rm|rb|remove|purge|apps:destroy|pg:reset|undelete|sites:delete)\b",
+        "deletes resources of the cloud",
+    ),
+    Row(
+        "cloud",
+        "gh",
+        (
+            r"\b(repo|release|secret|variable|run|cache|codespace|gist|label|ssh-key) delete\b|"
+            r"\bapi\b.*-X\s*DELETE|repo archive|repo edit .*visibility"
+        ),
+        "deletes what others rely on",
+    ),
+    Row("cloud", "glab", r"\b(repo|release) delete\b", "deletes what others rely on"),
+    Row(
+        "cloud",
+        "npm pnpm yarn cargo gem twine",
+        r"\b(unpublish|yank|deprecate)\b|\bowner (rm|--remove)",
+        "takes a published package back",
+    ),
+    Row(
+        "services",
+        "shutdown reboot halt poweroff init telinit",
+        r"^(shutdown|reboot|halt|poweroff)|^(tel)?init [06]",
+        "stops the machine",
+        r"--help\b|shutdown -c\b",
+    ),
+    Row(
+        "services",
+        "systemctl service rc-service launchctl",
+        r"\b(poweroff|reboot|halt|suspend|hibernate|rescue|emergency|kexec|isolate)\b|"
+        r"\b(stop|disable|mask|kill)\b.*\b(sshd?|networking|NetworkManager|systemd-\w+|docker|"
+        r"firewalld|ufw|dbus|cron|crond)\b|\b(sshd?|networking|docker) stop\b",
+        "stops the machine or cuts it off",
+    ),
+    Row("services", "kill", r"\s(-1|1)\s*$|\s-1\b.*-1", "stops all processes"),
+    Row(
+        "services",
+        "killall pkill",
+        r"\s(-9|-KILL)?\s*(-u\s+root|sshd|systemd|init|dockerd)\b|pkill (-9 )?['\"]?\.['\"*]?$",
+        "stops what the machine needs",
+    ),
+    Row("services", "crontab", r"\s-r\b", "removes all scheduled jobs"),
+    Row(
+        "services",
+        "iptables ip6tables nft ufw firewall-cmd pfctl",
+        r"(^| )(-F|--flush|-X|flush ruleset|disable|reset|--panic-on|-P (INPUT|OUTPUT) DROP)\b",
+        "opens the firewall or cuts the machine off",
+        r" -L\b",
+    ),
+    Row(
+        "services",
+        "ip ifconfig nmcli",
+        r"\b(link set \S+ down|link delete|down$|networking off|radio all off)\b",
+        "cuts the machine off",
+    ),
+    Row(
+        "services",
+        "userdel groupdel deluser usermod passwd",
+        r"^(userdel|groupdel|deluser)|-L\b|--lock\b|passwd (-d|-l)",
+        "removes or locks an account",
+    ),
+    Row("services", "swapoff sysctl modprobe rmmod", r"-a\b|-w kernel\.|^rmmod|modprobe -r", "changes the kernel"),
+)
+
+
+def _rule(row: Row) -> Rule:
+    harmful, excuse = re.compile(row.harmful, re.IGNORECASE), re.compile(row.excuse)
+
+    def rule(command: Command) -> None:
+        if row.pack not in command.interpreter.packs:
+            return
+        text = " ".join([command.name, *command.argv[1:]])
+        if row.pack == "sql" and command.stdin.text:
+            text += f"\n{command.stdin.text}"
+        if harmful.search(text) and not excuse.search(text):
+            command.report(row.pack, row.reason)
+
+    return rule
+
+
+RULES: dict[str, tuple[Rule, ...]] = {}
+for _row in _ROWS:
+    for _program in _row.programs.split():
+        RULES[_program] = (*RULES.get(_program, ()), _rule(_row))

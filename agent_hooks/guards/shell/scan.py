@@ -1,0 +1,385 @@
+"""Reads a script token by token: the way to judge what the grammar stumbles over.
+
+It knows quotes, substitutions, redirections, here-documents, pipes and the words that only structure a script; it does
+not check that `if` has its `fi`.  Above: grammar, words, interpret.  Below: script.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect, Sequence, Simple, Unreadable
+
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()\n]")
+_REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
+_HEREDOC = re.compile(r"<<(-?)(?!<)[ \t]*")
+MARK = "\ue010"  # stands around the number of a here-document
+_LIFTED = re.compile(f"{MARK}(\\d+){MARK}")
+_ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
+_STRUCTURE = {"if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "esac"}
+
+
+def word_end(text: str, at: int, *, stops: str = " \t\n;&|()<>") -> int:
+    """Return where the word that begins at `at` ends; raises `Unreadable` for a quote without its end."""
+    end = len(text)
+    while at < end:
+        char = text[at]
+        if char in "<>" and text.startswith("(", at + 1):
+            at = balanced(text, at + 1)
+        elif char in stops:
+            if char == "(" and at and text[at - 1] in "?*+@!=":  # a pattern, or an array
+                at = balanced(text, at)
+                continue
+            break
+        elif char == "\\":
+            at += 2
+        elif char == "'":
+            at = _find(text, "'", at + 1) + 1
+        elif char == '"':
+            at = string_end(text, at)
+        elif char == "`":
+            at = backtick_end(text, at)
+        elif char == "$":
+            at = dollar_end(text, at)
+        else:
+            at += 1
+    return min(at, end)
+
+
+def _find(text: str, what: str, at: int) -> int:
+    found = text.find(what, at)
+    if found < 0:
+        raise Unreadable(f"a {what} has no end")
+    return found
+
+
+def string_end(text: str, at: int) -> int:
+    """Return the place behind the double quoted string that begins at `at`."""
+    at += 1
+    while True:
+        if at >= len(text):
+            raise Unreadable('a " has no end')
+        char = text[at]
+        if char == '"':
+            return at + 1
+        if char == "\\":
+            at += 2
+        elif char == "`":
+            at = backtick_end(text, at)
+        elif char == "$":
+            at = dollar_end(text, at, quoted=True)
+        else:
+            at += 1
+
+
+def backtick_end(text: str, at: int) -> int:
+    """Return the place behind the backtick substitution that begins at `at`."""
+    at += 1
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+        elif text[at] == "`":
+            return at + 1
+        else:
+            at += 1
+    raise Unreadable("a ` has no end")
+
+
+def dollar_end(text: str, at: int, *, quoted: bool = False) -> int:
+    """Return the place behind the `$…` that begins at `at`."""
+    following = text[at + 1 : at + 2]
+    if following == "(":
+        return balanced(text, at + 1)
+    if following == "{":
+        return _brace_end(text, at + 1)
+    if following == "'" and not quoted:
+        at += 2
+        while at < len(text) and text[at] != "'":
+            at += 2 if text[at] == "\\" else 1
+        if at >= len(text):
+            raise Unreadable("a ' has no end")
+        return at + 1
+    if following == '"' and not quoted:
+        return string_end(text, at + 1)
+    return at + 1
+
+
+def _brace_end(text: str, at: int) -> int:
+    at += 1
+    while at < len(text):
+        char = text[at]
+        if char == "}":
+            return at + 1
+        if char == "\\":
+            at += 2
+        elif char == "'":
+            end = text.find("'", at + 1)
+            at = at + 1 if end < 0 else end + 1
+        elif char == '"':
+            at = string_end(text, at)
+        elif char == "`":
+            at = backtick_end(text, at)
+        elif char == "$":
+            at = dollar_end(text, at)
+        else:
+            at += 1
+    raise Unreadable("a ${ has no end")
+
+
+def balanced(text: str, at: int) -> int:
+    """Return the place behind the parenthesis that begins at `at`; what is quoted in it does not count."""
+    depth = 0
+    start = at
+    while at < len(text):
+        char = text[at]
+        if char == "(":
+            depth += 1
+            at += 1
+        elif char == ")":
+            depth -= 1
+            at += 1
+            if depth == 0:
+                return at
+        elif char == "\\":
+            at += 2
+        elif char == "'":
+            at = _find(text, "'", at + 1) + 1
+        elif char == '"':
+            at = string_end(text, at)
+        elif char == "`":
+            at = backtick_end(text, at)
+        elif char == "$":
+            at = dollar_end(text, at)
+        elif char == "#" and text[at - 1] in " \t\n;(" and text[start : start + 2] != "((":
+            newline = text.find("\n", at)
+            at = len(text) if newline < 0 else newline
+        elif text.startswith("<<", at) and not text.startswith("<<<", at) and (here := _heredoc_end(text, at)):
+            at = here
+        elif text.startswith("case", at) and re.match(r"case\s+\S+\s+in\b", text[at : at + 200]):
+            at = _case_end(text, at)
+        else:
+            at += 1
+    raise Unreadable("a ( has no end")
+
+
+def _dollar_inside(text: str, at: int) -> int:
+    return dollar_end(text, at)
+
+
+def _case_end(text: str, at: int) -> int:
+    end = re.compile(r"\besac\b").search(text, at)
+    if end is None:
+        raise Unreadable("a case has no esac")
+    return end.end()
+
+
+def _heredoc_end(text: str, at: int) -> int | None:
+    match = re.compile(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1").match(text, at)
+    if match is None:
+        return None
+    close = re.compile(rf"^[ \t]*{re.escape(match[2])}[ \t]*(?=\)|$)", re.MULTILINE).search(text, match.end())
+    return close.end() if close else None
+
+
+def substitutions(text: str) -> list[str]:
+    """Return the scripts of all `$(…)`, backticks, `<(…)` and `>(…)` in a text, wherever they stand in it."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        try:
+            if char == "\\":
+                at += 2
+            elif char == "`":
+                end = backtick_end(text, at)
+                found.append(unescape_backticks(text[at + 1 : end - 1]))
+                at = end
+            elif char in "$<>" and text.startswith("(", at + 1) and not text.startswith("((", at + 1):
+                end = balanced(text, at + 1)
+                found.append(text[at + 2 : end - 1])
+                at = end
+            else:
+                at += 1
+        except Unreadable:
+            at += 1
+    return found
+
+
+def unescape_backticks(script: str) -> str:
+    """Return what the shell runs of the text between two backticks."""
+    return re.sub(r"\\([\\`$])", r"\1", script)
+
+
+class Scanner:
+    """Turns a text into nodes."""
+
+    def __init__(self, text: str, bodies: list[Body]) -> None:
+        self._text = text
+        self._bodies = bodies
+        self._at = 0
+
+    def script(self) -> Node:
+        """Return the whole script; raises `Unreadable`."""
+        nodes: list[Node] = []
+        while self._at < len(self._text):
+            nodes.append(self._pipeline())
+        return Sequence(nodes)
+
+    def _pipeline(self) -> Node:
+        stages: list[Node] = []
+        while True:
+            node, operator = self._simple()
+            stages.append(node)
+            if operator not in ("|", "|&"):
+                return Pipe(stages) if len(stages) > 1 else node
+
+    def _simple(self) -> tuple[Node, str]:
+        """Read one simple command and the operator behind it."""
+        simple = Simple()
+        text = self._text
+        loop: Loop | None = None
+        while True:
+            self._blanks()
+            if self._at >= len(text):
+                return self._done(simple, loop), ""
+            if match := _REDIRECT.match(text, self._at):
+                if not (match[1] in "<>" and text.startswith("(", match.end())):
+                    self._redirect(simple, match)
+                    continue
+            elif match := _OPERATOR.match(text, self._at):
+                operator = match[0]
+                if operator == "(" and len(simple.words) == 1 and re.match(r"\(\s*\)", text[self._at :]):
+                    self._at = text.index(")", self._at) + 1
+                    name = simple.words.pop()
+                    body, operator = self._simple()
+                    return Function(name, Sequence([body])), operator
+                if operator == "(" and not simple.words and text.startswith("((", self._at):
+                    end = balanced(text, self._at)
+                    simple.words += [":", f'"{text[self._at + 2 : end - 2]}"']
+                    self._at = end
+                    continue
+                self._at = match.end()
+                if operator == "(" and not simple.words and not simple.assigns:
+                    continue
+                simple.background = operator == "&"
+                return self._done(simple, loop), operator
+            start = self._at
+            self._at = word_end(text, start)
+            if self._at == start:  # something that is no word and no operator: take it as it is
+                self._at += 1
+            word = text[start : self._at]
+            if not simple.words:
+                if word in _STRUCTURE:
+                    continue
+                if assign := _ASSIGN.match(word):
+                    simple.assigns.append((assign[1] + assign[2], word[assign.end() :]))
+                    continue
+                if word in ("for", "select") and (head := re.compile(r"\s+(\w+)\s+in\b").match(text, self._at)):
+                    self._at = head.end()
+                    loop = Loop(head[1], [], Sequence([]))
+                    simple.words.append(":")
+                    continue
+                if word == "function" and (head := re.compile(r"\s+([^\s(){}]+)\s*(\(\s*\))?").match(text, self._at)):
+                    self._at = head.end()
+                    body, operator = self._simple()
+                    return Function(head[1], Sequence([body])), operator
+            simple.words.append(word)
+
+    @staticmethod
+    def _done(simple: Simple, loop: Loop | None) -> Node:
+        if loop is None:
+            return simple
+        return Loop(loop.name, simple.words[1:], Sequence([]))
+
+    def _blanks(self) -> None:
+        text = self._text
+        while self._at < len(text):
+            if text[self._at] in " \t\r":
+                self._at += 1
+            elif text.startswith("\\\n", self._at):
+                self._at += 2
+            elif text[self._at] == "#" and (self._at == 0 or text[self._at - 1] in " \t\n;&|("):
+                newline = text.find("\n", self._at)
+                self._at = len(text) if newline < 0 else newline
+            else:
+                return
+
+    def _redirect(self, simple: Simple, match: re.Match[str]) -> None:
+        self._at = match.end()
+        self._blanks()
+        start = self._at
+        self._at = word_end(self._text, start)
+        simple.redirects.append(redirect(match[1], self._text[start : self._at], self._bodies))
+
+
+class Body:
+    """A here-document: its text, and whether its delimiter was quoted, so that nothing in it is expanded."""
+
+    __slots__ = ("quoted", "text")
+
+    def __init__(self, text: str, *, quoted: bool) -> None:
+        self.text = text
+        self.quoted = quoted
+
+
+def redirect(operator: str, target: str, bodies: list[Body]) -> Redirect:
+    """Return a redirection; one from a lifted here-document gets its body back."""
+    if operator == "<<<":
+        return Redirect(operator, target, target)
+    if operator == "<" and (match := _LIFTED.fullmatch(target)) and int(match[1]) < len(bodies):
+        body = bodies[int(match[1])]
+        return Redirect("<<", "", body.text, quoted=body.quoted)
+    return Redirect(operator, target)
+
+
+def lift(text: str) -> tuple[str, list[Body]]:
+    """Take the here-documents out of a script; `<< END` becomes `<` and a marker.  Raises `Unreadable`."""
+    out: list[str] = []
+    bodies: list[Body] = []
+    waiting: list[tuple[str, bool]] = []
+    at, kept = 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == "\n" and waiting:
+            at += 1
+            out.append(text[kept:at])
+            for target, indented in waiting:
+                body, at = _body(text, at, target, indented=indented)
+                bodies.append(body)
+            waiting.clear()
+            kept = at
+        elif char == "#" and (at == 0 or text[at - 1] in " \t\n;&|("):
+            newline = text.find("\n", at)
+            at = len(text) if newline < 0 else newline
+        elif char == "(" and text.startswith("((", at):
+            at = balanced(text, at)
+        elif match := _HEREDOC.match(text, at):
+            end = word_end(text, match.end())
+            out += [text[kept:at], f"< {MARK}{len(bodies) + len(waiting)}{MARK}"]
+            waiting.append((text[match.end() : end], match[1] == "-"))
+            at = kept = end
+        elif char in " \t\n;&|()<>":
+            at += 3 if text.startswith("<<<", at) else 1
+        else:
+            at = max(word_end(text, at), at + 1)
+    bodies += [Body("", quoted=True) for _ in waiting]
+    return "".join([*out, text[kept:]]), bodies
+
+
+def _body(text: str, at: int, target: str, *, indented: bool) -> tuple[Body, int]:
+    delimiter = re.sub(r"['\"\\$]", "", target) if any(char in target for char in "'\"\\") else target
+    lines: list[str] = []
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[at:end].lstrip("\t") if indented else text[at:end]
+        if line == delimiter:
+            return Body("".join(lines), quoted=delimiter != target), end
+        lines.append(line + "\n")
+        at = end + 1
+    return Body("".join(lines), quoted=delimiter != target), len(text)
+
+
+def scan(text: str, bodies: list[Body]) -> Node:
+    """Read a script, its here-documents lifted, without its grammar; raises `Unreadable`."""
+    return Scanner(text, bodies).script()

@@ -1,0 +1,124 @@
+"""`agent-hooks guard`, and the guards of `agent-hooks run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from running import Command
+
+CORPORA = Path(__file__).parent.parent / "guards"
+
+
+def settings(command: Command, **section: object) -> None:
+    """Write the guards' section of the project's settings."""
+    path = command.project / ".agent" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"guards": section}))
+
+
+def test_run_has_the_guards_on(command: Command) -> None:
+    """Both of them; what they do not stop runs."""
+    (command.project / "src").mkdir()
+    (command.project / ".env").write_text("KEY=1")
+    done = command("run", "--no-session", "@bash rm -rf src\n@read .env\n@bash echo fine")
+    assert "(builtin:command-safety-guard (rm-rf))" in done.stdout
+    assert "(builtin:security-audit (environment-file))" in done.stdout
+    assert "   fine" in done.stdout
+    assert (command.project / "src").is_dir()
+
+
+def test_run_can_let_one_call_pass(command: Command) -> None:
+    """`--allow-once` with the rule's id; the next such call is stopped again."""
+    for name in ("one", "two"):
+        (command.project / name).mkdir()
+    command("run", "--no-session", "--allow-once", "rm-rf", "@bash rm -rf one\n---\n@bash rm -rf two")
+    assert [name for name in ("one", "two") if (command.project / name).exists()] == ["two"]
+
+
+def test_run_follows_the_settings_and_says_what_has_expired(command: Command) -> None:
+    """A guard switched off, an exception whose day has passed."""
+    (command.project / ".env").write_text("KEY=1")
+    old = {"id": "rm-rf", "reason": "x", "expires": "2001-01-01"}
+    settings(command, disabled=["builtin:security-audit"], exceptions=[old])
+    done = command("run", "--no-session", "@read .env\n@bash rm -rf src")
+    assert "KEY=1" in done.stdout
+    assert "'rm-rf' has expired on 2001-01-01" in done.stderr
+    assert "(builtin:command-safety-guard (rm-rf))" in done.stdout
+
+
+def test_the_agent_cannot_switch_its_guards_off(command: Command) -> None:
+    """By no tool."""
+    settings(command, level="strict")
+    text = '{"guards": {"disabled": ["builtin:command-safety-guard"]}}'
+    write = json.dumps({"path": ".agent/settings.json", "content": text})
+    done = command("run", "--no-session", f"@write {write}\n@bash echo '{text}' > .agent/settings.json")
+    assert done.stdout.count("guard-settings)") == 2
+    assert "disabled" not in (command.project / ".agent" / "settings.json").read_text()
+
+
+def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command) -> None:
+    """It names file and key."""
+    settings(command, level="loose")
+    done = command("run", "--no-session", "@bash touch ran", code=1)
+    assert "guards.level" in done.stderr
+    assert not (command.project / "ran").exists()
+
+
+def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command) -> None:
+    """And runs nothing."""
+    done = command("guard", "explain", 'x=src; sudo sh -c "touch ran; rm -rf $x"')
+    for line in ("  touch ran", "  rm -rf src", "rule rm-rf: ", "verdict at level project: block by rm-rf"):
+        assert line in done.stdout
+    assert not (command.project / "ran").exists()
+    assert "verdict at level strict: block" in command("guard", "explain", "--level", "strict", "rm -rf build").stdout
+    assert "verdict at level project: pass" in command("guard", "explain", "rm -rf build").stdout
+    assert "(undecidable)" in command("guard", "explain", "$X -rf /").stdout
+
+
+def test_check_answers_each_line_with_a_line(command: Command) -> None:
+    """pass, block, ask; what cannot be read is a block."""
+    calls = [
+        {"tool": "bash", "input": {"command": "ls"}},
+        {"tool": "bash", "input": {"command": "rm -rf /"}},
+        {"tool": "bash", "input": {"command": "$X -rf /"}},
+        {"tool": "read", "input": {"path": ".env"}},
+        {"tool": "mail", "input": {}},
+        {"tool": "bash", "input": "ls"},
+        {"input": {}},
+    ]
+    lines = "\n".join([*map(json.dumps, calls), "", "{", "\ud83d" if False else "[1]"])
+    answers = [json.loads(line) for line in command("guard", "check", "--json", stdin=lines).stdout.splitlines()]
+    assert [answer["verdict"] for answer in answers] == ["pass", "block", "ask", "block", "pass", *["block"] * 4]
+    assert [answer["rule"] for answer in answers[:4]] == [None, "rm-rf", "rm-rf", "environment-file"]
+    assert all(answer["rule"] == "bad-input" for answer in answers[5:])
+    strict = command(
+        "guard", "check", "--json", "--level", "strict", stdin='{"tool":"bash","input":{"command":"rm -r x"}}'
+    )
+    assert json.loads(strict.stdout)["verdict"] == "block"
+
+
+def test_test_scores_a_corpus_per_class(command: Command) -> None:
+    """Caught, false denies, and the promise kept."""
+    done = command("guard", "test", str(CORPORA / "commands.tsv"), "--tier", "core")
+    assert "denied 0 of" in done.stdout
+    assert "(100.0 %)" in done.stdout
+    assert command("guard", "test", str(CORPORA / "commands.tsv"), "--all-packs", "--level", "strict").returncode == 0
+    assert "denied 0 of" in command("guard", "test", str(CORPORA / "paths.tsv")).stdout
+
+
+def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> None:
+    """Exit 1 when the promise is not kept."""
+    (command.project / "own.tsv").write_text('expected\tclass\tcommand\nallow\tx\t"rm -rf /"\ndeny\tx\t"ls"\n\n')
+    done = command("guard", "test", "own.tsv", code=1)
+    assert 'block where allow is expected: "rm -rf /" [x] rm-rf' in done.stdout
+    assert 'pass where deny is expected: "ls" [x]' in done.stdout
+
+
+@pytest.mark.parametrize("row", ['maybe\tx\t"ls"', "allow\tx\tls", "allow\tx\t3"])
+def test_a_row_that_cannot_be_read_is_named(command: Command, row: str) -> None:
+    """File and line."""
+    (command.project / "own.tsv").write_text(f"expected\tclass\tcommand\n{row}\n")
+    assert "own.tsv:2" in command("guard", "test", "own.tsv", code=2).stderr

@@ -1,0 +1,41 @@
+"""The corpora in tests/guards, as rows; and a guard's verdict on a call in a place that is always the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.paths import SecurityAudit
+from agent_hooks.guards.shell import CommandSafetyGuard
+from agent_hooks.guards.shell.rules.packs import PACKS
+
+HERE = Path(__file__).parent / "guards"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """Return the rows of a corpus; commands and paths are decoded."""
+    head, *lines = (HERE / name).read_text().splitlines()
+    found = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    return [{**row, **{key: json.loads(row[key]) for key in ("command", "path") if key in row}} for row in found]
+
+
+def call(tool: str, **input: Any) -> GuardedCall:
+    """Return a call in /home/dev/app, the project of somebody called dev."""
+    return GuardedCall(tool_name=tool, input=input, cwd="/home/dev/app", home="/home/dev", temp=("/tmp",))
+
+
+def findings(command: str, level: Level = "project", *, packs: bool = False) -> list[Finding]:
+    """Return what the command guard finds in a command."""
+    return CommandSafetyGuard(level, PACKS if packs else ()).find(call("bash", command=command))
+
+
+def rules(command: str, level: Level = "project", *, packs: bool = False) -> set[str]:
+    """Return the ids of the rules that a command meets."""
+    return {finding.rule for finding in findings(command, level, packs=packs)}
+
+
+def path_rules(tool: str, path: str, **more: Any) -> set[str]:
+    """Return the ids of the rules that a path meets."""
+    return {finding.rule for finding in SecurityAudit().find(call(tool, path=path, **more))}

@@ -1,0 +1,170 @@
+"""The guards' section of settings: levels, own rules, exceptions, dates, and patterns that never end."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from agent_hooks import Ask, Block, SettingsError
+from agent_hooks.guards import BUILTIN, builtin_guards
+from agent_hooks.guards.base import GuardedCall
+from agent_hooks.guards.config import GuardException, GuardSettings, OwnRule, expired, read_sections
+from guard_corpus import call
+
+TODAY = date(2030, 5, 1)
+ENDLESS = "(a|aa)+$"
+
+
+def settings_of(**section: Any) -> GuardSettings:
+    """Return the settings that one section gives."""
+    return read_sections([("settings.json", section)], tuple(BUILTIN))
+
+
+def verdict(settings: GuardSettings, call: GuardedCall) -> Block | Ask | None:
+    """Return what all guards together say of a call."""
+    guards = builtin_guards(settings, today=lambda: TODAY)
+    return next((answer for guard in guards if (answer := guard.judge(call)) is not None), None)
+
+
+def bash(command: str) -> GuardedCall:
+    """Return a call of the shell."""
+    return call("bash", command=command)
+
+
+def test_without_a_section_the_defaults_apply() -> None:
+    """The level of projects, questions about the undecidable, no packs."""
+    assert read_sections([], ()) == GuardSettings(level="project", undecidable="ask")
+
+
+def test_lists_of_all_files_apply_and_of_a_single_value_the_last_counts() -> None:
+    """As everywhere in settings."""
+    rule = {"id": "a", "pattern": "x", "reason": "y"}
+    settings = read_sections(
+        [("1", {"level": "strict", "rules": [rule], "packs": ["sql"]}), ("2", {"level": "relative", "rules": [rule]})],
+        (),
+    )
+    assert (settings.level, len(settings.rules), settings.packs) == ("relative", 2, ("sql",))
+
+
+def test_the_level_reaches_the_guard() -> None:
+    """Build output is fine at one level and not at the other."""
+    assert verdict(settings_of(), bash("rm -rf build")) is None
+    assert isinstance(verdict(settings_of(level="relative"), bash("rm -rf build")), Block)
+
+
+def test_packs_are_off_until_they_are_named() -> None:
+    """A pack is a word of the settings."""
+    assert verdict(settings_of(), bash("dropdb app")) is None
+    assert isinstance(verdict(settings_of(packs=["sql"]), bash("dropdb app")), Block)
+
+
+def test_a_guard_can_be_switched_off() -> None:
+    """By its name; the other stays."""
+    settings = settings_of(disabled=["builtin:command-safety-guard"])
+    assert verdict(settings, bash("rm -rf /")) is None
+    assert isinstance(verdict(settings, call("read", path=".env")), Block)
+
+
+@pytest.mark.parametrize(("setting", "kind"), [("ask", Ask), ("block", Block), ("allow", type(None))])
+def test_the_undecidable_is_what_the_setting_says(setting: Any, kind: type) -> None:
+    """A question by default."""
+    assert type(verdict(settings_of(undecidable=setting), bash("$X -rf /"))) is kind
+
+
+def test_a_block_names_guard_rule_and_remedy() -> None:
+    """For whoever reads it."""
+    block = verdict(settings_of(), bash("git push -f"))
+    assert isinstance(block, Block)
+    assert (block.by, block.cause) == ("builtin:command-safety-guard (git-remote)", "guard")
+    assert "--allow-once git-remote" in str(block)
+
+
+def test_an_own_rule_blocks_what_its_pattern_is_found_in() -> None:
+    """A command, a path, or any other input as JSON."""
+    settings = settings_of(
+        rules=[
+            {"id": "no-prod", "pattern": r"\bprod\b", "reason": "production is for people", "tool": "bash"},
+            {"id": "no-legacy", "pattern": "^legacy/", "reason": "frozen"},
+            {"id": "no-mail", "pattern": '"to":"boss', "reason": "not him"},
+        ]
+    )
+    blocked = verdict(settings, bash("deploy prod"))
+    assert isinstance(blocked, Block)
+    assert (blocked.by, "production is for people" in blocked.reason) == ("settings:guards.rules (no-prod)", True)
+    assert verdict(settings, bash("deploy production")) is None
+    assert verdict(settings, call("write", path="legacy/a.py")) is not None
+    assert verdict(settings, call("mail", to="boss@x")) is not None
+    assert verdict(settings, call("mail", to="me")) is None
+
+
+def test_a_pattern_that_never_ends_blocks() -> None:
+    """It counts as failed, and says so."""
+    settings = settings_of(rules=[{"id": "slow", "pattern": ENDLESS, "reason": "x"}])
+    blocked = verdict(settings, bash("a" * 60 + "!"))
+    assert isinstance(blocked, Block)
+    assert "took longer than 50 ms" in blocked.reason
+
+
+def test_an_exception_lifts_one_rule_for_a_whole_command() -> None:
+    """One safe part never excuses another: the pattern has to fit all of it, and other rules stay."""
+    settings = settings_of(
+        exceptions=[{"id": "git-worktree", "pattern": "git reset --hard( HEAD)?", "reason": "throw-away clone"}]
+    )
+    assert verdict(settings, bash("git reset --hard HEAD")) is None
+    assert verdict(settings, bash("git reset --hard HEAD; git clean -fd")) is not None
+    assert verdict(settings, bash("git push -f")) is not None
+
+
+def test_an_exception_may_be_for_one_tool_and_has_a_last_day() -> None:
+    """After it, the rule is back."""
+    other = settings_of(exceptions=[{"id": "git-remote", "reason": "x", "tool": "exec"}])
+    assert verdict(other, bash("git push -f")) is not None
+    for day, lifted in (("2030-05-01", True), ("2030-04-30", False)):
+        settings = settings_of(exceptions=[{"id": "git-remote", "reason": "x", "expires": day}])
+        assert (verdict(settings, bash("git push -f")) is None) is lifted
+        assert bool(expired(settings, TODAY)) is not lifted
+
+
+def test_an_own_rule_has_a_last_day_too() -> None:
+    """It is told, not forgotten."""
+    settings = GuardSettings(rules=(OwnRule(id="old", pattern="x", reason="y", expires=date(2030, 4, 30)),))
+    assert verdict(settings, bash("x")) is None
+    assert "'old' has expired on 2030-04-30" in expired(settings, TODAY)[0]
+
+
+def test_an_exception_whose_pattern_never_ends_allows_nothing() -> None:
+    """What is not known to fit does not fit."""
+    settings = settings_of(exceptions=[{"id": "rm-rf", "pattern": f"rm -rf {ENDLESS}", "reason": "x"}])
+    assert verdict(settings, bash("rm -rf " + "a" * 60 + "!")) is not None
+
+
+def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through() -> None:
+    """Not by one that something else stops."""
+    settings = GuardSettings(exceptions=(GuardException(id="git-remote", reason="x", once=True),))
+    guard = builtin_guards(settings, today=lambda: TODAY)[0]
+    assert guard.judge(bash("git push -f; git reset --hard")) is not None
+    assert guard.judge(bash("git push -f")) is None
+    assert guard.judge(bash("git push -f")) is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "parts"),
+    [
+        ({"level": "loose"}, ["guards.level", "loose"]),
+        ({"levl": "strict"}, ["guards", "levl"]),
+        ({"packs": ["sq"]}, ["guards.packs", "did you mean 'sql'"]),
+        ({"disabled": ["builtin:security"]}, ["guards.disabled", "did you mean 'builtin:security-audit'"]),
+        ({"rules": [{"id": "a", "pattern": "(", "reason": "x"}]}, ["guards.rules", "'a'", "no regular expression"]),
+        ({"exceptions": [{"id": "a", "pattern": "[", "reason": "x"}]}, ["guards.exceptions", "no regular expression"]),
+        ({"rules": [{"id": "a", "pattern": "x"}]}, ["reason"]),
+        ({"rules": [{"id": "a", "pattern": "x", "reason": "y", "expires": "soon"}]}, ["guards.rules[0].expires"]),
+    ],
+)
+def test_a_wrong_section_names_file_and_key(section: Any, parts: list[str]) -> None:
+    """Before anything runs."""
+    with pytest.raises(SettingsError) as caught:
+        settings_of(**section)
+    for part in ("settings.json", *parts):
+        assert part in str(caught.value)

@@ -1,0 +1,56 @@
+"""Every row of the corpora, at every level, has the verdict it should have; and so have commands nobody tuned them to."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from agent_hooks.guards.base import LEVELS, Level
+from guard_corpus import path_rules, rows, rules
+
+TOOLS = {"r": "read", "w": "write", "e": "edit"}
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
+    """Harmful ones are stopped by a rule with an id, harmless ones by none."""
+    wrong = [
+        row["command"]
+        for row in rows("commands.tsv")
+        if bool(rules(row["command"], level, packs=True)) != (row[level] == "deny")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.behaviour("G1")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_core_rows_need_no_pack(level: Level) -> None:
+    """Packs are off by default; what they judge is a tier of its own."""
+    core = [row for row in rows("commands.tsv") if row["tier"] == "core"]
+    assert [row["command"] for row in core if bool(rules(row["command"], level)) != (row[level] == "deny")] == []
+
+
+@pytest.mark.behaviour("G1")
+def test_every_path_has_its_verdict() -> None:
+    """For each tool that the row holds for."""
+    wrong = [
+        (op, row["path"])
+        for row in rows("paths.tsv")
+        for op in row["ops"]
+        if bool(path_rules(TOOLS[op], row["path"])) != (row["expected"] == "deny")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("corpus", ["held_out.tsv", "held_out_2.tsv"])
+@pytest.mark.parametrize(("expected", "least"), [("deny", 97.0), ("allow", 99.0)])
+def test_commands_written_before_any_guard_ran_have_their_verdict(
+    corpus: str, expected: Literal["deny", "allow"], least: float
+) -> None:
+    """The promise is 97 % of the harmful and 99 % of the harmless, on commands that nobody tuned the guard to."""
+    own = [row for row in rows(corpus) if row["expected"] == expected]
+    right = [row for row in own if bool(rules(row["command"])) == (expected == "deny")]
+    assert len(own) > 100
+    assert 100 * len(right) / len(own) >= least
