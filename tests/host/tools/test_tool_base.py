@@ -86,6 +86,7 @@ def test_there_are_seven_tools_with_strict_schemas(tmp_path: Path) -> None:
 
 
 def test_the_inputs_are_exactly_those_of_the_reference(tmp_path: Path) -> None:
+    """And `exclude`, which transformers set."""
     inputs = {
         tool.name: (set(tool.input_schema["required"]), set(tool.input_schema["properties"]))
         for tool in builtin_tools(cwd=str(tmp_path))
@@ -96,8 +97,8 @@ def test_the_inputs_are_exactly_those_of_the_reference(tmp_path: Path) -> None:
         "write": ({"path", "content"}, {"path", "content"}),
         "edit": ({"path", "oldText", "newText"}, {"path", "oldText", "newText"}),
         "ls": (set(), {"path", "limit"}),
-        "find": ({"pattern"}, {"pattern", "path", "limit"}),
-        "grep": ({"pattern"}, {"pattern", "path", "glob", "ignoreCase", "literal", "context", "limit"}),
+        "find": ({"pattern"}, {"pattern", "path", "limit", "exclude"}),
+        "grep": ({"pattern"}, {"pattern", "path", "glob", "ignoreCase", "literal", "context", "limit", "exclude"}),
     }
 
 
