@@ -5,6 +5,8 @@
     ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
     ├── SessionError           a session file cannot be read or written
     ├── ModelError             the model could not answer
+    ├── MessageBlockedError    an interceptor kept a message from the agent
+    ├── CommandBlockedError    an interceptor kept a slash command from being carried out
     ├── HostBusyError          the agent works on a prompt, so its session cannot be changed now
     ├── AbortedError           the prompt was aborted, so there is no answer
     └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
@@ -44,6 +46,10 @@ class SessionError(AgentHooksError):
 
 class MessageBlockedError(AgentHooksError):
     """An interceptor or a bridge's hook kept a message from the agent."""
+
+
+class CommandBlockedError(AgentHooksError):
+    """An interceptor kept a slash command from being carried out."""
 
 
 class ModelError(AgentHooksError):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from agent_hooks.answers import Cancel, Compaction, SkipConversationRestore
+from agent_hooks.answers import Block, Cancel, Compaction, SkipConversationRestore
 from agent_hooks.content import (
     AssistantMessage,
     Attachment,
@@ -29,7 +29,7 @@ from agent_hooks.content import (
     UserMessage,
     text_of_content,
 )
-from agent_hooks.errors import HostBusyError, ModelError, SessionError
+from agent_hooks.errors import CommandBlockedError, HostBusyError, ModelError, SessionError
 from agent_hooks.events import Event, ModelRef, SessionEvent, SessionReason
 from agent_hooks.handlers import Handler
 from agent_hooks.host.agent import Agent
@@ -324,6 +324,16 @@ class SessionHost:
         fields = {"compaction_entry": entry, "tokens_before": entry.tokens_before, "from_hook": entry.from_hook}
         await self._emit("compact", **fields)
         return Outcome(entry=entry)
+
+    async def command(self, name: str, arguments: str) -> str:
+        """Let interceptors see a slash command (without its slash) before it is carried out; return its arguments.
+
+        Raises `CommandBlockedError`.
+        """
+        answer = await self._agent.steering.command(name, arguments)
+        if isinstance(answer, Block):
+            raise CommandBlockedError(f"not carried out: {answer}")
+        return answer
 
     def set_model(self, model: Model) -> None:
         """Let `model` answer from here on, also in the middle of a run: from the next request."""

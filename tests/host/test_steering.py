@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookAPI, ModelError
-from agent_hooks.answers import Block
 from agent_hooks.content import TextContent, UserMessage
-from agent_hooks.errors import MessageBlockedError
+from agent_hooks.errors import CommandBlockedError, MessageBlockedError
 from agent_hooks.host.model import Model
 from agent_hooks.host.models import open_model
-from agent_hooks.host.steering import Steering
 from agent_hooks.settings import CompactionSettings, Settings
 from host.hosting import Stage, stage
 from model_server import ModelServer, Say
@@ -264,9 +262,9 @@ async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
         output.block = given.command == "clear"
 
     on = stage(project, intercepting(("command.execute.before", careful)))
-    steering = Steering(on.runner)
-    assert await steering.command("compact", "keep the plan") == "keep the plan and the tests"
-    assert isinstance(await steering.command("clear", ""), Block)
+    assert await on.host.command("compact", "keep the plan") == "keep the plan and the tests"
+    with pytest.raises(CommandBlockedError, match=r"not carried out: blocked by a hook \(hook0.py:careful\)"):
+        await on.host.command("clear", "")
 
 
 @pytest.mark.behaviour("I9")

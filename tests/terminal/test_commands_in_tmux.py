@@ -50,6 +50,25 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
         tmux.sees(f"> {text.strip()}\n{text.strip()}")
 
 
+@pytest.mark.behaviour("I9")
+def test_interceptors_change_and_block_commands(terminal: Terminal, command: Command) -> None:
+    """`command.execute.before`, seen on the screen."""
+    command.add_hook("""
+        def register(api):
+            @api.intercept("command.execute.before")
+            def look(input, output):
+                output.arguments = output.arguments.replace("hihg", "high")
+                if input.command == "clear":
+                    output.block, output.block_reason = True, "keep it"
+    """)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.enter("/thinking hihg")
+    tmux.sees("i thinking: high")
+    tmux.enter("/clear")
+    tmux.sees("/clear: not carried out: keep it (")
+
+
 def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Command) -> None:
     """And what cannot be done now, or at all, changes nothing."""
     tmux = terminal(rows=50)

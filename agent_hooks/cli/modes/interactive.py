@@ -171,19 +171,19 @@ class Interactive:
             self._acting = True
             self._screen.busy(name)
             try:
-                await self._commands.get(name, self._unknown(name))(argument)
+                if (carry_out := self._commands.get(name)) is None:
+                    self._unknown(name)
+                else:
+                    await carry_out(await self._host.command(name[1:], argument))
             except AgentHooksError as exc:
                 self._screen.error(f"{name}: {exc}")
             finally:
                 self._acting = False
                 self._screen.busy("working" if self._host.running else None)
 
-    def _unknown(self, name: str) -> Callable[[str], Awaitable[None]]:
-        async def say_so(argument: str) -> None:
-            hint = did_you_mean(name, COMMANDS) or "; /help lists them"
-            self._screen.error(f"there is no command {name}{hint}; to say it to the agent, begin with a space")
-
-        return say_so
+    def _unknown(self, name: str) -> None:
+        hint = did_you_mean(name, COMMANDS) or "; /help lists them"
+        self._screen.error(f"there is no command {name}{hint}; to say it to the agent, begin with a space")
 
     # ---- commands that look
 
