@@ -289,7 +289,7 @@ class PromptScreen(Lines):
         self._running.clear()
         self._end_line()
         if error is not None:
-            self.error(f"the model failed: {error}")
+            self.error(error)
         elif aborted:
             self.error("aborted")
         self._app.invalidate()

@@ -133,9 +133,13 @@ class Runs:
             if aborted := answer is None:
                 self._taken += self.inbox.take()
             self._held = aborted
-            self._view.run_ended(str(answer) if isinstance(answer, Refusal) else None, aborted)
+            self._view.run_ended(_told(answer) if isinstance(answer, Refusal) else None, aborted)
             self._wake.set()
         return answer
 
     def _arrived(self) -> None:
         self._wake.set()
+
+
+def _told(refusal: ModelError | MessageBlockedError) -> str:
+    return f"the model failed: {refusal}" if isinstance(refusal, ModelError) else str(refusal)

@@ -15,7 +15,9 @@ class View(Protocol):
         """Show that the agent begins to work on a prompt; `source`: the hook that sent it, `None` for the person."""
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Show that the agent is done with a prompt; `error`: why the model failed, if it did."""
+        """Show that the agent is done with a prompt; `error`: why there is no answer: the model
+        failed, or the prompt was blocked.
+        """
 
     def injected(self, text: str, source: str | None) -> None:
         """Show a message that the model is given in the middle of a run."""
