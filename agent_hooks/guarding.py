@@ -34,7 +34,9 @@ def ask_guards(guards: Sequence[Guard], call: GuardedCall, report: Callable[[Hoo
             verdict = guard.judge(call)
             if verdict is not None and not isinstance(verdict, Block | Ask):
                 raise TypeError(f"a guard answers Block, Ask or None, not {shown(verdict)}")
-        except Exception as exc:  # a guard that cannot judge has not let the call through
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # a guard that cannot judge has not let the call through; nor does it end the agent
             error = f"the guard failed: {describe(exc)}"
             report(
                 HookError(

@@ -137,12 +137,12 @@ async def test_a_symlink_to_a_secret_is_the_secret(project: Path, home: Path, na
 
 
 @everywhere
-@pytest.mark.parametrize("verdict", [True, "no", {"block": True}, RuntimeError("boom")])
+@pytest.mark.parametrize("verdict", [True, "no", {"block": True}, RuntimeError("boom"), SystemExit(2)])
 async def test_a_guard_that_fails_blocks_and_is_named(verdict: Any) -> None:
     """It raises, or answers nonsense: that is no reason to let the call through."""
 
     def judge(call: GuardedCall) -> Any:
-        if isinstance(verdict, Exception):
+        if isinstance(verdict, BaseException):
             raise verdict
         return verdict
 

@@ -318,6 +318,7 @@ async def test_two_transformers_are_chained_before_everybody_who_judges(home: Pa
     ("body", "text"),
     [
         ("raise ValueError('oh no')", "ValueError: oh no"),
+        ("raise SystemExit(2)", "SystemExit: 2"),
         ("return None", "transform returned None; it must return the input as a dict"),
         ("return [tool_input]", "it must return the input as a dict"),
         ("tool_input['me'] = tool_input; return tool_input", "RecursionError"),
@@ -358,7 +359,7 @@ async def test_an_async_transformer_is_no_transformer(home: Path, project: Path)
     assert bare.inputs == []
 
 
-@pytest.mark.parametrize("body", ["raise ValueError('oh no')", "return 5", "return [5]"])
+@pytest.mark.parametrize("body", ["raise ValueError('oh no')", "raise SystemExit(2)", "return 5", "return [5]"])
 async def test_a_filter_that_fails_loses_no_result(home: Path, project: Path, body: str) -> None:
     """The tool has run; the result stays, and says that nothing was taken out."""
     mine = f"""

@@ -93,7 +93,9 @@ def transform(
         try:
             changed: object = freeze(step.transformer.transform(thaw(current), thaw(step.config)))
             same = changed == current
-        except Exception as exc:  # the transformer's author hears of it, and the call is blocked
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:  # its author hears of it, and the call is blocked; SystemExit must not end the agent
             raise TransformerError(step, describe(exc), exc) from exc
         if not isinstance(changed, dict):
             _close(changed)
@@ -120,7 +122,9 @@ def filter_output(
         if not isinstance(content, str | list | tuple):
             _close(content)
         content = content_blocks(content)
-    except Exception as exc:  # the transformer's author hears of it; the pipeline keeps the result
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:  # as above; the pipeline keeps the result
         raise TransformerError(step, describe(exc), exc) from exc
     if content == output.content:
         return output, ""
