@@ -14,6 +14,7 @@ from agent_hooks.command_intercept import Transformers, load_transformers
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.runner import HookRunner
+from agent_hooks.settings import load_settings
 
 
 @click.command("check")
@@ -53,6 +54,7 @@ async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: problems.append(str(error)))
+    runner.know_tools(load_settings(cwd=cwd).known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

@@ -117,6 +117,24 @@ def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
     assert "gone.py: no such file" in done.stdout
 
 
+@pytest.mark.behaviour("T22")
+def test_a_tool_of_another_agent_is_no_mistake_when_the_settings_know_it(command: Command) -> None:
+    """`knownTools`: for handlers and interceptors, in check and in a run."""
+    command.add_hook("""\
+        import re
+
+        def register(api):
+            api.on("tool_call", lambda event, ctx: None, tool=["Glob", re.compile("^Glo")])
+            api.intercept("tool.before", lambda input, output: None, tool="^Glob$")
+    """)
+    run = ("run", "--no-session", "@ls")
+    assert command("check", ".agent/hooks/hook.py", code=1).stdout.count("can match no known tool") == 2
+    assert command(*run).stderr.count("can match no known tool") == 2
+    (command.project / ".agent" / "settings.json").write_text('{"knownTools": ["Glob"]}')
+    assert command("check", ".agent/hooks/hook.py").stdout == ".agent/hooks/hook.py: loaded, 1 handler, 0 tools\n"
+    assert "can match no known tool" not in command(*run).stderr
+
+
 def test_emit_shows_each_answer_its_time_and_the_outcome(command: Command) -> None:
     """Only the named files take part; handlers that were not called are shown as such."""
     command.add_hook("def register(api):\n    raise ValueError('not mine')\n", "bad.py")
