@@ -36,7 +36,9 @@ def ask_guards(guards: Sequence[Guard], call: GuardedCall, report: Callable[[Hoo
                 raise TypeError(f"a guard answers Block, Ask or None, not {shown(verdict)}")
         except KeyboardInterrupt:
             raise
-        except BaseException as exc:  # a guard that cannot judge has not let the call through; nor does it end the agent
+        except (
+            BaseException
+        ) as exc:  # a guard that cannot judge has not let the call through; nor does it end the agent
             error = f"the guard failed: {describe(exc)}"
             report(
                 HookError(

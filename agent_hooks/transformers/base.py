@@ -95,7 +95,9 @@ def transform(
             same = changed == current
         except KeyboardInterrupt:
             raise
-        except BaseException as exc:  # its author hears of it, and the call is blocked; SystemExit must not end the agent
+        except (
+            BaseException
+        ) as exc:  # its author hears of it, and the call is blocked; SystemExit must not end the agent
             raise TransformerError(step, describe(exc), exc) from exc
         if not isinstance(changed, dict):
             _close(changed)
