@@ -104,7 +104,7 @@ _FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
 _SETTINGS = re.compile(
     r"(.*/)?(\.claude/(settings(\.local)?\.json|hooks(/.*)?)|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config"
     r"|\.codex/(config\.toml|hooks\.json)|\.(gemini|qwen)/settings\.json|\.cursor/hooks\.json"
-    r"|\.agent/(hooks|transformers)(/.*)?|\.agent/(settings\.json|command_intercept\.yaml|trust[^/]*)"
+    r"|\.agent(/(hooks|transformers)(/.*)?)?|\.agent/(settings\.json|command_intercept\.yaml|trust[^/]*)"
     r"|\.config/agent_hooks(/.*)?)"
 )
 _MACHINE = re.compile(

@@ -133,7 +133,10 @@ def read(command: Command) -> Text:
 
 def mapfile(command: Command) -> Text:
     """`mapfile name`: an array of what comes in."""
-    names = Options(command.argv, "dnOsuCc").operands or [Word("MAPFILE")]
+    options = Options(command.argv, "dnOsuCc")
+    for script in options.value("C"):  # called with each line
+        command.shell_code(script)
+    names = options.operands or [Word("MAPFILE")]
     text = command.stdin.text
     command.shell.variables.arrays[str(names[0])] = [UNKNOWN] if text is None else text.splitlines()
     return EMPTY

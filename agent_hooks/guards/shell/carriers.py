@@ -133,7 +133,7 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
         return None
     options = Options(argv, prefix.short, prefix.long, stop_early=True)
     if any(letter in options.flags for letter in prefix.query):
-        return [], []
+        return [Word("echo"), *options.operands] if name == "command" else [], []  # it prints what it was asked about
     rest = options.operands
     assigns: list[Word] = []
     while prefix.assigns and rest and _ASSIGN.match(rest[0]):

@@ -296,6 +296,7 @@ class Interpreter:
         environment: dict[str, Word] = {}
         for name, raw in simple.assigns:
             plain = name.rstrip("+")
+            expander.run_all(plain)  # in a subscript
             if raw.startswith("("):
                 items = read_words(raw[1:-1], expander)
                 old = shell.variables.arrays.get(plain, []) if name.endswith("+") else []

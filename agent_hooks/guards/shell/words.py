@@ -214,7 +214,7 @@ class Expander:
             end = balanced(raw, at + 1)
             if raw.startswith("((", at + 1) and raw[end - 2] == ")":
                 inner = raw[at + 3 : end - 2]
-                self._run_all(inner)
+                self.run_all(inner)
                 if _COMMAND_LIKE.search(inner):  # it could be a subshell after all
                     self._run(inner, False)
                 state.add("0")
@@ -246,15 +246,16 @@ class Expander:
         match = _PARAMETER.fullmatch(body)
         if match is None or (body[0] == "#" and len(body) > 1):
             state.add("0" if body[:1] == "#" else UNKNOWN)
-            self._run_all(body)
+            self.run_all(body)
             return
         indirect, name, index, rest = match.groups()
+        self.run_all(index or "")
         if name in ("@", "*") or (index and index[1:-1] in ("@", "*")):
             values = self._variables.arrays.get("@" if name in "@*" else name)
             if values is not None and not rest and not indirect:
                 state.array(values, quoted=quoted and (name == "@" or index == "[@]"))
                 return
-            self._run_all(rest)
+            self.run_all(rest)
             state.expand(Text(None), quoted=quoted)
             return
         if index and (items := self._variables.arrays.get(name)) is not None:
@@ -288,13 +289,13 @@ class Expander:
             if match[1] == "=":
                 self._variables.values[name] = default
             return Text(None) if match[1] == "?" else default
-        self._run_all(rest)
+        self.run_all(rest)
         text = value.text
         if text is None or UNKNOWN in text:
             return Text(None, value.taint)
         return Text(_cut(text, rest, self), value.taint, unsure=value.unsure)
 
-    def _run_all(self, rest: str) -> None:
+    def run_all(self, rest: str) -> None:
         """Run the substitutions in a part of a word that is not needed otherwise."""
         for script in substitutions(rest):
             self._run(script, False)

@@ -7,6 +7,7 @@ calls is known.  Below: interpret, options.
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import warnings
 from collections.abc import Callable
@@ -95,7 +96,10 @@ def _language(command: Command) -> None:
             command.report("download-exec", "downloaded text is run unseen")
         if argv[1] == "eval":
             inline(command, name, Word(" ".join(argv[2:])))
-        argv = argv[1:]
+        if not argv[1].startswith("-"):
+            argv = argv[1:]
+    if name in ("node", "nodejs"):
+        argv = [Word("-e") if word == "-pe" else word for word in argv]
     letters = _INLINE.get(name, "")
     long = {"node": ("--eval", "--print"), "nodejs": ("--eval", "--print"), "ruby": (), "bun": ("--eval",)}.get(
         name, ()
@@ -261,10 +265,7 @@ class _PythonJudge(ast.NodeVisitor):
 
     def _method(self, function: ast.Attribute) -> None:
         """Judge `Path('…').unlink()`, `.read_text()` and the like."""
-        if not (isinstance(function.value, ast.Call) and (self._name(function.value.func) or "").endswith("Path")):
-            return
-        argument = function.value.args[0] if function.value.args else None
-        path = self._constant(argument) if argument is not None else None
+        path = self._constant(function.value)
         if not isinstance(path, str):
             return
         if function.attr in ("unlink", "rmdir"):
@@ -307,6 +308,8 @@ class _PythonJudge(ast.NodeVisitor):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             left, right = self._constant(node.left), self._constant(node.right)
             return left + right if isinstance(left, str) and isinstance(right, str) else None
+        if isinstance(node, ast.BinOp | ast.Call | ast.Subscript) and (path := self._path(node)) is not None:
+            return path
         if isinstance(node, ast.JoinedStr):
             parts = [self._constant(part) for part in node.values]
             return "".join(part if isinstance(part, str) else UNKNOWN for part in parts)
@@ -315,8 +318,6 @@ class _PythonJudge(ast.NodeVisitor):
             args = [self._constant(arg) for arg in node.args]
             if name == "chr" and isinstance(code := getattr(node.args[0], "value", None), int) and 0 <= code < 0x110000:
                 return chr(code)
-            if name.endswith("expanduser") and args and isinstance(args[0], str):
-                return args[0]
             if name.endswith(("shlex.split",)) and args and isinstance(args[0], str):
                 return args[0].split()
             if isinstance(node.func, ast.Attribute) and node.func.attr == "join":
@@ -328,6 +329,29 @@ class _PythonJudge(ast.NodeVisitor):
                 return text.split() if isinstance(text, str) else None
         return None
 
+    def _path(self, node: ast.BinOp | ast.Call | ast.Subscript) -> str | None:
+        """Return what is built by `pathlib` and `os.path`; `~` stands for the home directory."""
+        if isinstance(node, ast.Subscript):
+            home = self._name(node.value) == "os.environ" and self._constant(node.slice) == "HOME"
+            return "~" if home else None
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.BinOp):
+            parts = [node.left, node.right] if isinstance(node.op, ast.Div) else []
+        else:
+            name = self._name(node.func) or ""
+            if name.endswith("Path.home"):
+                return "~"
+            if name in ("os.getenv", "os.environ.get"):
+                return "~" if node.args and self._constant(node.args[0]) == "HOME" else None
+            if name.endswith(("Path", "path.join", "expanduser", "path.abspath", "path.realpath")):
+                parts = node.args
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in _PATH_METHODS:
+                parts = [node.func.value, *node.args]
+        texts = [text for part in parts if isinstance(text := self._constant(part), str)]
+        return posixpath.join(*texts) if texts and len(texts) == len(parts) else None
+
+
+_PATH_METHODS = ("joinpath", "expanduser", "resolve", "absolute")
 
 # ---- other languages
 

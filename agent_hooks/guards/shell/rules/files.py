@@ -145,7 +145,7 @@ def rsync(command: Command) -> None:
 
 
 def copy(command: Command) -> None:
-    """`cp`, `mv`, `install`, `scp`, `ln`: the sources are read, the destination is written."""
+    """`cp`, `mv`, `install`, `scp`: the sources are read, the destination is written."""
     options = Options(
         command.argv, "tmogSiFPocJlZ" if command.name in ("scp", "install") else "tS", ("--target-directory",)
     )
@@ -216,6 +216,17 @@ def archive(command: Command) -> None:
         command.writes(*options.value("C", "--directory"))
         return
     command.reads(*options.operands, *options.value("C", "--directory"))
+
+
+def unzip(command: Command) -> None:
+    """`unzip -d directory`: what comes out is written there."""
+    command.writes(*Options(command.argv, "dPxO").value("d"))
+
+
+def patch(command: Command) -> None:
+    """`patch file`: the file is written."""
+    options = Options(command.argv, "idopBDFVYzg", ("--input", "--output", "--directory", "--strip"))
+    command.writes(*options.operands[:1], *options.value("o", "--output"))
 
 
 def dd(command: Command) -> None:
@@ -295,11 +306,11 @@ def setfacl(command: Command) -> None:
         command.report("world-writable", "lets everybody write")
 
 
-def upload(command: Command) -> None:
-    """`curl -d @file`, `-T file`, `-F x=@file`: the file is sent."""
+def transfer(command: Command) -> None:
+    """`curl -d @file`, `-T file`, `-F x=@file`: the file is sent; what comes back may be written to one."""
     options = Options(
         command.argv,
-        "dFTuHoXAbcKeEmwxr",
+        "dFTuHoXAbcKeEmwxr" if command.name != "wget" else "OPotTwQUeaiADIRXBl",
         (
             "--data",
             "--data-binary",
@@ -312,6 +323,9 @@ def upload(command: Command) -> None:
             "--config",
             "--json",
             "--output",
+            "--output-document",
+            "--output-dir",
+            "--directory-prefix",
             "--header",
         ),
     )
@@ -321,8 +335,14 @@ def upload(command: Command) -> None:
             command.reads(Word(path.partition(";")[0]))
         elif "=<" in value:
             command.reads(Word(value.partition("<")[2]))
-    command.reads(*options.value("T", "--upload-file", "--post-file", "--body-file"))
-    command.writes(*options.value("o", "--output") if command.name == "curl" else options.value("O"))
+    command.reads(*options.value("--upload-file", "--post-file", "--body-file"))
+    if command.name == "wget":
+        command.writes(*options.value("O", "--output-document", "o", "a"))
+    else:
+        command.reads(*options.value("T"))
+        command.writes(*options.value("o", "--output"))
+    for directory in options.value("P", "--directory-prefix", "--output-dir"):
+        command.writes(*(_below(directory, url.rstrip("/").rpartition("/")[2]) for url in options.operands))
     for word in options.operands:
         if word.lower().startswith("file://"):
             command.reads(word)
@@ -340,8 +360,10 @@ def keychain(command: Command) -> None:
 
 
 def link(command: Command) -> None:
-    """`ln -s secret name`: another name for it."""
-    command.reads(*Options(command.argv, "tS").operands[:1])
+    """`ln -s secret name`: another name for it; with `-f`, whatever had that name is gone."""
+    operands = Options(command.argv, "tS").operands
+    command.reads(*operands[:1])
+    command.writes(*operands[1:2])
 
 
 def openssl(command: Command) -> None:
@@ -403,12 +425,14 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "sed": (searcher, editor),
     "tee": (tee,),
     **rules_of("tar zip 7z bsdtar rar ar", archive),
+    "unzip": (unzip,),
+    "patch": (patch,),
     "dd": (dd,),
     "chmod": (chmod,),
     "mkdir": (make_directory,),
     **rules_of("chown chgrp", chown),
     "setfacl": (setfacl,),
-    **rules_of("curl wget http https xh", upload),
+    **rules_of("curl wget http https xh", transfer),
     **rules_of("security secret-tool gpg gpg2 pass keyring op", keychain),
     "openssl": (openssl,),
     "gpg": (reader, keychain),

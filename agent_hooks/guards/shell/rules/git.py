@@ -70,7 +70,7 @@ def git(command: Command) -> None:
         else:
             command.runs([Word("git"), *(Word(each) for each in body.split()), *words[at + 1 :]])
         return
-    if "-h" in words[at + 1 : at + 2]:
+    if words[at + 1 :] == ["-h"]:  # with more words it may mean something else
         return
     if judge := _VERBS.get(verb):
         judge(Git(command, verb, words[at:]))
@@ -205,8 +205,32 @@ def _submodule(git: Git) -> None:
 
 def _remove(git: Git) -> None:
     options = git.options()
-    if options.has("f", "--force") and not options.has("--cached", "n", "--dry-run"):
+    if options.has("--cached", "n", "--dry-run"):
+        return
+    git.command.deletes(*options.operands)
+    if options.has("f", "--force"):
         git.report("git-worktree", "removes files with uncommitted work")
+
+
+def _transport(git: Git) -> None:
+    """`git clone -c`, `git fetch --upload-pack`: settings, and a program that is run."""
+    options = git.options("cobj", "--config", "--upload-pack", "--origin", "--branch", "--depth")
+    for script in options.value("--upload-pack"):
+        git.command.shell_code(script)
+    for setting in options.value("c", "--config") if git.verb == "clone" else ():
+        _setting(git.command, setting, {})
+
+
+def _move(git: Git) -> None:
+    git.command.deletes(*git.options().operands[:-1])
+    git.command.writes(*git.options().operands[-1:])
+
+
+def _grep(git: Git) -> None:
+    """`git grep x -- .env`: shows what is in it; before `--` stands what is looked for."""
+    words = [str(word) for word in git.argv]
+    if "--" in words:
+        git.command.reads(*git.argv[words.index("--") + 1 :])
 
 
 def _config(git: Git) -> None:
@@ -273,6 +297,9 @@ _VERBS: dict[str, Callable[[Git], None]] = {
     "worktree": _worktree,
     "submodule": _submodule,
     "rm": _remove,
+    "mv": _move,
+    "grep": _grep,
+    **dict.fromkeys(("clone", "fetch", "pull", "ls-remote"), _transport),
     "config": _config,
     **dict.fromkeys(("rebase", "bisect", "difftool"), _run),
     **dict.fromkeys(("show", "diff", "blame", "cat-file", "log"), _show),

@@ -11,7 +11,7 @@ from agent_hooks.guards.sensitive import UNKNOWN, raw_device
 from agent_hooks.guards.shell.interpret import EMPTY, Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import DOWNLOADED, taint_of
-from agent_hooks.guards.shell.words import Text, Word
+from agent_hooks.guards.shell.words import Text, Word, decode_ansi
 
 # ---- disks
 
@@ -230,7 +230,7 @@ def xargs(command: Command) -> None:
     text = command.stdin.text
     if options.has("a", "--arg-file"):
         text = None
-    coming: list[Word] = [Word(word) for word in text.split()[:64]] if text is not None else [Word(UNKNOWN)]
+    coming = [Word(UNKNOWN)] if text is None else [Word(word) for word in _items(text, options, bool(replaced))[:64]]
     for word in coming:
         word.taint = command.stdin.taint
         word.unsure = text is None
@@ -240,6 +240,14 @@ def xargs(command: Command) -> None:
             command.runs([_replace(word, replaced, each) for word in carried])
     else:
         command.runs([*carried, *coming])
+
+
+def _items(text: str, options: Options, lines: bool) -> list[str]:
+    """Return what `xargs` makes one argument each: words, lines where it puts them into the command, or as it is told."""
+    ends = "\0" if options.has("0", "--null") else "\n" if lines else None
+    for told in options.value("d", "--delimiter"):
+        ends = decode_ansi(told) or None
+    return [item for item in (each.rstrip("\n") for each in text.split(ends)) if item]
 
 
 def _replace(word: Word, what: str, by: Word) -> Word:
