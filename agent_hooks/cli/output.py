@@ -92,7 +92,7 @@ class Lines:
         line = Text.assemble(("• ", "bold"), (name, "bold"), f" {rest}".rstrip(), " → ")
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
-            line.append(harmless(f"{word}: {judged.block}"), "bold red")
+            line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")  # without secrets
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")
         else:

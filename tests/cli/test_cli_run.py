@@ -433,6 +433,20 @@ def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -
     assert recorded(command.project).count("session:shutdown") == 1
 
 
+def test_a_secret_in_the_reason_of_a_block_is_not_shown(command: Command) -> None:
+    """Neither in the answer nor in the line about the call."""
+    command.add_hook("""\
+        from agent_hooks import Block
+
+        def register(api):
+            api.on("tool_call", lambda event, ctx: Block("not with ghp_0123456789abcdefghij0123456789abcdef"))
+    """)
+    done = command("run", "@ls")
+    assert "blocked: not with [redacted github-token] (.agent/hooks/hook.py)" in done.stderr
+    [session] = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    assert "ghp_" not in done.stdout + done.stderr + session.read_text()
+
+
 def test_control_characters_of_tools_do_not_drive_the_terminal(command: Command) -> None:
     """An escape sequence in a command or its output is shown, not obeyed."""
     seen = command.on_terminal("run", "--no-session", "@bash printf '\\033]0;title\\007' # \x1b[31m")
