@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
-from agent_hooks.command_intercept import Transformers, load_transformers
+from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
@@ -86,11 +86,15 @@ def guard_settings(cwd: str) -> GuardSettings:
     return read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
 
 
-def agent_guards(settings: GuardSettings, cwd: str) -> list[Guard]:
-    """Return the guards of an agent that works in `cwd`; they also keep their own settings from being changed."""
-    home, project = agent_home(), os.path.join(cwd, PROJECT_DIRECTORY)
-    own = [os.path.join(folder, name) for folder in (home, project) for name in (HOOKS_DIRECTORY, SETTINGS_FILE)]
-    return builtin_guards(settings, protected=own)
+def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = ()) -> list[Guard]:
+    """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
+
+    That is its settings, hooks and transformers; `hook_files` are absolute paths of more hooks.
+    """
+    names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
+    own = [os.path.join(folder, name) for folder in (agent_home(), Path(cwd, PROJECT_DIRECTORY)) for name in names]
+    own += [*load_settings(cwd=cwd).hooks, *hook_files]
+    return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
 
 
 def console() -> Console:

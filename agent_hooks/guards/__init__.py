@@ -31,7 +31,7 @@ def builtin_guards(
     """
     settings = settings or GuardSettings()
     make: dict[str, Callable[[type[Finder]], Finder]] = {
-        "builtin:command-safety-guard": lambda kind: kind(settings.level, settings.packs),  # type: ignore[call-arg]
+        "builtin:command-safety-guard": lambda kind: kind(settings.level, settings.packs, tuple(protected)),  # type: ignore[call-arg]
         "builtin:security-audit": lambda kind: kind(tuple(protected)),  # type: ignore[call-arg]
     }
     exceptions = Exceptions(settings, today)

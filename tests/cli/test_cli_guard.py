@@ -59,6 +59,29 @@ def test_the_agent_cannot_switch_its_guards_off(command: Command) -> None:
     assert "disabled" not in (command.project / ".agent" / "settings.json").read_text()
 
 
+def test_the_agent_cannot_change_what_it_is_run_with(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent home elsewhere, a hook that the settings name, one of `--hook`: by file tools and by the shell."""
+    elsewhere = home / "agent-home"
+    monkeypatch.setenv("AGENT_HOME", str(elsewhere))
+    named, given = (command.project / "tools" / name for name in ("named.py", "given.py"))
+    targets = [named, given, elsewhere / "settings.json", elsewhere / "hooks" / "a.py",
+               elsewhere / "transformers" / "a.py", elsewhere / "command_intercept.yaml"]  # fmt: skip
+    (command.project / "tools").mkdir()
+    (elsewhere / "hooks").mkdir(parents=True)
+    (elsewhere / "settings.json").write_text(json.dumps({"hooks": [str(named)]}))
+    for hook in (named, given):
+        hook.write_text("def register(api): pass\n")
+    calls = [f"@write {json.dumps({'path': str(path), 'content': 'x = 1'})}" for path in targets]
+    calls += [f"@bash echo x > {path}" for path in targets]
+    calls += [f"@bash {text}" for text in (f"rm -r {elsewhere}", f"mv {elsewhere} x", "rm -r tools")]
+    done = command("run", "--no-session", "--hook", str(given), "\n".join(calls))
+    assert done.stdout.count("guard-settings)") == len(calls), done.stdout
+    assert named.read_text() == given.read_text() == "def register(api): pass\n"
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["hooks", "settings.json"]
+
+
 def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command) -> None:
     """It names file and key."""
     settings(command, level="loose")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.sensitive import normalise, sensitive
+from agent_hooks.guards.shell import CommandSafetyGuard
 from guard_corpus import call, path_rules
 
 
@@ -56,6 +57,41 @@ def test_hooks_that_lie_elsewhere_are_protected_as_well() -> None:
     assert guard.find(call("write", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("read", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("write", path="/srv/agent/hooks-old/x.py"))
+
+
+def test_the_shell_is_no_way_round_to_them() -> None:
+    """Neither to one of them nor to a directory that holds one; to read is fine."""
+    guard = CommandSafetyGuard(protected=("/srv/agent/hooks",))
+    for command in (
+        "echo > /srv/agent/hooks/x.py",
+        "cd /srv/agent; rm hooks/x.py",
+        "rm -r /srv/agent",
+        "mv /srv/agent x",
+    ):
+        found = guard.find(call("bash", command=command))
+        assert "write-guard-settings" in {each.rule for each in found}, command
+    for command in (
+        "cat /srv/agent/hooks/x.py",
+        "echo > /srv/agent/hooks-old",
+        "echo > /srv/agent/notes",
+        "rm /srv/x",
+        "rm /srv/x/*",
+    ):
+        assert not guard.find(call("bash", command=command)), command
+
+
+def test_a_star_does_not_reach_what_begins_with_a_dot() -> None:
+    """As in the shell: `mv * x` leaves `.agent` alone."""
+    guard = CommandSafetyGuard(protected=("/p/.agent/hooks", "/p/tools/a.py"))
+    assert not guard.find(
+        GuardedCall(tool_name="bash", input={"command": "mv *.txt x; mv /p/s* x"}, cwd="/p", home="/h")
+    )
+    assert guard.find(GuardedCall(tool_name="bash", input={"command": "mv /p/t* x"}, cwd="/p", home="/h"))
+    guard = CommandSafetyGuard(protected=("/p/.agent/hooks",))
+    assert not guard.find(
+        GuardedCall(tool_name="bash", input={"command": "mv lib/* x; rm ?agent"}, cwd="/p", home="/h")
+    )
+    assert guard.find(GuardedCall(tool_name="bash", input={"command": "mv .a* x"}, cwd="/p", home="/h"))
 
 
 def test_an_input_without_a_path_is_nothing_to_judge() -> None:

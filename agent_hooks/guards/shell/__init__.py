@@ -23,9 +23,10 @@ class CommandSafetyGuard:
     name = "builtin:command-safety-guard"
     tools = ("bash", "exec")
 
-    def __init__(self, level: Level = "project", packs: tuple[str, ...] = ()) -> None:
+    def __init__(self, level: Level = "project", packs: tuple[str, ...] = (), protected: tuple[str, ...] = ()) -> None:
         self._level = level
         self._packs = frozenset(packs)
+        self._protected = protected  # absolute paths of hooks and settings that lie elsewhere
 
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return what is wrong with the command, blocks before questions."""
@@ -36,7 +37,7 @@ class CommandSafetyGuard:
 
     def follow(self, command: str, call: GuardedCall, *, trace: bool = False) -> Interpreter:
         """Follow a command; the interpreter that comes back knows what it found and, with `trace`, what would run."""
-        place = Place(call.cwd, call.home, call.temp)
+        place = Place(call.cwd, call.home, call.temp, self._protected)
         interpreter = Interpreter(BOOK, place, self._level, self._packs)
         interpreter.trace = [] if trace else None
         if len(command) > MAX_LENGTH:

@@ -568,13 +568,18 @@ class Interpreter:
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
+        elif self.place.protects(path):
+            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
         elif rule := self._sensitive(word, shell, write=True):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or that every shell runs", word)
 
     def deletes(self, word: Word, shell: Shell) -> None:
         """Judge that one file is removed or emptied."""
         self.writes(word, shell)
-        if system_path(self.path(word, shell)):
+        path = self.path(word, shell)
+        if self.place.holds_protected(path):
+            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
+        if system_path(path):
             self.report("system-file", "removes or empties a file of the system", word)
 
     def tree(self, word: Word, shell: Shell, *, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:

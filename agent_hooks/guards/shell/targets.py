@@ -28,19 +28,33 @@ _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")  # a last component th
 def _covers(pattern: str, path: str) -> bool:
     """Tell whether a tree, or one of those that a pattern reaches, holds `path`."""
     trees, parts = pattern.split("/"), path.split("/")
-    return len(trees) <= len(parts) and all(map(fnmatchcase, parts, trees))
+    return len(trees) <= len(parts) and all(map(_fits, parts, trees))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Tell whether the shell's pattern matches a name; a leading dot is only matched by a dot."""
+    return (name[:1] != "." or pattern[:1] == ".") and fnmatchcase(name, pattern)
 
 
 class Place:
-    """Where a command runs: the project's directory, home and the directories for temporary files."""
+    """Where a command runs: the project's directory, home, the directories for temporary files, and what is protected."""
 
-    def __init__(self, project: str, home: str, temp: tuple[str, ...]) -> None:
+    def __init__(self, project: str, home: str, temp: tuple[str, ...], protected: tuple[str, ...] = ()) -> None:
+        self.protected = protected
         self.project = project
         self.home = home
         self.temp = tuple(dict.fromkeys(path.rstrip("/") for path in (*temp, *TEMPORARY) if len(path) > 1))
 
         # somebody who works in / or in /tmp has no project there to protect
         self.own = project not in ("/", *self.temp)
+
+    def protects(self, path: str) -> bool:
+        """Tell whether a path is one of the agent's own hooks and settings, or lies below one."""
+        return any(f"{path}/".startswith(f"{own}/") for own in self.protected)
+
+    def holds_protected(self, path: str) -> bool:
+        """Tell whether one of them is lost with a tree, or with one of those that a pattern reaches."""
+        return any(_covers(path, own) for own in self.protected)
 
     def in_project(self, path: str) -> bool:
         """Tell whether a path lies below the project's directory."""
