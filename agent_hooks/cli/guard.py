@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -150,6 +151,8 @@ def test(ctx: click.Context, file: str, level: Level | None, all_packs: bool, ti
         count[1] += bool(wrong)
         for each in wrong[:1]:
             click.echo(f"{each.verdict} where {row.expected} is expected: {row.text} [{row.kind}] {each.rule or ''}")
+    if not counts:
+        raise click.UsageError(f"{file}: no rows to judge")
     harmful, harmless = (_sum(counts, expected) for expected in ("deny", "allow"))
     table = Table(box=None, pad_edge=False)
     for column in ("class", "harmful", "caught", "harmless", "denied"):
@@ -172,8 +175,16 @@ def _sum(counts: dict[str, dict[str, list[int]]], expected: str) -> tuple[int, i
     return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
 
+def _opened(file: str) -> io.StringIO:
+    with open(file, "rb") as opened:
+        try:
+            return io.StringIO(opened.read().decode("utf-8"), newline=None)
+        except UnicodeDecodeError as exc:
+            raise click.UsageError(f"{file}: is not UTF-8: {exc}") from None
+
+
 def _rows(file: str, level: str, tier: str | None) -> Iterator[Row]:
-    with open(file, encoding="utf-8") as lines:
+    with _opened(file) as lines:
         head = next(lines, "").rstrip("\n").split("\t")
         for number, line in enumerate(lines, 2):
             if not line.strip():
@@ -193,5 +204,8 @@ def _rows(file: str, level: str, tier: str | None) -> Iterator[Row]:
                 )
             calls: list[tuple[str, dict[str, Any]]] = [("bash", {"command": text})]
             if column == "path":
-                calls = [(_OPS[op], {"path": text}) for op in cells.get("ops", "r") if op in _OPS]
+                ops = cells.get("ops", "r")
+                if not ops or not set(ops) <= set(_OPS):
+                    raise click.UsageError(f"{file}:{number}: column 'ops' wants some of r, w and e, found {ops!r}")
+                calls = [(_OPS[op], {"path": text}) for op in ops]
             yield Row(expected, cells.get("class", ""), json.dumps(text, ensure_ascii=False), calls)

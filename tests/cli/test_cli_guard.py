@@ -134,10 +134,26 @@ def test_test_scores_a_corpus_per_class(command: Command) -> None:
 
 def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> None:
     """Exit 1 when the promise is not kept."""
-    (command.project / "own.tsv").write_text('expected\tclass\tcommand\nallow\tx\t"rm -rf /"\ndeny\tx\t"ls"\n\n')
+    (command.project / "own.tsv").write_text('expected\tclass\tcommand\nallow\tx\t"rm -rf /"\ndeny\tx\t"ls"\r\n\n')
     done = command("guard", "test", "own.tsv", code=1)
     assert 'block where allow is expected: "rm -rf /" [x] rm-rf' in done.stdout
     assert 'pass where deny is expected: "ls" [x]' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", "no rows"),
+        (b"expected\tclass\tcommand\n", "no rows"),
+        (b'expected\tcommand\ndeny\t"rm \xff"\n', "UTF-8"),
+        (b'expected\tpath\tops\ndeny\t".env"\tx\n', "own.tsv:2: column 'ops'"),
+        (b'expected\tpath\tops\ndeny\t".env"\t\n', "own.tsv:2: column 'ops'"),
+    ],
+)
+def test_a_corpus_that_says_nothing_is_no_success(command: Command, text: bytes, says: str) -> None:
+    """A row without a call would count as judged."""
+    (command.project / "own.tsv").write_bytes(text)
+    assert says in command("guard", "test", "own.tsv", code=2).stderr
 
 
 @pytest.mark.parametrize("row", ['maybe\tx\t"ls"', "allow\tx\tls", "allow\tx\t3"])
