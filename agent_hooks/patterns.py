@@ -1,6 +1,6 @@
 """Regular expressions that users wrote: searched with a time limit, because `re` can hold the process for ever.
 
-Above: handlers, interceptors, settings, redaction.  Below: regex, imported at the first pattern.
+Above: handlers, interceptors, settings, redaction, guards.  Below: regex, imported at the first pattern.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_hooks.errors import HookUsageError, shown
 
-LIMIT = 0.1  # seconds; a name is searched in microseconds by any pattern that does not run away
+LIMIT = 0.1  # seconds for one call; a name or a command takes microseconds with any pattern that does not run away
 _SAME_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE  # these have the same bits in both packages
 
 

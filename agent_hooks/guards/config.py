@@ -1,7 +1,7 @@
 """The `guards` section of settings files: the level, what to do when undecided, own rules, exceptions.
 
-Own rules and the patterns of exceptions are the user's regular expressions; the `regex` package ends one that takes too
-long, which counts as a failure and so blocks.  Above: the table of guards.  Below: base, settings.
+Own rules and the patterns of exceptions are the user's regular expressions; one that takes too long counts as a failure
+and so blocks.  Above: the table of guards.  Below: base, patterns, settings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from agent_hooks.errors import SettingsError, did_you_mean, shown
+from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean
 from agent_hooks.guards.base import Finding, GuardedCall, Level, Undecidable, subject
+from agent_hooks.patterns import LIMIT, compile_pattern
 from agent_hooks.settings import convert_section
 
-PATTERN_TIMEOUT = 0.05  # seconds a user's pattern may look at one call
 PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
 
 
@@ -104,12 +104,10 @@ def expired(settings: GuardSettings, today: date) -> list[str]:
 
 
 def _compiled(pattern: str, where: str) -> Any:
-    import regex  # only for those who have patterns
-
     try:
-        return regex.compile(pattern)
-    except regex.error as exc:
-        raise SettingsError(f"{where}: {shown(pattern)} is no regular expression: {exc}") from None
+        return compile_pattern(pattern)
+    except HookUsageError as exc:
+        raise SettingsError(f"{where}: {exc}") from None
 
 
 class Exceptions:
@@ -142,7 +140,7 @@ class Exceptions:
             if pattern is None:
                 return exception
             try:
-                if pattern.fullmatch(subject(call), timeout=PATTERN_TIMEOUT):
+                if pattern.fullmatch(subject(call), timeout=LIMIT):
                     return exception
             except TimeoutError:  # a pattern that takes too long allows nothing
                 continue
@@ -167,13 +165,13 @@ class OwnRules:
             if rule.tool not in (None, call.tool_name) or (rule.expires is not None and rule.expires < self._today()):
                 continue
             try:
-                if pattern.search(text, timeout=PATTERN_TIMEOUT):
+                if pattern.search(text, timeout=LIMIT):
                     found.append(Finding(rule.id, rule.reason))
             except TimeoutError:
                 found.append(
                     Finding(
                         rule.id,
-                        f"the pattern took longer than {PATTERN_TIMEOUT * 1000:g} ms; simplify {rule.pattern!r}",
+                        f"the pattern took longer than {LIMIT:g} s; simplify {rule.pattern!r}",
                     )
                 )
         return found

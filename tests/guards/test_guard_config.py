@@ -104,7 +104,7 @@ def test_a_pattern_that_never_ends_blocks() -> None:
     settings = settings_of(rules=[{"id": "slow", "pattern": ENDLESS, "reason": "x"}])
     blocked = verdict(settings, bash("a" * 60 + "!"))
     assert isinstance(blocked, Block)
-    assert "took longer than 50 ms" in blocked.reason
+    assert "took longer than 0.1 s" in blocked.reason
 
 
 def test_an_exception_lifts_one_rule_for_a_whole_command() -> None:
@@ -156,8 +156,14 @@ def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through()
         ({"levl": "strict"}, ["guards", "levl"]),
         ({"packs": ["sq"]}, ["guards.packs", "did you mean 'sql'"]),
         ({"disabled": ["builtin:security"]}, ["guards.disabled", "did you mean 'builtin:security-audit'"]),
-        ({"rules": [{"id": "a", "pattern": "(", "reason": "x"}]}, ["guards.rules", "'a'", "no regular expression"]),
-        ({"exceptions": [{"id": "a", "pattern": "[", "reason": "x"}]}, ["guards.exceptions", "no regular expression"]),
+        (
+            {"rules": [{"id": "a", "pattern": "(", "reason": "x"}]},
+            ["guards.rules", "'a'", "regular expression '(' cannot be used"],
+        ),
+        (
+            {"exceptions": [{"id": "a", "pattern": "[", "reason": "x"}]},
+            ["guards.exceptions", "regular expression '[' cannot be used"],
+        ),
         ({"rules": [{"id": "a", "pattern": "x"}]}, ["reason"]),
         ({"rules": [{"id": "a", "pattern": "x", "reason": "y", "expires": "soon"}]}, ["guards.rules[0].expires"]),
     ],
