@@ -158,6 +158,8 @@ def copy(command: Command) -> None:
     if command.name == "install":
         _modes(command, options.value("m", "--mode"))
     command.reads(*sources)
+    if command.name == "cp" and len(sources) == 1 and _begins_from_sample(sources[0], *targets):
+        return
     emptied = "/dev/null" in sources
     for target in targets:
         path = command.path(target)
@@ -173,6 +175,15 @@ def copy(command: Command) -> None:
             command.deletes(source)
             if command.is_root(source):
                 command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
+
+
+_ENVIRONMENT = re.compile(r"(?:.*/)?\.env(\.\w+)?")
+_ENVIRONMENT_SAMPLE = re.compile(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|template|dist)")
+
+
+def _begins_from_sample(source: str, target: str = "") -> bool:
+    """Tell whether a project's environment file is made of the sample that comes with it, as every README says."""
+    return bool(_ENVIRONMENT_SAMPLE.fullmatch(source) and _ENVIRONMENT.fullmatch(target))
 
 
 def reader(command: Command) -> None:
