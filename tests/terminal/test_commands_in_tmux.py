@@ -39,6 +39,8 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
     tmux.sees("the model failed: script turns.jsonl: all 1 responses are played")
     tmux.enter("/thinking hihg")
     tmux.sees("there is no level 'hihg'; did you mean 'high'?")
+    tmux.enter("/thinking 9")
+    tmux.sees("there is no level '9'; known are: high, low, medium, off\n")
     tmux.enter("/thinking high")
     tmux.sees("i thinking: high")
     tmux.enter("/banch")

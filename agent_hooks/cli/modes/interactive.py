@@ -265,7 +265,7 @@ class Interactive:
         if argument in levels:
             self._host.set_thinking_level(levels[argument])
         elif argument:
-            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}: {', '.join(levels)}")
+            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
             return
         self._screen.say(f"thinking: {self._host.state().thinking_level}", "info")
 
