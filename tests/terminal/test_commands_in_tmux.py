@@ -215,3 +215,49 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
     assert "4 earlier messages" in screen
     assert "question 1\n" not in screen
     assert "> question 2\nanswer 2\n" in screen
+
+
+def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, command: Command) -> None:
+    """What came of the calls, who sent a message, and a summary, which nobody said."""
+    command.add_hook(
+        """
+        from agent_hooks import Block, Compaction
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            async def gate(event, ctx):
+                return Block("not today") if "sudo" in event.input["command"] else None
+
+            @api.on("agent_end")
+            async def remind(event, ctx):
+                if event.messages[0].content[0].text == "remind me":
+                    api.send("a reminder")
+
+            @api.on("session")
+            async def summarise(event, ctx):
+                if event.reason == "before_compact":
+                    return Compaction("all was well", len(event.entries), event.tokens_before)
+        """
+    )
+    tmux = terminal(rows=50)
+    tmux.start_agent()
+    tmux.enter("hello")
+    tmux.sees("hello", times=2)
+    tmux.enter("/compact")
+    tmux.sees("summed up what is old")
+    tmux.enter("@bash sudo true")
+    tmux.sees("1. bash sudo true (error)")
+    tmux.enter("@bash echo one")
+    tmux.sees("1. bash echo one\n   one")
+    tmux.enter("remind me")
+    tmux.sees("a reminder", times=2)
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("--continue")
+    screen = tmux.sees("a reminder\na reminder\n>")
+    assert "> remind me\n" in screen
+    assert "── summed up ──\nall was well\n" in screen
+    assert "<summary>" not in screen
+    assert "• bash sudo true → error: not today (.agent/hooks/hook.py)\n" in screen
+    assert "• bash echo one → ok\n" in screen
+    assert "> [.agent/hooks/hook.py] a reminder\n" in screen

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 
 import anyio
@@ -23,11 +23,19 @@ from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
-from agent_hooks.cli.prompt import PromptScreen
+from agent_hooks.cli.prompt import PromptScreen, ruled, said
 from agent_hooks.cli.terminal import OwnTerminal
-from agent_hooks.content import AssistantMessage, Message, MessageEntry, UserMessage, text_of_content
+from agent_hooks.content import (
+    AssistantMessage,
+    Message,
+    MessageEntry,
+    ToolResultMessage,
+    UserMessage,
+    text_of_content,
+)
 from agent_hooks.errors import AgentHooksError, did_you_mean
 from agent_hooks.harmless import harmless
+from agent_hooks.host.compaction import summary_of
 from agent_hooks.host.lifecycle import Outcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
@@ -288,17 +296,31 @@ class Interactive:
         self._screen.print(*transcript(messages[-REPLAYED:]))
 
 
-def transcript(messages: Iterable[Message]) -> Iterable[Text]:
+def transcript(messages: Sequence[Message]) -> Iterable[Text]:
     """Yield the lines of a conversation that is gone on with."""
-    for message in messages:
+    for index, message in enumerate(messages):
         if isinstance(message, UserMessage):
             yield Text()
-            yield Text.assemble(("> ", "bold"), (harmless(text_of_content(message.content)), "bold"))
+            if (summary := summary_of(message)) is None:
+                yield said(text_of_content(message.content), message.source)
+            else:
+                yield ruled("summed up")
+                yield Text(harmless(summary).rstrip("\n"))
         elif isinstance(message, AssistantMessage):
             if message.text:
                 yield Text(harmless(message.text).rstrip("\n"))
             for call in message.tool_calls:
-                yield Text(harmless(f"• {call_line(call.name, call.invalid or call.arguments)}"))
+                line = harmless(f"• {call_line(call.name, call.invalid or call.arguments)}")
+                yield Text.assemble(line, *came_of(call.id, messages[index:]))
+
+
+def came_of(call_id: str, messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
+    """Yield what came of a call, with its style; nothing when `messages` do not tell."""
+    for message in messages:
+        if isinstance(message, ToolResultMessage) and message.tool_call_id == call_id:
+            error = harmless(f" → error: {first_words(text_of_content(message.content))}")
+            yield (error, "red") if message.is_error else (" → ok", "green")
+            return  # a model may use an id again, later
 
 
 def labelled(timestamp: str, text: str, more: str = "") -> Option:
