@@ -133,6 +133,8 @@ def complain(text: str) -> None:
 
 def _internal_error(exc: BaseException) -> int:
     """Tell the person in one line, and write down the rest for us."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # each task group puts one around it
+        exc = exc.exceptions[0]
     complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
     return FAILED
 
