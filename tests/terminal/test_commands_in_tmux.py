@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -261,3 +263,15 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     assert "• bash sudo true → error: not today (.agent/hooks/hook.py)\n" in screen
     assert "• bash echo one → ok\n" in screen
     assert "> [.agent/hooks/hook.py] a reminder\n" in screen
+
+
+def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal, command: Command) -> None:
+    """And how long it is, however long its first words are."""
+    command("run", "please " * 20)
+    (session,) = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    a_day = 24 * 3600
+    os.utime(session, (10 * a_day + a_day / 2,) * 2)
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("/resume")
+    assert re.search(r"^> 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.sees("Which session?"), re.MULTILINE)

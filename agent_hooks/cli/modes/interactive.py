@@ -45,6 +45,7 @@ from agent_hooks.tool import call_line
 from agent_hooks.ui.terminal import Option, TerminalUI
 
 HISTORY_FILE = "prompt_history"
+LABEL = 60  # characters of a message in a list; with its time they fit into 80 columns
 REPLAYED = 20  # messages of a session that is gone on with, shown again
 COMMANDS = {
     "/help": "commands and keys",
@@ -218,7 +219,7 @@ class Interactive:
         current = self._host.state().session_file
         sessions = [each for each in list_sessions(self._setup.cwd) if each.path != current and each.messages]
         options = [
-            labelled(each.started, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
+            labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
         ]
         if not options:
             self._screen.say("there is no other session here", "info")
@@ -325,7 +326,7 @@ def came_of(call_id: str, messages: Iterable[Message]) -> Iterable[tuple[str, st
 
 def labelled(timestamp: str, text: str, more: str = "") -> Option:
     """Return the line of a list for something said at a time; its preview is what the line leaves out."""
-    words = first_words(text)
+    words = first_words(text, LABEL - len(more))
     return Option(f"{when(timestamp)}  {words}{more}", text if words != text.strip() else "")
 
 
@@ -334,7 +335,7 @@ def when(timestamp: str) -> str:
     return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
 
 
-def first_words(text: str) -> str:
-    """Return the beginning of a text, as one line."""
+def first_words(text: str, most: int = LABEL) -> str:
+    """Return the beginning of a text, as one line of at most so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= 60 else f"{line[:59]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"
