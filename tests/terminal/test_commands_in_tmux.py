@@ -251,6 +251,8 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     tmux.sees("1. bash sudo true (error)")
     tmux.enter("@bash echo one")
     tmux.sees("1. bash echo one\n   one")
+    tmux.enter("@bash echo two; exit 3")
+    tmux.sees("   [exit code 3]")
     tmux.enter("remind me")
     tmux.sees("a reminder", times=2)
     tmux.press("C-d")
@@ -260,8 +262,9 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     assert "> remind me\n" in screen
     assert "── summed up ──\nall was well\n" in screen
     assert "<summary>" not in screen
-    assert "• bash sudo true → error: not today (.agent/hooks/hook.py)\n" in screen
+    assert "• bash sudo true → blocked: not today (.agent/hooks/hook.py)\n" in screen
     assert "• bash echo one → ok\n" in screen
+    assert "• bash echo two; exit 3 → error: two [exit code 3]\n" in screen
     assert "> [.agent/hooks/hook.py] a reminder\n" in screen
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import anyio
@@ -319,8 +319,13 @@ def came_of(call_id: str, messages: Iterable[Message]) -> Iterable[tuple[str, st
     """Yield what came of a call, with its style; nothing when `messages` do not tell."""
     for message in messages:
         if isinstance(message, ToolResultMessage) and message.tool_call_id == call_id:
-            error = harmless(f" → error: {first_words(text_of_content(message.content))}")
-            yield (error, "red") if message.is_error else (" → ok", "green")
+            text = text_of_content(message.content)
+            if not message.is_error:
+                yield " → ok", "green"
+            elif isinstance(message.details, Mapping) and message.details.get("status") == "blocked":
+                yield harmless(f" → blocked: {text}"), "bold red"
+            else:
+                yield harmless(f" → error: {first_words(text)}"), "red"
             return  # a model may use an id again, later
 
 
