@@ -182,7 +182,7 @@ class HookAPI:
 
         A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
-        something that is not callable, or an option that cannot work.
+        something that cannot be called with event and context, or an option that cannot work.
         """
         _check_on(event, options)
         if handler is not None:
@@ -197,6 +197,7 @@ class HookAPI:
     def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
         if not callable(function):
             raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
+        _check_arguments(event, function)
         handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
         handlers = self.handlers.setdefault(event, [])
         handlers.append(handler)
@@ -352,6 +353,21 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
         if event not in TOOL_EVENTS:
             raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
         _check_matcher(where, tool)
+
+
+def _check_arguments(event: str, function: Callable[..., Any]) -> None:
+    try:
+        # of the function that is called: a decorator may hand the one inside more
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # Python knows none: of a builtin class, say
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as exc:
+        raise HookUsageError(
+            f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {exc}; "
+            f"a handler is `async def handler(event, ctx)`"
+        ) from None
 
 
 def _check_attachments(attachments: Sequence[object]) -> None:

@@ -32,6 +32,7 @@ from agent_hooks.content import (
     ThinkingContent,
     ToolResultMessage,
     UserMessage,
+    text_of_content,
 )
 from agent_hooks.errors import SessionError
 from agent_hooks.events import CutPoint, ModelRef, SessionEvent
@@ -109,6 +110,14 @@ def summary_message(entry: CompactionEntry) -> UserMessage:
     except (ValueError, OverflowError):  # of a file that somebody else wrote
         timestamp = 0
     return UserMessage(content=f"{PREFIX}{entry.summary}{SUFFIX}", timestamp=timestamp)
+
+
+def summary_of(message: UserMessage) -> str | None:
+    """Return the summary in what `summary_message` made, or `None` for a message that somebody sent."""
+    text = text_of_content(message.content)
+    if text.startswith(PREFIX) and text.endswith(SUFFIX):
+        return text[len(PREFIX) : -len(SUFFIX)]
+    return None
 
 
 def _read(entries: Sequence[Entry]) -> tuple[CompactionEntry | None, list[Exchange]]:

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,10 +38,12 @@ class Found(NamedTuple):
 
 
 class SessionSummary(NamedTuple):
-    """A session, as a person chooses one: when it `started` (ISO 8601), its first prompt, how many messages it has."""
+    """A session, as a person chooses one: when it was last `written` (ISO 8601), its first prompt, how
+    many messages it has.
+    """
 
     path: str
-    started: str
+    written: str
     first_text: str
     messages: int
 
@@ -148,7 +151,9 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                     text = text_of_content(entry.message.content)
                     messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
                     written = os.fstat(file.fileno()).st_mtime_ns
-                    return written, SessionSummary(str(path), header.timestamp, text, messages)
+                    return written, SessionSummary(
+                        str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages
+                    )
     except (OSError, *_MALFORMED):
         pass  # not ours to list; opening it says what is wrong
     return None

@@ -4,7 +4,7 @@ Try it:  agent-hooks run --hook examples/hooks/webhook.py
 
 Then, from another terminal:
 
-    curl -d 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook.token)" 127.0.0.1:3333
+    curl --data-raw 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook.token)" 127.0.0.1:3333
 
 Each session makes a token of its own and writes it to .agent/webhook.token, which only you can read; AGENT_WEBHOOK_TOKEN
 is one of yours instead.  AGENT_WEBHOOK_PORT is another port, 0 any free one.

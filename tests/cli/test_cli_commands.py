@@ -220,12 +220,13 @@ def test_help_and_version(command: Command) -> None:
     assert "0.1.0" in command("--version").stdout
 
 
-def test_a_bug_of_ours_is_one_line_and_a_file_to_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bug", ["RuntimeError('a bug')", "ExceptionGroup('in a task', [RuntimeError('a bug')])"])
+def test_a_bug_of_ours_is_one_line_and_a_file_to_report(
+    command: Command, monkeypatch: pytest.MonkeyPatch, bug: str
+) -> None:
     """The person never sees a traceback; the file has it."""
     (command.project / "sitecustomize.py").write_text(
-        "import agent_hooks.cli.common as common\n"
-        "def broken(**_): raise RuntimeError('a bug')\n"
-        "common.load_settings = broken\n"
+        f"import agent_hooks.cli.common as common\ndef broken(**_): raise {bug}\ncommon.load_settings = broken\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(command.project))
     stderr = command("list", code=1).stderr
