@@ -28,7 +28,7 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
-from agent_hooks.handlers import Handler, ToolMatcher, Undo, is_async, name_of
+from agent_hooks.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
 from agent_hooks.interceptors import ALIASES, Interceptor
 from agent_hooks.points import POINTS
 from agent_hooks.tool import Tool
@@ -197,7 +197,11 @@ class HookAPI:
     def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
         if not callable(function):
             raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
-        _check_arguments(event, function)
+        if problem := refuses_two(function):
+            raise HookUsageError(
+                f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {problem}; "
+                "a handler is `async def handler(event, ctx)`"
+            )
         handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
         handlers = self.handlers.setdefault(event, [])
         handlers.append(handler)
@@ -353,21 +357,6 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
         if event not in TOOL_EVENTS:
             raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
         _check_matcher(where, tool)
-
-
-def _check_arguments(event: str, function: Callable[..., Any]) -> None:
-    try:
-        # of the function that is called: a decorator may hand the one inside more
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):  # Python knows none: of a builtin class, say
-        return
-    try:
-        signature.bind(None, None)
-    except TypeError as exc:
-        raise HookUsageError(
-            f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {exc}; "
-            f"a handler is `async def handler(event, ctx)`"
-        ) from None
 
 
 def _check_attachments(attachments: Sequence[object]) -> None:

@@ -418,6 +418,7 @@ def test_adding_gives_the_undo_and_removing_says_whether() -> None:
         (("a", "tool.befor", print), "there is no point 'tool.befor'; did you mean 'tool.before'?"),
         (("a", 5, print), "there is no point 5"),
         (("a", BEFORE, "x"), "'x' is not callable"),
+        (("a", BEFORE, lambda output: None), "the handler cannot be called with (input, output): too many positional"),
         (("a", BEFORE, print, "high"), "priority wants an int"),
         (("a", BEFORE, print, 0, "(unclosed"), "tool_matcher: the regular expression '(unclosed' cannot be used"),
         (("a", BEFORE, print, 0, 5), "tool_matcher: expected a regular expression"),
