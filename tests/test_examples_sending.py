@@ -60,7 +60,7 @@ class Running:
         self.errors: list[HookError] = []
         self.notes = ui.asked
         self.trigger = project / ".agent" / "trigger.txt"
-        self.token = project / ".agent" / "webhook.token"
+        self.token = project / ".agent" / "webhook" / "token"
 
 
 Begin = Callable[[str], Any]
@@ -211,14 +211,17 @@ async def test_the_token_may_be_ones_own_and_a_file_that_was_there_counts_for_no
     session: Begin, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A checkout may bring a token that somebody knows, or a link to somewhere."""
-    (project / ".agent").mkdir()
+    folder = project / ".agent" / "webhook"
+    folder.mkdir(parents=True)
     secret = project / "secret"
     secret.write_text("precious")
-    (project / ".agent" / "webhook.token").symlink_to(secret)
+    for name in ("token", ".gitignore"):
+        (folder / name).symlink_to(secret)
     async with session(WEB) as on, client(on, "precious") as http:
         assert (await http.post("/", content=b"x")).status_code == 401
         assert secret.read_text() == "precious"
         assert not on.token.is_symlink()
+        assert on.token.with_name(".gitignore").read_text() == "*\n"
     monkeypatch.setenv("AGENT_WEBHOOK_TOKEN", "mine")
     on.token.unlink()
     async with session(WEB) as on, client(on, "mine") as http:
