@@ -487,5 +487,5 @@ def _containers(value: Any) -> list[Any]:
 
 def test_a_tool_result_has_its_text_at_hand() -> None:
     """As an output has; images are left out."""
-    content = [TextContent("one"), ImageContent("", "image/png"), TextContent("two")]
+    content: list[TextContent | ImageContent] = [TextContent("one"), ImageContent("", "image/png"), TextContent("two")]
     assert ToolResult(tool_name="x", tool_call_id="1", input={}, content=content).text == "one\ntwo"
