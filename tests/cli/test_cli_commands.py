@@ -282,3 +282,17 @@ def test_list_shows_transformers_and_check_reads_their_file(command: Command) ->
     assert mistake in checked.stdout
     assert f"{command.project}/nowhere.yaml: no such file" in checked.stdout
     assert ".agent/command_intercept.yaml: read, 1 transformer" in checked.stdout
+
+
+def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None:
+    """What an interceptor is told, what it may change, and whether it may block."""
+    points = {row["point"]: row for row in json.loads(command("list", "--points", "--json").stdout)["points"]}
+    assert len(points) == 12
+    assert points["tool.before"] == {
+        "point": "tool.before",
+        "when": "before a tool call is judged",
+        "input": ["tool_name", "tool_call_id"],
+        "output": ["args", "block", "block_reason"],
+        "matcher": "tool",
+        "blocks": True,
+    }
