@@ -53,6 +53,8 @@ def open_file(path: Path) -> int:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as exc:
         raise SessionError(f"{path}: the session cannot be opened: {os_reason(exc)}") from None
+    except ValueError as exc:  # a null character, which no path has
+        raise SessionError(f"{path}: the session cannot be opened: {exc}") from None
     try:
         lock(file, path)
     except BaseException:
