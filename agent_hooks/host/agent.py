@@ -101,8 +101,8 @@ class Agent:
         """
         self._new = []
         self.inject(text, attachments, source)
-        await self._runner.emit(AgentStart())
         try:
+            await self._runner.emit(AgentStart())
             while True:
                 message = await self._turn()
                 if not message.tool_calls:

@@ -131,7 +131,7 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
     A file that is no session is left out.
     """
     files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
-    found = [each for path in files if (each := _summary(path)) is not None]
+    found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]  # a pipe would wait
     return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]
 
 
