@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -158,6 +159,27 @@ async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> No
         assert len(await on.view.until(1)) == 1
         await emptied(on.trigger)
         assert len(on.notes) == 2
+
+
+async def test_a_file_that_cannot_be_emptied_is_sent_once(session: Begin, project: Path) -> None:
+    """And that is said once.  A program that runs is a file that nobody can write to."""
+    program = shutil.copy(shutil.which("sleep") or "", project / "program")
+    running = await anyio.open_process([program, "1000"])
+    try:
+        async with session(FILE) as on:
+            on.trigger.symlink_to(program)
+            await on.view.until(1)
+            with anyio.move_on_after(1.5):  # looks at it some more times; nothing comes, or the test fails
+                await on.view.until(2)
+            assert len(on.view.told) == 1
+            assert [note.more for note in on.notes] == ["info", "warning"]
+            on.trigger.unlink()
+            on.trigger.write_text("now it can")
+            assert (await on.view.until(2))[1].endswith("\nnow it can")
+            await emptied(on.trigger)
+    finally:
+        running.kill()
+        await running.aclose()
 
 
 # ---- HTTP

@@ -56,6 +56,8 @@ def open_file(path: Path) -> int:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as exc:
         raise SessionError(f"{path}: the session cannot be opened: {os_reason(exc)}") from None
+    except ValueError as exc:  # a null character, which no path has
+        raise SessionError(f"{path}: the session cannot be opened: {exc}") from None
     try:
         lock(file, path)
     except BaseException:
@@ -132,7 +134,7 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
     A file that is no session is left out.
     """
     files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
-    found = [each for path in files if (each := _summary(path)) is not None]
+    found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]  # a pipe would wait
     return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]
 
 

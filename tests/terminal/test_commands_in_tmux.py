@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -99,6 +100,26 @@ def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Co
     tmux.sees("the conversation is forgotten")
     tmux.enter("/new")
     tmux.sees("a new session")
+
+
+def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, command: Command) -> None:
+    """Somebody else wrote it: it is listed with the words that stand for its time."""
+    header = {"type": "session", "version": 1, "id": "x", "timestamp": "once upon a time", "cwd": str(command.project)}
+    message = {"role": "user", "content": [{"type": "text", "text": "/hello from elsewhere"}], "timestamp": 0}
+    entry = {"type": "message", "timestamp": "9999-12-31T23:59:59-14:00", "message": message}
+    path = command.project / ".agent/sessions/foreign.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n")
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("/resume")
+    tmux.sees("once upon a time /hello from elsewhere (1 message)")
+    tmux.press("Enter")
+    tmux.sees("resumed foreign.jsonl")
+    tmux.enter("/branch")
+    tmux.sees("> 9999-12-31T23:59:59-14:00 /hello from elsewhere")
+    tmux.press("Enter")
+    tmux.ends_with(">  /hello from elsewhere")  # with a space, so that it is no command
 
 
 def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:

@@ -163,9 +163,15 @@ class Interactive:
         if _COMMAND.fullmatch(text):
             self._lines.send_nowait(text)
             return
-        if self._host.running or self._acting:
-            self._screen.queued(text)
-        self._host.submit(text.strip())
+        waits, said = self._host.running or self._acting, text.strip()
+        try:
+            self._host.submit(said)
+        except AgentHooksError as exc:  # too much waits already, or it is too long
+            self._screen.error(str(exc))
+            self._screen.offer(text)
+        else:
+            if waits:
+                self._screen.queued(said)
 
     def _leave(self) -> None:
         self._left.set()
@@ -248,8 +254,9 @@ class Interactive:
             return
         outcome = await self._host.branch(entries[chosen][0])
         if self._done(outcome):
-            self._screen.rule("back before: " + first_words(outcome.text or ""))
-            self._screen.offer(outcome.text or "")
+            said = outcome.text or ""
+            self._screen.rule(f"back before: {first_words(said)}")
+            self._screen.offer(f" {said}" if _COMMAND.fullmatch(said) else said)
 
     async def _compact(self, argument: str) -> None:
         outcome = await self._host.compact(argument or None)
@@ -336,8 +343,11 @@ def labelled(timestamp: str, text: str, more: str = "") -> Option:
 
 
 def when(timestamp: str) -> str:
-    """Return an ISO 8601 time as a person reads it, in their time zone."""
-    return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
+    """Return an ISO 8601 time as a person reads it, in their time zone; what is none, as it is."""
+    try:
+        return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
+    except (ValueError, OverflowError):  # of a file that somebody else wrote
+        return first_words(timestamp)
 
 
 def first_words(text: str, most: int = LABEL) -> str:
