@@ -103,7 +103,7 @@ def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Co
 
 
 def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, command: Command) -> None:
-    """Somebody else wrote it: it is listed with the words that stand for its time."""
+    """Somebody else wrote it: the words that stand for a time are shown as they are."""
     header = {"type": "session", "version": 1, "id": "x", "timestamp": "once upon a time", "cwd": str(command.project)}
     message = {"role": "user", "content": [{"type": "text", "text": "/hello from elsewhere"}], "timestamp": 0}
     entry = {"type": "message", "timestamp": "9999-12-31T23:59:59-14:00", "message": message}
@@ -113,7 +113,7 @@ def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, co
     tmux = terminal()
     tmux.start_agent()
     tmux.enter("/resume")
-    tmux.sees("once upon a time /hello from elsewhere (1 message)")
+    tmux.sees("/hello from elsewhere (1 message)")
     tmux.press("Enter")
     tmux.sees("resumed foreign.jsonl")
     tmux.enter("/branch")
