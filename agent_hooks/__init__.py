@@ -48,9 +48,7 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
-from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.base import Guard, GuardedCall
-from agent_hooks.guards.config import GuardSettings
 from agent_hooks.handlers import Handler
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
@@ -107,7 +105,6 @@ __all__ = [
     "FindToolDetails",
     "GrepToolDetails",
     "Guard",
-    "GuardSettings",
     "GuardedCall",
     "Handler",
     "HandlerStats",
@@ -154,7 +151,6 @@ __all__ = [
     "TurnStart",
     "UserMessage",
     "__version__",
-    "builtin_guards",
     "discover_and_load_hooks",
     "is_bash_tool_call",
     "is_bash_tool_result",

@@ -28,7 +28,7 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
-from agent_hooks.handlers import Handler, ToolMatcher, Undo, is_async, name_of
+from agent_hooks.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
 from agent_hooks.interceptors import ALIASES, Interceptor
 from agent_hooks.points import POINTS
 from agent_hooks.tool import Tool
@@ -182,7 +182,7 @@ class HookAPI:
 
         A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
-        something that is not callable, or an option that cannot work.
+        something that cannot be called with event and context, or an option that cannot work.
         """
         _check_on(event, options)
         if handler is not None:
@@ -197,6 +197,11 @@ class HookAPI:
     def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
         if not callable(function):
             raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
+        if problem := refuses_two(function):
+            raise HookUsageError(
+                f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {problem}; "
+                "a handler is `async def handler(event, ctx)`"
+            )
         handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
         handlers = self.handlers.setdefault(event, [])
         handlers.append(handler)

@@ -19,9 +19,12 @@ from __future__ import annotations
 import os
 import traceback as tracebacks
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
@@ -159,6 +162,13 @@ def place_among(frames: Iterable[tuple[str, int]]) -> tuple[str | None, int | No
 def os_reason(exc: OSError) -> str:
     """Return the system's own words for `exc` ("Permission denied"), without the numbers and the path."""
     return exc.strerror or os.strerror(exc.errno or 0)
+
+
+def log() -> Logger:
+    """Return the logger `agent_hooks`, for what nobody else can be told."""
+    import logging  # here, because most programs never need it
+
+    return logging.getLogger("agent_hooks")
 
 
 def did_you_mean(wrong: Any, known: Iterable[str]) -> str:

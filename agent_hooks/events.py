@@ -27,6 +27,7 @@ from agent_hooks.content import (
     Value,
     as_tuples,
     content_blocks,
+    text_of_content,
 )
 from agent_hooks.frozen import READ_ONLY, freeze
 
@@ -228,6 +229,11 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
         force_setattr(self, "details", freeze(self.details))
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by newlines."""
+        return text_of_content(self.content)
 
 
 class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call"):

@@ -91,6 +91,24 @@ def name_of(function: object) -> str:
     return name.rpartition("<locals>.")[2]
 
 
+def refuses_two(function: Callable[..., Any]) -> str | None:
+    """Return why `function` cannot be called with two arguments; `None` when it can, or when Python does not know."""
+    if isinstance(function, FunctionType):
+        code = function.__code__
+        if code.co_argcount == 2 and not code.co_kwonlyargcount:
+            return None  # as most are; the signature takes as long as the rest of a subscription
+    try:
+        # of the function that is called: a decorator may hand the one inside more
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # of a builtin class, say
+        return None
+    try:
+        signature.bind(None, None)
+    except TypeError as exc:
+        return str(exc)
+    return None
+
+
 def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
     """Tell whether `matcher` (an exact name, a compiled pattern to search, or a sequence of those) takes `tool_name`."""
     if isinstance(matcher, str):

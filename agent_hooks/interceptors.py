@@ -19,7 +19,7 @@ from msgspec.structs import force_setattr
 
 from agent_hooks.answers import Answer, Block
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
-from agent_hooks.handlers import Handler, Undo, is_async
+from agent_hooks.handlers import Handler, Undo, is_async, refuses_two
 from agent_hooks.patterns import compile_pattern, found_in
 from agent_hooks.points import POINTS, AtPoint, Changed, Point
 
@@ -59,6 +59,8 @@ class Interceptor(Struct, frozen=True, eq=False):
         force_setattr(self, "name", name)
         if not callable(self.handler):
             raise HookUsageError(f"{where}: {shown(self.handler)} is not callable; give it a function (input, output)")
+        if problem := refuses_two(self.handler):
+            raise HookUsageError(f"{where}: the handler cannot be called with (input, output): {problem}")
         if isinstance(self.priority, bool) or not isinstance(self.priority, int):
             raise HookUsageError(f"{where}: priority wants an int, not {shown(self.priority)}")
         for option in ("tool_matcher", "agent_matcher"):

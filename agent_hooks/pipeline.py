@@ -174,17 +174,17 @@ async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
 
 async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     name, tool_call_id = call.tool.name, call.tool_call_id
-    audience = runner.audience(name)
     asks: list[Ask] = []
-    if audience.transformers:
+    # who listens is asked at each step: one may have subscribed in the step before
+    if runner.audience(name).transformers:
         call = _transform(call, runner)
         if call.block is not None:
             return call
-    if audience.before_point:
+    if runner.audience(name).before_point:
         call = await _intercept(call, runner)
         if call.block is not None:
             return call
-    if audience.before_tool_call:
+    if runner.audience(name).before_tool_call:
         answer = await runner.emit(
             BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
         )
@@ -204,7 +204,7 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         if isinstance(found, Block):
             return _blocked(call, found)
         asks += found
-    if audience.tool_call:
+    if runner.audience(name).tool_call:
         verdict = await runner.emit(
             ToolCall(
                 tool_name=name,

@@ -6,7 +6,6 @@ the lane of that row, and runs a `Dispatch`.  Above: pipeline, host.  Below: dis
 
 from __future__ import annotations
 
-import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +27,7 @@ from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
-from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
+from agent_hooks.errors import HookError, HookUsageError, did_you_mean, log, shown
 from agent_hooks.events import Event, ToolResult
 from agent_hooks.guards.base import Guard
 from agent_hooks.handlers import Handler, ToolMatcher, Undo
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 O = TypeVar("O", bound=Struct)  # noqa: E741  # of a point
 SendHandler = Callable[[str, Sequence[Attachment], str], object]
-logger = logging.getLogger("agent_hooks")
 
 DRAIN_TIMEOUT = 1.5  # seconds a shutdown waits for what it cancelled
 _MANY_PLANS = 4096  # tool names are the model's to invent; the cache of plans starts anew past this many
@@ -321,7 +319,7 @@ class HookRunner:
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a hook's message to whoever runs the agent; with nobody there, warn."""
         if self._send_handler is None:
-            logger.warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
+            log().warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
         else:
             self._send_handler(text, attachments, hook)
 
@@ -478,7 +476,7 @@ class HookRunner:
     def report(self, error: HookError) -> None:
         """Tell every error listener; one that raises is logged and changes nothing."""
         if not self._error_listeners:
-            logger.error("%s\n%s", error, error.traceback)
+            log().error("%s\n%s", error, error.traceback)
         for listener in tuple(self._error_listeners):
             self._tell(listener, error)
 
@@ -497,13 +495,13 @@ class HookRunner:
             try:
                 listener(handler, event, answer)
             except Exception:  # a listener is a bystander
-                logger.exception("an answer listener raised")
+                log().exception("an answer listener raised")
 
     def _tell(self, listener: Callable[[Any], object], what: object) -> None:
         try:
             listener(what)
         except Exception:  # a listener is a bystander: it must not break the dispatch
-            logger.exception("a listener raised on: %s", what)
+            log().exception("a listener raised on: %s", what)
 
 
 Takes = Callable[[str | None], bool]

@@ -9,7 +9,6 @@ Above: runner.  Below: dispatch, deadlines.
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import traceback
@@ -19,13 +18,12 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-from anyio.lowlevel import current_token
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.deadlines import Clock
 from agent_hooks.dispatch import Dispatch
-from agent_hooks.errors import HookError, place_among
+from agent_hooks.errors import HookError, log, place_among
 from agent_hooks.handlers import Handler
 
 LOOK = 0.25  # seconds between two looks
@@ -34,7 +32,6 @@ SLOW = 5.0  # seconds of its own time a handler may take
 _CODE = Dispatch.call_handlers.__code__
 _REMEDY = "nothing else of the agent runs meanwhile, and no deadline can stop it: use a plain `def`, or await something"
 _TASK = "long work belongs in api.start_task(...)"
-logger = logging.getLogger("agent_hooks")
 
 
 class _Stuck(Struct):
@@ -70,6 +67,8 @@ class Watchdog:
     def start(self) -> None:
         """Begin, on the event loop that is to be watched."""
         self._loop = threading.get_ident()
+        from anyio.lowlevel import current_token  # here, because a runner that is not entered needs none of it
+
         native: Any = current_token().native_token
         self._soon = native.run_sync_soon if hasattr(native, "run_sync_soon") else native.call_soon_threadsafe
         threading.Thread(target=self._watch, name="agent_hooks watchdog", daemon=True).start()
@@ -120,7 +119,7 @@ class Watchdog:
         error = _error(running, handler, seconds, f"blocks the event loop, in {where}; {_REMEDY}", *place_among(places))
         error = replace(error, traceback="".join(stack.format()))
         self._stuck.append(_Stuck(handler, error, where, seconds))
-        logger.warning("%s", error)
+        log().warning("%s", error)
 
     def _turn(self) -> None:
         """Note, on the event loop, that it turns, and report who had kept it from that."""

@@ -35,8 +35,9 @@ def plant(top: Path, count: int) -> None:
 def git(top: Path, *args: str, index: str | None = None) -> None:
     """Run git."""
     environment = os.environ if index is None else {**os.environ, "GIT_INDEX_FILE": index}
-    identity = ["-c", "user.name=b", "-c", "user.email=b@example.com"]
-    subprocess.run(["git", *identity, *args], cwd=top, env=environment, check=True, stdout=subprocess.DEVNULL)
+    settings = ("user.name=b", "user.email=b@example.com", "maintenance.auto=false", "gc.auto=0")
+    options = [part for each in settings for part in ("-c", each)]
+    subprocess.run(["git", *options, *args], cwd=top, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def by_hand(top: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import partial, wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,6 +93,54 @@ def test_a_handler_that_is_not_callable_is_refused_at_once(handler: Any) -> None
     with pytest.raises(HookUsageError, match="is not callable"):
         on("tool_call")(handler)
     assert api.handlers == {}
+
+
+class OneArgument:
+    """Callable, but not with an event and a context."""
+
+    def __call__(self, event: object) -> None:
+        """Take the event only."""
+
+
+@pytest.mark.behaviour("L8")
+@pytest.mark.parametrize(
+    "handler",
+    [lambda: None, lambda event: None, lambda event, ctx, more: None, lambda event, ctx, *, more: None, OneArgument()],
+)
+def test_a_handler_that_cannot_take_event_and_context_is_refused_at_once(handler: Any) -> None:
+    """`agent-hooks check` finds it, and not the first call that it was to judge."""
+    api = HookAPI("h.py")
+    on: Any = api.on
+    with pytest.raises(HookUsageError, match=r"api.on\('tool_call'\): .* cannot be called with \(event, ctx\): "):
+        on("tool_call", handler)
+    assert api.handlers == {}
+
+
+def one_more(function: Callable[..., object]) -> Callable[[object, object], object]:
+    """Hand a function one argument more; a decorator like many."""
+
+    @wraps(function)
+    def wrapper(event: object, ctx: object) -> object:
+        return function(event, ctx, 1)
+
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        lambda *args: None,
+        lambda event, ctx, more=1: None,
+        partial(lambda more, event, ctx: None, 1),
+        one_more(lambda event, ctx, more: None),
+        type,  # of which Python knows no signature
+    ],
+)
+def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(handler: Any) -> None:
+    """What counts is how it can be called."""
+    api = HookAPI("h.py")
+    api.on("tool_call", handler)
+    assert [each.function for each in api.handlers["tool_call"]] == [handler]
 
 
 @pytest.mark.anyio

@@ -703,6 +703,31 @@ async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:
     assert (await checkpoints.restore(project, saved)).left == ()
 
 
+async def test_what_a_repository_ignores_is_left_alone_also_after_it_was_moved(project: Path) -> None:
+    """By `.git/info/exclude`, which the private directory leads to."""
+    git(project, "init", "-q", "here")
+    here, there = project / "here", project / "there"
+    write(here / ".git" / "info" / "exclude", "secret\n")
+    write(here / "file", "1")
+    saved = await checkpoints.create(here, "s", 0)
+    here.rename(there)
+    write(there / "secret", "key")
+    write(there / "file", "2")
+    assert (await checkpoints.create(there, "s", 1)).tree != saved.tree
+    done = await checkpoints.restore(there, saved)
+    assert (done.written, done.deleted) == (("file",), ())
+    assert (there / "secret").read_text() == "key"
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "info/attributes"])
+async def test_a_kill_while_our_directory_is_made_does_no_harm(repo: Path, name: str) -> None:
+    """A file that was opened and not written is written."""
+    saved = await checkpoints.create(repo, "s", 0)
+    write(repo / ".git" / "agent-hooks" / name, "")
+    assert (await checkpoints.create(repo, "s", 1)).tree == saved.tree
+    assert (repo / ".git" / "agent-hooks" / name).read_text()
+
+
 async def test_a_checkpoint_that_git_has_cleaned_up_is_told_and_nothing_changes(repo: Path) -> None:
     """Somebody pruned it while a hook still held it."""
     write(repo / "new", "new")

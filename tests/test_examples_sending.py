@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -60,7 +61,7 @@ class Running:
         self.errors: list[HookError] = []
         self.notes = ui.asked
         self.trigger = project / ".agent" / "trigger.txt"
-        self.token = project / ".agent" / "webhook.token"
+        self.token = project / ".agent" / "webhook" / "token"
 
 
 Begin = Callable[[str], Any]
@@ -160,6 +161,27 @@ async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> No
         assert len(on.notes) == 2
 
 
+async def test_a_file_that_cannot_be_emptied_is_sent_once(session: Begin, project: Path) -> None:
+    """And that is said once.  A program that runs is a file that nobody can write to."""
+    program = shutil.copy(shutil.which("sleep") or "", project / "program")
+    running = await anyio.open_process([program, "1000"])
+    try:
+        async with session(FILE) as on:
+            on.trigger.symlink_to(program)
+            await on.view.until(1)
+            with anyio.move_on_after(1.5):  # looks at it some more times; nothing comes, or the test fails
+                await on.view.until(2)
+            assert len(on.view.told) == 1
+            assert [note.more for note in on.notes] == ["info", "warning"]
+            on.trigger.unlink()
+            on.trigger.write_text("now it can")
+            assert (await on.view.until(2))[1].endswith("\nnow it can")
+            await emptied(on.trigger)
+    finally:
+        running.kill()
+        await running.aclose()
+
+
 # ---- HTTP
 
 
@@ -211,14 +233,17 @@ async def test_the_token_may_be_ones_own_and_a_file_that_was_there_counts_for_no
     session: Begin, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A checkout may bring a token that somebody knows, or a link to somewhere."""
-    (project / ".agent").mkdir()
+    folder = project / ".agent" / "webhook"
+    folder.mkdir(parents=True)
     secret = project / "secret"
     secret.write_text("precious")
-    (project / ".agent" / "webhook.token").symlink_to(secret)
+    for name in ("token", ".gitignore"):
+        (folder / name).symlink_to(secret)
     async with session(WEB) as on, client(on, "precious") as http:
         assert (await http.post("/", content=b"x")).status_code == 401
         assert secret.read_text() == "precious"
         assert not on.token.is_symlink()
+        assert on.token.with_name(".gitignore").read_text() == "*\n"
     monkeypatch.setenv("AGENT_WEBHOOK_TOKEN", "mine")
     on.token.unlink()
     async with session(WEB) as on, client(on, "mine") as http:

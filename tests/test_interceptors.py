@@ -418,6 +418,7 @@ def test_adding_gives_the_undo_and_removing_says_whether() -> None:
         (("a", "tool.befor", print), "there is no point 'tool.befor'; did you mean 'tool.before'?"),
         (("a", 5, print), "there is no point 5"),
         (("a", BEFORE, "x"), "'x' is not callable"),
+        (("a", BEFORE, lambda output: None), "the handler cannot be called with (input, output): too many positional"),
         (("a", BEFORE, print, "high"), "priority wants an int"),
         (("a", BEFORE, print, 0, "(unclosed"), "tool_matcher: the regular expression '(unclosed' cannot be used"),
         (("a", BEFORE, print, 0, 5), "tool_matcher: expected a regular expression"),
@@ -698,3 +699,19 @@ def test_tools_are_tools() -> None:
     runner, _ = runner_with(*at(BEFORE, print))
     tool: Tool = wrap_tool(EchoTool(), runner)
     assert tool.name == "bash"
+
+
+@everywhere
+async def test_a_gate_that_subscribes_in_an_earlier_step_is_asked_about_the_same_call() -> None:
+    """Who listens is looked up at each step, not once for the call."""
+    apis: list[HookAPI] = []
+    runner, _ = runner_of(hook_of(apis.append))
+
+    def late(given: Any, output: Any) -> None:
+        apis[0].on("tool_call", lambda event, ctx: Block("just in time"))
+
+    runner.interceptors.add(Interceptor("late", BEFORE, late))
+    bare = EchoTool()
+    output = await wrap_tool(bare, runner).execute("1", {"command": "ls"})
+    assert output.text == "just in time (hook.py)"
+    assert not bare.inputs

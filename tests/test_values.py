@@ -483,3 +483,9 @@ def _containers(value: Any) -> list[Any]:
         return []
     inner = value.values() if isinstance(value, dict) else value
     return [value, *(found for item in inner for found in _containers(item))]
+
+
+def test_a_tool_result_has_its_text_at_hand() -> None:
+    """As an output has; images are left out."""
+    content: list[TextContent | ImageContent] = [TextContent("one"), ImageContent("", "image/png"), TextContent("two")]
+    assert ToolResult(tool_name="x", tool_call_id="1", input={}, content=content).text == "one\ntwo"

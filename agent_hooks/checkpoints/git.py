@@ -96,10 +96,10 @@ class Worktree:
     async def locked(self) -> AsyncIterator[None]:
         """Hold the private directory, which is made at first: one checkpoint at a time, in whatever process."""
         try:
-            self._prepare()
+            os.makedirs(self.private, exist_ok=True)
             lock = os.open(os.path.join(self.private, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
-            raise CheckpointError(f"{self.private}: checkpoints cannot be written: {os_reason(exc)}") from None
+            raise self._unwritable(exc) from None
         try:
             while True:
                 try:
@@ -107,13 +107,21 @@ class Worktree:
                     break
                 except BlockingIOError:
                     await anyio.sleep(_POLL)
+            try:
+                self._prepare()
+            except OSError as exc:
+                raise self._unwritable(exc) from None
             with suppress(FileNotFoundError):  # left by a git that was killed: nobody else can hold it now
                 os.unlink(f"{self.index}.lock")
             yield
         finally:
             os.close(lock)
 
+    def _unwritable(self, exc: OSError) -> CheckpointError:
+        return CheckpointError(f"{self.private}: checkpoints cannot be written: {os_reason(exc)}")
+
     def _prepare(self) -> None:
+        """Make what is missing; hold the lock."""
         version = "0" if self.object_format == "sha1" else "1"
         extension = "" if self.object_format == "sha1" else f"[extensions]\n\tobjectFormat = {self.object_format}\n"
         for directory in ("refs", "info"):
@@ -124,10 +132,12 @@ class Worktree:
             "info/attributes": _ATTRIBUTES,
         }.items():
             path = os.path.join(self.private, name)
-            if not os.path.exists(path):
+            if not os.path.exists(path) or not os.path.getsize(path):  # a killed process may have left it empty
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
         link = os.path.join(self.private, "info", "exclude")
+        if os.path.islink(link) and os.readlink(link) != self.exclude:  # the repository was moved
+            os.unlink(link)
         if not os.path.islink(link):
             os.symlink(self.exclude, link)
 

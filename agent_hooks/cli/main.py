@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 the run failed, 2 wrong usage, 130 interrupted.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import threading
@@ -16,7 +17,7 @@ from typing import NoReturn
 import click
 
 from agent_hooks import __version__
-from agent_hooks.errors import AgentHooksError, describe
+from agent_hooks.errors import AgentHooksError, describe, did_you_mean
 
 COMMANDS = {
     "run": "Run an agent on a prompt, with your hooks.",
@@ -41,6 +42,27 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return import_module(f"agent_hooks.cli.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = shlex.join(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as exc:
+            run = self.get_command(ctx, "run")
+            if run is None or not any(exc.option_name in parameter.opts for parameter in run.params):
+                raise
+            text = f"No such option {exc.option_name!r}; it comes after `run`: agent-hooks run {given}"
+            raise click.UsageError(text, ctx) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if (name := args[0]) not in COMMANDS:
+            hint = did_you_mean(name, COMMANDS)
+            if not hint.endswith("?"):  # nothing is near: it may be a prompt
+                hint += f"; a prompt comes after `run`: agent-hooks run {shlex.join(args)}"
+            ctx.fail(f"No such command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -112,6 +134,8 @@ def complain(text: str) -> None:
 
 def _internal_error(exc: BaseException) -> int:
     """Tell the person in one line, and write down the rest for us."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # each task group puts one around it
+        exc = exc.exceptions[0]
     complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
     return FAILED
 

@@ -298,9 +298,8 @@ class PromptScreen(Lines):
         """Print a message to the agent, and which hook sent it."""
         if source is None and text in self._queued:
             self._queued.remove(text)
-        whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
         self._end_line()
-        self.print(Text(), Text.assemble(("> ", "bold"), whose, (harmless(text), "bold")))
+        self.print(Text(), said(text, source))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
@@ -308,7 +307,7 @@ class PromptScreen(Lines):
 
     def rule(self, text: str) -> None:
         """Print where something else begins."""
-        self.print(Text(f"── {harmless(text)} ──", "bright_black"))
+        self.print(ruled(text))
 
     def stray(self, line: str) -> None:
         """Print what a hook or its program has printed; from any thread."""
@@ -362,3 +361,14 @@ class PromptScreen(Lines):
         else:
             with suppress(RuntimeError):  # the loop has ended: nobody looks any more
                 self._loop.call_soon_threadsafe(function, *args)
+
+
+def said(text: str, source: str | None) -> Text:
+    """Return a message to the agent as it is shown, with the hook that sent it."""
+    whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
+    return Text.assemble(("> ", "bold"), whose, (harmless(text), "bold"))
+
+
+def ruled(text: str) -> Text:
+    """Return the line where something else begins."""
+    return Text(f"── {harmless(text)} ──", "bright_black")

@@ -6,12 +6,16 @@ Above: cli.  Below: base, config, settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from agent_hooks.answers import Ask, Block
 from agent_hooks.guards.base import Finder, Finding, Guard, GuardedCall, remedy
-from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from agent_hooks.guards.config import Exceptions, GuardSettings
 
 __all__ = ["BUILTIN", "builtin_guards"]
 
@@ -23,13 +27,17 @@ BUILTIN: dict[str, tuple[str, str]] = {
 
 
 def builtin_guards(
-    settings: GuardSettings | None = None, *, protected: Sequence[str] = (), today: Callable[[], date] = date.today
+    settings: GuardSettings | None = None, *, protected: Sequence[str] = (), today: Callable[[], date] | None = None
 ) -> list[Guard]:
     """Return the built-in guards, and the user's own rules if there are any, for `HookRunner(guards=…)`.
 
     `protected`: absolute paths of hooks and settings that only a person may change.
     """
-    settings = settings or GuardSettings()
+    from datetime import date  # here, with the rest: a program without guards needs neither
+
+    from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules
+
+    settings, today = settings or GuardSettings(), today or date.today
     make: dict[str, Callable[[type[Finder]], Finder]] = {
         "builtin:command-safety-guard": lambda kind: kind(settings.level, settings.packs, tuple(protected)),  # type: ignore[call-arg]
         "builtin:security-audit": lambda kind: kind(tuple(protected)),  # type: ignore[call-arg]

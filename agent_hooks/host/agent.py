@@ -108,8 +108,8 @@ class Agent:
         params = await self.steering.params(said, own)
         self._params = None if params == own else params
         self.add(said.message)
-        await self._runner.emit(AgentStart())
         try:
+            await self._runner.emit(AgentStart())
             while True:
                 message = await self._turn()
                 if not message.tool_calls:

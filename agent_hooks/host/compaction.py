@@ -32,10 +32,11 @@ from agent_hooks.content import (
     ThinkingContent,
     ToolResultMessage,
     UserMessage,
+    text_of_content,
 )
 from agent_hooks.errors import SessionError
 from agent_hooks.events import CutPoint, ModelRef, SessionEvent
-from agent_hooks.host.model import Model, ModelRequest, collect, now_ms
+from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, Model, ModelRequest, collect, now_ms
 from agent_hooks.wire import to_json
 
 KEEP_RECENT_TOKENS = 20_000
@@ -52,8 +53,6 @@ SYSTEM = (
 REQUEST = "Summarise this conversation. One message a line, as JSON; long results of tools are cut."
 PREVIOUS = "The summary of what came before it; carry on what still matters:"
 INSTRUCTIONS = "What the person asks of this summary:"
-PREFIX = "This is a summary of the conversation so far; its words are gone.\n\n<summary>\n"
-SUFFIX = "\n</summary>"
 UNFINISHED = "the session ended while this call ran; what it did is unknown"
 
 
@@ -108,7 +107,15 @@ def summary_message(entry: CompactionEntry) -> UserMessage:
         timestamp = int(datetime.fromisoformat(entry.timestamp).timestamp() * 1000)
     except (ValueError, OverflowError):  # of a file that somebody else wrote
         timestamp = 0
-    return UserMessage(content=f"{PREFIX}{entry.summary}{SUFFIX}", timestamp=timestamp)
+    return UserMessage(content=f"{SUMMARY_PREFIX}{entry.summary}{SUMMARY_SUFFIX}", timestamp=timestamp)
+
+
+def summary_of(message: UserMessage) -> str | None:
+    """Return the summary in what `summary_message` made, or `None` for a message that somebody sent."""
+    text = text_of_content(message.content)
+    if text.startswith(SUMMARY_PREFIX) and text.endswith(SUMMARY_SUFFIX):
+        return text[len(SUMMARY_PREFIX) : -len(SUMMARY_SUFFIX)]
+    return None
 
 
 def _read(entries: Sequence[Entry]) -> tuple[CompactionEntry | None, list[Exchange]]:
@@ -318,7 +325,7 @@ def summary_request(event: SessionEvent, context: Sequence[str] = (), prompt: st
     lines = [to_json(_shown(message)).decode() for message in event.messages_to_summarize or ()]
     parts = ["\n".join((REQUEST if prompt is None else prompt, "", *lines))]
     if event.previous_summary:
-        parts.insert(0, f"{PREVIOUS}\n\n<summary>\n{event.previous_summary}{SUFFIX}")
+        parts.insert(0, f"{PREVIOUS}\n\n<summary>\n{event.previous_summary}{SUMMARY_SUFFIX}")
     if event.custom_instructions:
         parts.append(f"{INSTRUCTIONS} {event.custom_instructions}")
     return "\n\n".join([*parts, *context])

@@ -75,6 +75,7 @@ class HostState(NamedTuple):
 class SessionHost:
     """An agent and its session: `async with SessionHost(...) as host`, which tells the hooks of start and shutdown.
 
+    Made on the event loop; what is submitted before the start waits for it, and `state` can be asked.
     `thinking_level`: `None` for what the session was last used with; `settings`: when to compact without being
     asked, and what the point `config` is shown.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
@@ -93,7 +94,6 @@ class SessionHost:
     ) -> None:
         self._runner = runner
         self._view = view
-        self._level = thinking_level
         self._settings = settings
         self._compaction = settings.compaction
         self._agent = Agent(
@@ -103,16 +103,16 @@ class SessionHost:
         self._question: anyio.CancelScope | None = None  # what an action waits for, and an abort ends
         self._canceller = ""  # the hook whose answer was a cancel
         self._gave_up_in = 0  # the run in which an automatic compaction did not help
+        self._runs = Runs(self._agent, view)
+        self._use(session, thinking_level)
 
     # ---- start and shutdown
 
     async def __aenter__(self) -> Self:
-        self._runs = Runs(self._agent, self._view)
         self._undo = self._runner.on_answer(self._answered)
         if self._runner.mode != "print":
             self._runner.set_send_handler(self._runs.inbox.put)
         self._runner.check_matchers()
-        self._use(self._agent.session, self._level)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         await self._tasks.start(self._runs.work)
@@ -397,7 +397,7 @@ class SessionHost:
         here = self._agent.session.path
         try:
             return here is not None and here.samefile(path)
-        except OSError:
+        except (OSError, ValueError):  # opening it says why
             return False
 
     def _fresh(self, entries: Sequence[Entry] = (), branched_from: str | None = None) -> Session:

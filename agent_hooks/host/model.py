@@ -21,6 +21,9 @@ from agent_hooks.content import AssistantBlock, AssistantMessage, Message, TextC
 from agent_hooks.errors import ModelError
 
 ThinkingLevel = Literal["off", "low", "medium", "high"]
+# around a summary that stands for the older part of a conversation, as a message
+SUMMARY_PREFIX = "This is a summary of the conversation so far; its words are gone.\n\n<summary>\n"
+SUMMARY_SUFFIX = "\n</summary>"
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 
 

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,10 +38,12 @@ class Found(NamedTuple):
 
 
 class SessionSummary(NamedTuple):
-    """A session, as a person chooses one: when it `started` (ISO 8601), its first prompt, how many messages it has."""
+    """A session, as a person chooses one: when it was last `written` (ISO 8601), its first prompt, how
+    many messages it has.
+    """
 
     path: str
-    started: str
+    written: str
     first_text: str
     messages: int
 
@@ -53,6 +56,8 @@ def open_file(path: Path) -> int:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as exc:
         raise SessionError(f"{path}: the session cannot be opened: {os_reason(exc)}") from None
+    except ValueError as exc:  # a null character, which no path has
+        raise SessionError(f"{path}: the session cannot be opened: {exc}") from None
     try:
         lock(file, path)
     except BaseException:
@@ -129,7 +134,7 @@ def list_sessions(cwd: str) -> list[SessionSummary]:
     A file that is no session is left out.
     """
     files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
-    found = [each for path in files if (each := _summary(path)) is not None]
+    found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]  # a pipe would wait
     return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]
 
 
@@ -148,7 +153,9 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                     text = text_of_content(entry.message.content)
                     messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
                     written = os.fstat(file.fileno()).st_mtime_ns
-                    return written, SessionSummary(str(path), header.timestamp, text, messages)
+                    return written, SessionSummary(
+                        str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages
+                    )
     except (OSError, *_MALFORMED):
         pass  # not ours to list; opening it says what is wrong
     return None

@@ -171,12 +171,14 @@ class ListDialog(Dialog):
         self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
         self.selected = selected
         self._preview_scroll = self._preview_hidden = 0
+        self._typing = False  # somebody types, who may not have seen yet that this is no line to type in
         last = len(options) - 1
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
         self.keys.add("home")(lambda event: self._select(0))
         self.keys.add("end")(lambda event: self._select(last))
-        self.keys.add("enter")(lambda event: self.close(self.selected))
+        self.keys.add("enter")(lambda event: self._enter())
+        self.keys.add("<any>")(self._other_key)
         control = FormattedTextControl(self._fragments, focusable=True, key_bindings=self.keys, show_cursor=False)
         self.container = self.focus = Window(control, dont_extend_height=True)
 
@@ -184,7 +186,16 @@ class ListDialog(Dialog):
         return lambda event: self._select((self.selected + by) % len(self._labels))
 
     def _select(self, index: int) -> None:
-        self.selected, self._preview_scroll = index, 0
+        self.selected, self._preview_scroll, self._typing = index, 0, False
+
+    def _other_key(self, event: KeyPressEvent) -> None:
+        self._typing |= event.data.isprintable()
+
+    def _enter(self) -> None:
+        """Choose; but the Enter after a letter was meant for the line that was being typed."""
+        if not self._typing:
+            self.close(self.selected)
+        self._typing = False
 
     def _page(self, way: int) -> None:
         if self._hidden:

@@ -31,6 +31,7 @@ def register(api: HookAPI) -> None:
                     text = text_in(path)
                     if text.strip() and text != seen:
                         api.send(f"Message from {path}:\n{text.strip()}")  # first: what is refused stays in the file
+                        seen = text  # sent once, also when the file cannot be emptied
                         path.write_text(text_in(path).removeprefix(text))  # what came meanwhile stays too
                         text = ""
                     seen, failed = text, False

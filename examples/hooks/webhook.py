@@ -4,10 +4,10 @@ Try it:  agent-hooks run --hook examples/hooks/webhook.py
 
 Then, from another terminal:
 
-    curl -d 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook.token)" 127.0.0.1:3333
+    curl --data-raw 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook/token)" 127.0.0.1:3333
 
-Each session makes a token of its own and writes it to .agent/webhook.token, which only you can read; AGENT_WEBHOOK_TOKEN
-is one of yours instead.  AGENT_WEBHOOK_PORT is another port, 0 any free one.
+Each session makes a token of its own and writes it to .agent/webhook/token, which only you can read, and git not at
+all; AGENT_WEBHOOK_TOKEN is one of yours instead.  AGENT_WEBHOOK_PORT is another port, 0 any free one.
 """
 
 import os
@@ -40,7 +40,7 @@ def register(api: HookAPI) -> None:
             return
         listener = socket.create_server(("127.0.0.1", int(os.environ.get("AGENT_WEBHOOK_PORT", "3333"))))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        token = os.environ.get("AGENT_WEBHOOK_TOKEN") or new_token(Path(ctx.cwd, ".agent", "webhook.token"))
+        token = os.environ.get("AGENT_WEBHOOK_TOKEN") or new_token(Path(ctx.cwd, ".agent", "webhook", "token"))
 
         async def receive(request: Request) -> PlainTextResponse:
             given = request.headers.get("authorization", "")
@@ -67,11 +67,16 @@ def register(api: HookAPI) -> None:
 
 def new_token(path: Path) -> str:
     token = secrets.token_urlsafe(32)
-    path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)
-    with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(token)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_anew(path.with_name(".gitignore"), "*\n")  # no commit and no checkpoint may hold the token
+    write_anew(path, token)
     return token
+
+
+def write_anew(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)  # a checkout may bring a link to somewhere
+    with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(text)
 
 
 async def serve(app: Starlette, listener: socket.socket) -> None:

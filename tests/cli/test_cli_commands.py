@@ -238,12 +238,13 @@ def test_help_and_version(command: Command) -> None:
     assert "0.1.0" in command("--version").stdout
 
 
-def test_a_bug_of_ours_is_one_line_and_a_file_to_report(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bug", ["RuntimeError('a bug')", "ExceptionGroup('in a task', [RuntimeError('a bug')])"])
+def test_a_bug_of_ours_is_one_line_and_a_file_to_report(
+    command: Command, monkeypatch: pytest.MonkeyPatch, bug: str
+) -> None:
     """The person never sees a traceback; the file has it."""
     (command.project / "sitecustomize.py").write_text(
-        "import agent_hooks.cli.common as common\n"
-        "def broken(**_): raise RuntimeError('a bug')\n"
-        "common.load_settings = broken\n"
+        f"import agent_hooks.cli.common as common\ndef broken(**_): raise {bug}\ncommon.load_settings = broken\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(command.project))
     stderr = command("list", code=1).stderr
@@ -299,3 +300,17 @@ def test_list_shows_transformers_and_check_reads_their_file(command: Command) ->
     assert mistake in checked.stdout
     assert f"{command.project}/nowhere.yaml: no such file" in checked.stdout
     assert ".agent/command_intercept.yaml: read, 1 transformer" in checked.stdout
+
+
+def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None:
+    """What an interceptor is told, what it may change, and whether it may block."""
+    points = {row["point"]: row for row in json.loads(command("list", "--points", "--json").stdout)["points"]}
+    assert len(points) == 12
+    assert points["tool.before"] == {
+        "point": "tool.before",
+        "when": "before a tool call is judged",
+        "input": ["tool_name", "tool_call_id"],
+        "output": ["args", "block", "block_reason"],
+        "matcher": "tool",
+        "blocks": True,
+    }

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from running import Command, RpcClient
+from support import wait_for_file
 
 MakeClient = Callable[..., RpcClient]
 GATE = """
@@ -141,6 +142,33 @@ def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: 
     assert (told["message"], told["notifyType"]) == ("b True rpc", "warning")
     rpc.expect("session", reason="start")
     rpc.expect("run_start", message="hello")
+    rpc.end()
+
+
+def test_commands_from_before_the_hooks_are_loaded_wait_for_the_session(client: MakeClient, command: Command) -> None:
+    """And are answered for the session that is gone on with, in their order."""
+    first = client("--cwd", ".")
+    first.send("prompt", message="hello")
+    first.expect("run_end")
+    first.end()
+    command.add_hook("""
+        from pathlib import Path
+        import anyio
+        async def register(api):
+            Path("loading").touch()
+            while not Path("go").exists():
+                await anyio.sleep(0.01)
+    """)
+    rpc = client("--continue")
+    rpc.send("get_state", id=1)
+    rpc.send("prompt", id=2, message="again")
+    wait_for_file(command.project / "loading", "")
+    (command.project / "go").touch()
+    assert rpc.response(1)["data"]["messageCount"] == 2
+    assert rpc.response(2)["success"]
+    rpc.expect("session", reason="start")
+    rpc.expect("run_start", message="again")
+    rpc.expect("run_end", aborted=False)
     rpc.end()
 
 
@@ -329,6 +357,30 @@ def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, comma
     told = [record["message"] for record in rpc.all("hook_ui_request", method="notify")]
     assert told == ["start False", "shutdown False"]
     assert shutdowns(rpc) == 1
+
+
+@pytest.mark.parametrize("how", ["end", "shutdown"])
+def test_a_session_that_does_not_get_started_can_be_ended(client: MakeClient, command: Command, how: str) -> None:
+    """Whatever a hook waits for at the start, and with no deadline."""
+    (command.project / ".agent").mkdir(exist_ok=True)
+    (command.project / ".agent/settings.json").write_text('{"hookTimeout": null}')
+    command.add_hook("""
+        import anyio
+        def register(api):
+            @api.on("session")
+            async def start(event, ctx):
+                if event.reason == "start":
+                    ctx.ui.notify("waiting")
+                    await anyio.sleep_forever()
+    """)
+    rpc = client()
+    rpc.expect("hook_ui_request", message="waiting")
+    if how == "shutdown":
+        rpc.send("prompt", id="p", message="never begun")
+        rpc.send("shutdown", id="s")
+        assert rpc.response("s")["success"]
+    rpc.end()
+    assert [record["reason"] for record in rpc.all("session")] == ["shutdown"]
 
 
 def test_a_signal_while_the_session_starts_ends_it_in_order(client: MakeClient, command: Command) -> None:
@@ -560,6 +612,8 @@ def test_what_cannot_be_done_changes_nothing_and_says_why(client: MakeClient, co
     rpc = client()
     rpc.send("switch_session", id=1, sessionFile="missing.jsonl")
     assert "missing.jsonl" in rpc.expect("response", id=1, success=False)["error"]
+    rpc.send("switch_session", id=1, sessionFile="a\0b")
+    assert "null" in rpc.expect("response", id=1, success=False)["error"]
     rpc.send("branch", id=2, entryIndex=99)
     assert "99" in rpc.expect("response", id=2, success=False)["error"]
     rpc.send("prompt", message="@bash echo hi")

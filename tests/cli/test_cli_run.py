@@ -250,7 +250,12 @@ def test_settings_that_are_wrong_stop_the_run_before_it_begins(command: Command)
         (["run", "hi", "--cwd", "nope"], "nope"),
         (["run", "hi", "--model", "gpt"], "no model 'gpt'"),
         (["run", "hi", "--model", "script:nope"], "No such file"),
-        (["frob"], "No such command"),
+        (["frob"], "No such command 'frob'; known are: check, checkpoints, emit, guard, list, run, schema; "),
+        (["runn"], "No such command 'runn'; did you mean 'run'?\n"),
+        (["fix the tests"], "a prompt comes after `run`: agent-hooks run 'fix the tests'"),
+        (["--continue"], "No such option '--continue'; it comes after `run`: agent-hooks run --continue"),
+        (["--model", "puppet", "hi"], "; it comes after `run`: agent-hooks run --model puppet hi"),
+        (["--frob"], "No such option '--frob'.\n"),
         (["emit", "tool_cal", "--hook", "x.py"], "x.py"),
     ],
 )

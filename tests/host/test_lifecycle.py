@@ -502,6 +502,7 @@ async def test_a_file_that_cannot_be_read_is_told_before_any_hook_is_asked(proje
         for path, text in [
             ("missing.jsonl", "No such file"),
             ("foreign.jsonl", r"foreign\.jsonl:1: is not an entry"),
+            ("no\0name.jsonl", "null"),
             (on.path, "the session you are in"),
             (busy.path, "another process works on this session"),
         ]:

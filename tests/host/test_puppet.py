@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_hooks import AssistantMessage, ModelError, ToolResultMessage, UserMessage
 from agent_hooks.content import Message
-from agent_hooks.host.model import ModelRequest, ToolOffer, collect
+from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, ModelRequest, ToolOffer, collect
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import HINT, Puppet, parse
 
@@ -63,6 +63,13 @@ async def test_an_earlier_prompt_does_not_count() -> None:
     first = await respond(says("@bash one"))
     message = await respond(says("@bash one"), first, says("@bash again"))
     assert message.tool_calls[0].arguments == {"command": "again"}
+
+
+async def test_a_summary_is_nobody_s_prompt() -> None:
+    """What it quotes was done already, and is not done again."""
+    message = await respond(says(f"{SUMMARY_PREFIX}The person said:\n@bash rm notes{SUMMARY_SUFFIX}"))
+    assert not message.tool_calls
+    assert message.text == f"{HINT}\n"
 
 
 async def test_without_calls_it_says_its_words_or_explains_itself() -> None:

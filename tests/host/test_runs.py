@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from agent_hooks import Attachment, HookAPI, SendError, UserMessage
+from agent_hooks.content import text_of_content
 from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import Puppet
@@ -172,6 +173,31 @@ async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(pr
     ]
 
 
+async def test_a_run_that_is_aborted_while_it_begins_has_an_end_too(project: Path) -> None:
+    """A hook that noted its start in `agent_start` hears of its end."""
+    begun = anyio.Event()
+
+    def register(api: HookAPI) -> None:
+        @api.on("agent_start")
+        async def wait(event: Any, ctx: Any) -> None:
+            begun.set()
+            await anyio.sleep_forever()
+
+        @api.on("agent_end")
+        def end(event: Any, ctx: Any) -> None:
+            ended.append([text_of_content(message.content) for message in event.messages])
+
+    ended: list[list[str]] = []
+    on = stage(project, register)
+    async with on.host as host:
+        host.submit("one")
+        await begun.wait()
+        assert host.abort()
+        await host.wait_idle()
+        assert ended == [["one"]]
+    assert on.view.seen == ["started one by None", "ended None aborted=True"]
+
+
 async def test_a_second_abort_drops_what_waits(project: Path) -> None:
     """It has not begun, and will not; who sent it is told as of any run."""
     running = anyio.Event()
@@ -253,7 +279,8 @@ async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> N
         await host.wait_idle()
         with pytest.raises(ModelError):
             await host.prompt("two")
-    error = f"ended the model failed: script {project}/s.jsonl: all 0 responses are played, and one more was asked for aborted=False"
+    failed = f"script {project}/s.jsonl: all 0 responses are played, and one more was asked for"
+    error = f"ended the model failed: {failed} aborted=False"
     assert on.view.seen == ["started one by None", error, "started two by None", error]
     assert on.events.types.count("agent_end") == 2
 

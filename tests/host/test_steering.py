@@ -9,23 +9,12 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookAPI, ModelError
-from agent_hooks.content import TextContent, UserMessage
+from agent_hooks.content import TextContent
 from agent_hooks.errors import CommandBlockedError, MessageBlockedError
-from agent_hooks.host.model import Model
-from agent_hooks.host.models import open_model
 from agent_hooks.settings import CompactionSettings, Settings
 from host.hosting import Stage, stage
-from model_server import ModelServer, Say
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def model(kind: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Model:
-    """Give a model of that kind, on the server."""
-    for name, value in server.environment(kind).items():
-        monkeypatch.setenv(name, value)
-    return open_model(f"{kind}:some-model")
 
 
 def intercepting(*points: tuple[str, Any]) -> Any:
@@ -52,78 +41,6 @@ def said_in(on: Stage) -> list[list[str]]:
     """Return the texts of each user message in the session's file."""
     messages = [json.loads(line).get("message", {}) for line in on.path.read_text().splitlines()]
     return [[block["text"] for block in each["content"]] for each in messages if each.get("role") == "user"]
-
-
-# ---- what goes to a server -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.behaviour("I8")
-async def test_what_is_set_before_a_run_is_in_the_request(model: Model, server: ModelServer, project: Path) -> None:
-    """Metadata of `message.before` is there at `params.before`; model, thinking and sampling are the request's."""
-    found: list[Any] = []
-
-    def note(given: Any, output: Any) -> None:
-        output.message = output.message.replace("secret", "***")
-        output.metadata["tone"] = "calm"
-        output.context.append("It is Monday.")
-
-    def params(given: Any, output: Any) -> None:
-        found.append((given.message, dict(given.metadata), output.provider, output.model, output.think_level))
-        output.model = "another-model"
-        output.temperature, output.top_p = 0.25, 0.5
-
-    on = stage(project, intercepting(("message.before", note), ("params.before", params)), model=model)
-    server.play(Say("one"), Say("two"))
-    async with on.host as host:
-        assert (await host.prompt("my secret")).model == "another-model"
-        assert host.state().model.id == "some-model"
-        await host.prompt("again")
-    assert found[0] == ("my ***", {"tone": "calm"}, model.provider, "some-model", "off")
-    asked = json.dumps(server.requests[0].body) + server.requests[0].path
-    assert "my ***" in asked
-    assert "secret" not in asked
-    assert "It is Monday." in asked
-    assert "another-model" in asked
-    assert _sampling(server.requests[0].body) == {"temperature": 0.25, "topp": 0.5}
-    assert said_in(on)[0] == ["my ***", "It is Monday."]
-    assert [entry.type for entry in host.entries].count("model_change") == 1
-
-
-def _sampling(body: dict[str, Any]) -> dict[str, Any]:
-    """Return how a request of any provider sets the two, by one spelling."""
-    spelled = body.get("generationConfig", body)
-    return {
-        name.lower().replace("_", ""): spelled[name] for name in ("temperature", "top_p", "topP") if name in spelled
-    }
-
-
-@pytest.mark.behaviour("I9")
-async def test_headers_system_and_messages_are_what_the_server_gets(
-    model: Model, server: ModelServer, project: Path
-) -> None:
-    """Of every request; the session keeps what was said."""
-
-    def shorten(given: Any, output: Any) -> None:
-        output.messages = [*output.messages[-1:], UserMessage(content="and be brief", timestamp=0)]
-
-    hook = intercepting(
-        ("chat.headers", put(headers={"X-Team": "blue"})),
-        ("chat.system.transform", lambda given, output: output.system.append(f"You are {given.model}.")),
-        ("chat.messages.transform", shorten),
-    )
-    on = stage(project, hook, model=model)
-    server.play(Say("one"), Say("two"))
-    async with on.host as host:
-        await host.prompt("first")
-        await host.prompt("second")
-    last = server.requests[-1]
-    body = json.dumps(last.body)
-    assert last.headers["x-team"] == "blue"
-    assert "You are some-model." in body
-    assert "and be brief" in body
-    assert "second" in body
-    assert "first" not in body
-    assert said_in(on) == [["first"], ["second"]]
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

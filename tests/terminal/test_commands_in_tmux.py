@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +42,8 @@ def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> Non
     tmux.sees("the model failed: script turns.jsonl: all 1 responses are played")
     tmux.enter("/thinking hihg")
     tmux.sees("there is no level 'hihg'; did you mean 'high'?")
+    tmux.enter("/thinking 9")
+    tmux.sees("there is no level '9'; known are: high, low, medium, off\n")
     tmux.enter("/thinking high")
     tmux.sees("i thinking: high")
     tmux.enter("/banch")
@@ -97,17 +102,38 @@ def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Co
     tmux.sees("a new session")
 
 
+def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, command: Command) -> None:
+    """Somebody else wrote it: the words that stand for a time are shown as they are."""
+    header = {"type": "session", "version": 1, "id": "x", "timestamp": "once upon a time", "cwd": str(command.project)}
+    message = {"role": "user", "content": [{"type": "text", "text": "/hello from elsewhere"}], "timestamp": 0}
+    entry = {"type": "message", "timestamp": "9999-12-31T23:59:59-14:00", "message": message}
+    path = command.project / ".agent/sessions/foreign.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n")
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("/resume")
+    tmux.sees("/hello from elsewhere (1 message)")
+    tmux.press("Enter")
+    tmux.sees("resumed foreign.jsonl")
+    tmux.enter("/branch")
+    tmux.sees("> 9999-12-31T23:59:59-14:00 /hello from elsewhere")
+    tmux.press("Enter")
+    tmux.ends_with(">  /hello from elsewhere")  # with a space, so that it is no command
+
+
 def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:
     """A hook that hangs is not waited for; what was typed meanwhile is not lost."""
     command.add_hook("""
         import anyio
+        from agent_hooks import Compaction
         def register(api):
             @api.on("session")
             async def slow(event, ctx):
                 if event.reason == "before_clear" or event.custom_instructions == "slowly":
                     await anyio.sleep_forever()
                 if event.reason == "before_compact":
-                    return {"compaction": {"summary": "we said hello", "firstKeptEntryIndex": len(event.entries)}}
+                    return Compaction("we said hello", len(event.entries), event.tokens_before)
     """)
     tmux = terminal()
     tmux.start_agent()
@@ -127,7 +153,7 @@ def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, comman
     tmux.lacks("queued: ")
     tmux.sees("meanwhile", times=2)
     tmux.enter("/compact")
-    tmux.sees("summed up what is old")
+    assert "hook error" not in tmux.sees("summed up what is old")
 
 
 def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Terminal, command: Command) -> None:
@@ -231,3 +257,64 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
     assert "4 earlier messages" in screen
     assert "question 1\n" not in screen
     assert "> question 2\nanswer 2\n" in screen
+
+
+def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, command: Command) -> None:
+    """What came of the calls, who sent a message, and a summary, which nobody said."""
+    command.add_hook(
+        """
+        from agent_hooks import Block, Compaction
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            async def gate(event, ctx):
+                return Block("not today") if "sudo" in event.input["command"] else None
+
+            @api.on("agent_end")
+            async def remind(event, ctx):
+                if event.messages[0].content[0].text == "remind me":
+                    api.send("a reminder")
+
+            @api.on("session")
+            async def summarise(event, ctx):
+                if event.reason == "before_compact":
+                    return Compaction("all was well", len(event.entries), event.tokens_before)
+        """
+    )
+    tmux = terminal(rows=50)
+    tmux.start_agent()
+    tmux.enter("hello")
+    tmux.sees("hello", times=2)
+    tmux.enter("/compact")
+    tmux.sees("summed up what is old")
+    tmux.enter("@bash sudo true")
+    tmux.sees("1. bash sudo true (error)")
+    tmux.enter("@bash echo one")
+    tmux.sees("1. bash echo one\n   one")
+    tmux.enter("@bash echo two; exit 3")
+    tmux.sees("   [exit code 3]")
+    tmux.enter("remind me")
+    tmux.sees("a reminder", times=2)
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("--continue")
+    screen = tmux.sees("a reminder\na reminder\n>")
+    assert "> remind me\n" in screen
+    assert "── summed up ──\nall was well\n" in screen
+    assert "<summary>" not in screen
+    assert "• bash sudo true → blocked: not today (.agent/hooks/hook.py)\n" in screen
+    assert "• bash echo one → ok\n" in screen
+    assert "• bash echo two; exit 3 → error: two [exit code 3]\n" in screen
+    assert "> [.agent/hooks/hook.py] a reminder\n" in screen
+
+
+def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal, command: Command) -> None:
+    """And how long it is, however long its first words are."""
+    command("run", "please " * 20)
+    (session,) = (command.project / ".agent" / "sessions").glob("*.jsonl")
+    a_day = 24 * 3600
+    os.utime(session, (10 * a_day + a_day / 2,) * 2)
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("/resume")
+    assert re.search(r"^> 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.sees("Which session?"), re.MULTILINE)

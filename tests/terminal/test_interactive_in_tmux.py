@@ -341,10 +341,34 @@ def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_nam
     tmux.sees("Esc aborts")
     tmux.enter("and one more thing")
     tmux.sees("queued: and one more thing")
+    tmux.enter("  /say this")
+    tmux.sees("queued: /say this")
     (command.project / "go").touch()
     tmux.lacks("queued: ")
     screen = tmux.sees("> and one more thing")
+    tmux.lacks("for the next request")
     assert "> [.agent/hooks/hook.py] look at this too" in screen
+
+
+def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command: Command) -> None:
+    """And the reason is told; what was queued before it is not lost."""
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.enter("@bash until test -e go; do sleep 0.01; done")
+    tmux.sees("Esc aborts")
+    for number in range(1, 101):
+        tmux.type(f"message {number}")
+        tmux.press("Enter")
+    tmux.sees("queued: message 100")
+    tmux.type("message 101")
+    tmux.press("Enter")
+    tmux.sees("not sent: 100 messages of this sender wait")
+    tmux.ends_with("> message 101")
+    (command.project / "go").touch()
+    tmux.sees("> message 100")
+    tmux.press("Enter")
+    tmux.sees("> message 101")
+    tmux.lacks("queued: ")
 
 
 def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(terminal: Terminal, command: Command) -> None:

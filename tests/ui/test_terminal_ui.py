@@ -60,13 +60,15 @@ def keyboard() -> Iterator[PipeInput]:
         (PAGE_DOWN + ENTER, "f"),
         (PAGE_DOWN + PAGE_DOWN + PAGE_UP + ENTER, "b"),
         ("\x0e\x0e\x10" + ENTER, "b"),
-        ("xyz" + ENTER, "a"),
+        ("xyz" + ENTER + ESCAPE, None),  # it ended the line that somebody was typing
+        ("xyz" + ENTER + ENTER, "a"),
+        ("xyz" + DOWN + ENTER, "b"),
         (DOWN + ESCAPE, None),
         (CTRL_C, None),
     ],
 )
 async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, answer: str | None) -> None:
-    """Arrow keys go round; letters choose nothing; Esc and Ctrl-C cancel."""
+    """Arrow keys go round; letters choose nothing, nor does the Enter after them; Esc and Ctrl-C cancel."""
     screen = NotedScreen(keyboard)
     keyboard.send_text(keys)
     assert await TerminalUI(screen).select("Which?", list("abcdefg")) == answer
@@ -74,7 +76,7 @@ async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, an
 
 
 @pytest.mark.parametrize(
-    ("keys", "answer"), [(ENTER, False), (UP + ENTER, True), ("yes" + ENTER, False), (UP + ESCAPE, False)]
+    ("keys", "answer"), [(ENTER, False), (UP + ENTER, True), ("yes" + ENTER + ENTER, False), (UP + ESCAPE, False)]
 )
 async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
     """What somebody was typing when the question came up allows nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import anyio
@@ -23,11 +23,19 @@ from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
-from agent_hooks.cli.prompt import PromptScreen
+from agent_hooks.cli.prompt import PromptScreen, ruled, said
 from agent_hooks.cli.terminal import OwnTerminal
-from agent_hooks.content import AssistantMessage, Message, MessageEntry, UserMessage, text_of_content
+from agent_hooks.content import (
+    AssistantMessage,
+    Message,
+    MessageEntry,
+    ToolResultMessage,
+    UserMessage,
+    text_of_content,
+)
 from agent_hooks.errors import AgentHooksError, did_you_mean
 from agent_hooks.harmless import harmless
+from agent_hooks.host.compaction import summary_of
 from agent_hooks.host.lifecycle import Outcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
@@ -37,6 +45,7 @@ from agent_hooks.tool import call_line
 from agent_hooks.ui.terminal import Option, TerminalUI
 
 HISTORY_FILE = "prompt_history"
+LABEL = 60  # characters of a message in a list; with its time they fit into 80 columns
 REPLAYED = 20  # messages of a session that is gone on with, shown again
 COMMANDS = {
     "/help": "commands and keys",
@@ -154,9 +163,15 @@ class Interactive:
         if _COMMAND.fullmatch(text):
             self._lines.send_nowait(text)
             return
-        if self._host.running or self._acting:
-            self._screen.queued(text)
-        self._host.submit(text.strip())
+        waits, said = self._host.running or self._acting, text.strip()
+        try:
+            self._host.submit(said)
+        except AgentHooksError as exc:  # too much waits already, or it is too long
+            self._screen.error(str(exc))
+            self._screen.offer(text)
+        else:
+            if waits:
+                self._screen.queued(said)
 
     def _leave(self) -> None:
         self._left.set()
@@ -210,7 +225,7 @@ class Interactive:
         current = self._host.state().session_file
         sessions = [each for each in list_sessions(self._setup.cwd) if each.path != current and each.messages]
         options = [
-            labelled(each.started, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
+            labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
         ]
         if not options:
             self._screen.say("there is no other session here", "info")
@@ -239,8 +254,9 @@ class Interactive:
             return
         outcome = await self._host.branch(entries[chosen][0])
         if self._done(outcome):
-            self._screen.rule("back before: " + first_words(outcome.text or ""))
-            self._screen.offer(outcome.text or "")
+            said = outcome.text or ""
+            self._screen.rule(f"back before: {first_words(said)}")
+            self._screen.offer(f" {said}" if _COMMAND.fullmatch(said) else said)
 
     async def _compact(self, argument: str) -> None:
         outcome = await self._host.compact(argument or None)
@@ -265,7 +281,7 @@ class Interactive:
         if argument in levels:
             self._host.set_thinking_level(levels[argument])
         elif argument:
-            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}: {', '.join(levels)}")
+            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
             return
         self._screen.say(f"thinking: {self._host.state().thinking_level}", "info")
 
@@ -288,31 +304,53 @@ class Interactive:
         self._screen.print(*transcript(messages[-REPLAYED:]))
 
 
-def transcript(messages: Iterable[Message]) -> Iterable[Text]:
+def transcript(messages: Sequence[Message]) -> Iterable[Text]:
     """Yield the lines of a conversation that is gone on with."""
-    for message in messages:
+    for index, message in enumerate(messages):
         if isinstance(message, UserMessage):
             yield Text()
-            yield Text.assemble(("> ", "bold"), (harmless(text_of_content(message.content)), "bold"))
+            if (summary := summary_of(message)) is None:
+                yield said(text_of_content(message.content), message.source)
+            else:
+                yield ruled("summed up")
+                yield Text(harmless(summary).rstrip("\n"))
         elif isinstance(message, AssistantMessage):
             if message.text:
                 yield Text(harmless(message.text).rstrip("\n"))
             for call in message.tool_calls:
-                yield Text(harmless(f"• {call_line(call.name, call.invalid or call.arguments)}"))
+                line = harmless(f"• {call_line(call.name, call.invalid or call.arguments)}")
+                yield Text.assemble(line, *came_of(call.id, messages[index:]))
+
+
+def came_of(call_id: str, messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
+    """Yield what came of a call, with its style; nothing when `messages` do not tell."""
+    for message in messages:
+        if isinstance(message, ToolResultMessage) and message.tool_call_id == call_id:
+            text = text_of_content(message.content)
+            if not message.is_error:
+                yield " → ok", "green"
+            elif isinstance(message.details, Mapping) and message.details.get("status") == "blocked":
+                yield harmless(f" → blocked: {text}"), "bold red"
+            else:
+                yield harmless(f" → error: {first_words(text)}"), "red"
+            return  # a model may use an id again, later
 
 
 def labelled(timestamp: str, text: str, more: str = "") -> Option:
     """Return the line of a list for something said at a time; its preview is what the line leaves out."""
-    words = first_words(text)
+    words = first_words(text, LABEL - len(more))
     return Option(f"{when(timestamp)}  {words}{more}", text if words != text.strip() else "")
 
 
 def when(timestamp: str) -> str:
-    """Return an ISO 8601 time as a person reads it, in their time zone."""
-    return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
+    """Return an ISO 8601 time as a person reads it, in their time zone; what is none, as it is."""
+    try:
+        return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
+    except (ValueError, OverflowError):  # of a file that somebody else wrote
+        return first_words(timestamp)
 
 
-def first_words(text: str) -> str:
-    """Return the beginning of a text, as one line."""
+def first_words(text: str, most: int = LABEL) -> str:
+    """Return the beginning of a text, as one line of at most so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= 60 else f"{line[:59]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -136,7 +136,7 @@ class _Server:
             tasks.start_soon(self._read, stdin)
             tasks.start_soon(self._watch_client)
             try:
-                code = await self._serve(start)
+                code = await self._serve(start, tasks)
             except AgentHooksError as exc:  # told by whoever called us, without the task group around it
                 failure = exc
             tasks.cancel_scope.cancel()
@@ -144,7 +144,7 @@ class _Server:
             raise failure
         return code
 
-    async def _serve(self, start: Start) -> int:
+    async def _serve(self, start: Start, tasks: TaskGroup) -> int:
         setup = await start.load(self._warn, lambda _: None)
         for failure in setup.loaded.errors:
             self._send(
@@ -164,19 +164,28 @@ class _Server:
         async with runner:
             self._host = host = start.host(setup, runner, _View(self._send, self._warn))
             self._go_on()
-            async with until_signal(before=self._ui.close) as scope, host, anyio.create_task_group() as self._tasks:
-                self._go_on()
-                await self._over.wait()
-                if self._finish:
-                    with anyio.move_on_after(LAST_RUN):
-                        await self._all_done(host)
-                self._tasks.cancel_scope.cancel()
+            async with until_signal(before=self._ui.close) as scope:
+                with anyio.CancelScope() as life:
+                    tasks.start_soon(self._limit, life)
+                    async with host, anyio.create_task_group() as self._tasks:
+                        self._go_on()
+                        await self._over.wait()
+                        if self._finish:
+                            await self._all_done(host)
+                        self._tasks.cancel_scope.cancel()
             self._drop_waiting(_AT_THE_END)
             if scope.cancelled_caught:
                 complain("interrupted")
                 code = INTERRUPTED
             leave_soon(code)
         return code
+
+    async def _limit(self, life: anyio.CancelScope) -> None:
+        """Cut the session off when it is over, also one that has not got started."""
+        await self._over.wait()
+        if self._finish:
+            await anyio.sleep(LAST_RUN)
+        life.cancel()
 
     async def _all_done(self, host: SessionHost) -> None:
         while self._acting or self._waiting:

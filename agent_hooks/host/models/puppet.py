@@ -16,7 +16,15 @@ from msgspec import Struct, field
 
 from agent_hooks.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.errors import ModelError
-from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, ToolCallPiece, ToolOffer
+from agent_hooks.host.model import (
+    SUMMARY_PREFIX,
+    EndPiece,
+    ModelRequest,
+    Piece,
+    TextPiece,
+    ToolCallPiece,
+    ToolOffer,
+)
 from agent_hooks.tool import MAIN_ARGUMENT, call_line
 
 BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")  # tools whose main argument says it all
@@ -86,7 +94,10 @@ def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage):
-            return text_of_content(message.content), messages[index + 1 :]
+            text = text_of_content(message.content)
+            if text.startswith(SUMMARY_PREFIX):  # nobody's prompt: what it quotes was done already
+                return "", messages[index + 1 :]
+            return text, messages[index + 1 :]
     return "", messages
 
 
