@@ -194,6 +194,9 @@ def downloads(command: Command) -> None:
         if name == "ssh" or argv[-1] == "-" or "api" in argv[1:2] or "gist" in argv[1:2]:
             command.output = Text(None, DOWNLOADED)
         return
+    if name in ("lynx", "links", "w3m"):  # they print, and their options are words after one dash
+        command.output = Text(None, DOWNLOADED)
+        return
     if name == "wget":
         options = Options(argv, "OPotTwQUeai", ("--output-document", "--directory-prefix", "--header", "--post-data"))
         files = options.value("O", "--output-document")
