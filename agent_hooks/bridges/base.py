@@ -119,8 +119,11 @@ class Reply(NamedTuple):
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Reply:
-        """Return the reply that is one JSON object; ASCII, so that no half of a surrogate pair can break it."""
-        return cls(json.dumps(value) + "\n")
+        """Return the reply that is one JSON object; ASCII, so that no half of a surrogate pair can break it.
+
+        Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
+        """
+        return cls(json.dumps(value, allow_nan=False) + "\n")
 
 
 class EventRow(NamedTuple):

@@ -62,7 +62,7 @@ EVENTS = (
     EventRow("PostToolBatch", "`turn_end`, then `turn_start`", "add context", "`turn_index` is 0"),
     EventRow("Stop", "`agent_end`", "`api.send` keeps the agent going, once", "all `messages` but the last"),
     EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop"),
-    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}", gate=True),
+    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}"),
     EventRow("PostCompact", "`session` compact", "-", f"{_NO_HISTORY}; of the entry only `summary` is known"),
     EventRow("PermissionRequest", "`permission.ask`", "allow, deny"),
     EventRow("Notification", "the point `event`", "add context"),

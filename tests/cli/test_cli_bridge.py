@@ -163,6 +163,15 @@ def test_an_answer_that_cannot_be_written_denies(command: Command) -> None:
     assert "could not be written" in done.stderr
 
 
+def test_a_rewrite_that_is_no_json_denies(command: Command) -> None:
+    """Claude Code would run the call as it was."""
+    command.add_hook(
+        "def register(api):\n    api.on('before_tool_call', lambda event, ctx: {'params': {'x': float('nan')}})"
+    )
+    verdict, why = decision(bridge(command, payload(command)))
+    assert (verdict, "not JSON compliant" in why) == ("deny", True)
+
+
 def test_what_hooks_print_is_not_in_the_answer(command: Command) -> None:
     """Nor what fails after it: a hook's errors go to stderr."""
     command.add_hook(
