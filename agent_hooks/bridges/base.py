@@ -179,6 +179,14 @@ class Bridge(Protocol):
         """Return the settings without our entries.  Raises `BridgeError`."""
         ...
 
+    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
+        """Return the path of the settings file: the person's, with `~` for home, or a project's, relative to that."""
+        ...
+
+    def project(self, environment: Mapping[str, str]) -> str | None:
+        """Return the directory that the agent was started in, if the environment says so."""
+        ...
+
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether this is the agent that runs us, and not another one that reads its settings."""
         ...

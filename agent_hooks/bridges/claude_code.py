@@ -267,6 +267,16 @@ class ClaudeCode:
             return rest
         return {key: left if key == "hooks" else value for key, value in settings.items()}
 
+    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
+        """Return the path of `settings.json`: the person's, with `~` for home, or a project's, relative to that."""
+        if not user:
+            return ".claude/settings.json"
+        return f"{environment.get('CLAUDE_CONFIG_DIR') or '~/.claude'}/settings.json"
+
+    def project(self, environment: Mapping[str, str]) -> str | None:
+        """Return the directory that Claude Code was started in: `cwd` of a payload is where the agent went since."""
+        return environment.get("CLAUDE_PROJECT_DIR")
+
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether Claude Code runs us, and not another agent that reads its settings."""
         return bool(environment.get("CLAUDECODE")) or not any(environment.get(name) for name in _OTHERS)

@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import click
+from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, Verdict
@@ -74,7 +75,7 @@ class _Answering:
             self._reply(self._bridge.refuse(self._event, f"agent-hooks could not read the event: {exc}"))
             return
         self._event = happening.name
-        project = os.environ.get("CLAUDE_PROJECT_DIR") or happening.cwd or os.getcwd()
+        project = self._bridge.project(os.environ) or happening.cwd or os.getcwd()
         setup = await set_up(project, ())
         for failure in setup.errors:
             complain(harmless(str(failure)))
@@ -142,8 +143,6 @@ def _complain_of(error: HookError) -> None:
 
 
 def _with_warnings(verdict: Verdict, warnings: list[str]) -> Verdict:
-    from msgspec.structs import replace
-
     return replace(verdict, messages=(*verdict.messages, *(f"agent_hooks: {text}" for text in warnings)))
 
 

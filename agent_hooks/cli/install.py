@@ -7,27 +7,30 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import BridgeError
+from agent_hooks.bridges.base import Bridge, BridgeError
 from agent_hooks.cli.common import short
 from agent_hooks.errors import SettingsError, shown
 from agent_hooks.host.tools.base import Refused, write_atomically
 from agent_hooks.settings import read_file
-
-_FILE = os.path.join(".claude", "settings.json")
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what says which settings file is meant."""
     agent = click.argument("agent", type=click.Choice(list(BRIDGES)))
     project = click.option(
-        "--project", "target", flag_value="project", default="project", help="In ./.claude/settings.json (the default)."
+        "--project",
+        "target",
+        flag_value="project",
+        default="project",
+        help="In the settings of this directory (the default).",
     )
-    user = click.option("--user", "target", flag_value="user", help="In ~/.claude/settings.json, for every project.")
+    user = click.option("--user", "target", flag_value="user", help="In your own settings, for every project.")
     return agent(project(user(function)))
 
 
@@ -38,23 +41,21 @@ def command(agent: str, target: str) -> None:
     bridge = open_bridge(agent)
     # -P: a file of the project must not pass for a module of ours
     run = [sys.executable, "-P", "-m", "agent_hooks", "bridge", agent]
-    path = _path(target)
+    path = _path(bridge, target)
     changed = _edit(path, lambda settings: bridge.install(settings, run))
     click.echo(f"{short(path)}: {'installed' if changed else 'is installed already'}; it runs {sys.executable}")
     click.echo(f"to remove it: agent-hooks uninstall {agent} --{target}")
 
 
-def _path(target: str) -> str:
-    if target == "project":
-        return os.path.abspath(_FILE)
-    folder = os.environ.get("CLAUDE_CONFIG_DIR")
-    return os.path.join(folder, "settings.json") if folder else os.path.expanduser(f"~/{_FILE}")
+def _path(bridge: Bridge, target: str) -> str:
+    return os.path.abspath(os.path.expanduser(bridge.settings_file(os.environ, user=target == "user")))
 
 
 def uninstall_from(agent: str, target: str) -> None:
     """Take our entries out, and say so."""
-    path = _path(target)
-    changed = _edit(path, open_bridge(agent).uninstall)
+    bridge = open_bridge(agent)
+    path = _path(bridge, target)
+    changed = _edit(path, bridge.uninstall)
     click.echo(f"{short(path)}: {'uninstalled' if changed else 'nothing of agent_hooks is in it'}")
 
 
@@ -63,8 +64,6 @@ def _edit(path: str, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> b
 
     Raises `SettingsError`, and then the file is as it was.
     """
-    from pathlib import Path
-
     text = read_file(Path(path))
     try:
         settings: object = json.loads(text) if text is not None and text.strip() else {}
