@@ -15,8 +15,9 @@ from contextvars import ContextVar
 from operator import length_hint
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
+import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -77,6 +78,7 @@ class Dispatch(Struct, eq=False):
     left: Any = None  # an iterator of the handlers that are still to be called
     started: float = 0.0  # when it began, or, for one whose time nobody takes, when the first one did
     live: bool = True
+    question: Ask | None = None  # of a handler that was ended by `hand_over`
 
     @property
     def handler(self) -> Handler:
@@ -90,6 +92,15 @@ class Dispatch(Struct, eq=False):
             self.clock = self.owner.make_clock(self.plan.limit, parent)
             self.clock.dispatch = self
         return self.clock
+
+    async def hand_over(self, question: Ask) -> NoReturn:
+        """End the running handler where it stands: what it asks is its answer, and somebody else puts the question."""
+        await anyio.sleep(0)  # what has not suspended cannot be cancelled
+        if self.question is None:
+            self.question = question
+            self.need_clock().hand_over()
+        await anyio.sleep_forever()
+        raise AssertionError("a handler that was ended goes on")
 
     async def call_handlers(self) -> None:
         """Call the handlers that are left, strictly one after another."""
@@ -205,6 +216,9 @@ class Dispatch(Struct, eq=False):
     def _stopped(self, clock: Clock) -> bool:
         """The running handler was cancelled by its clock."""
         why, clock.stop = clock.stop, "deadline"
+        question, self.question = self.question, None
+        if why == "asked" and question is not None:
+            return self.plan.spec.fold(self, _signed(question, self.handler.label, self.plan.spec))
         if why == "shutdown":
             return self._fail(None, "was stopped, because the session ends", closed=True)
         return self._fail(None, f"timed out after {clock.limit:.3g} s", timed_out=True)

@@ -273,6 +273,21 @@ class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
         force_setattr(self, "params", freeze(self.params))
 
 
+class ForeignEvent(Event[Never], frozen=True, tag="foreign"):
+    """Something happened in another agent that no event of ours stands for; seen at the point `event` only.
+
+    `name`: what that agent calls it; `native`: its payload.
+    """
+
+    type: ClassVar[str] = "foreign"
+
+    name: str
+    native: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "native", freeze(self.native))
+
+
 EVENTS: tuple[type[Event[Any]], ...] = (
     SessionEvent,
     AgentStart,
@@ -290,6 +305,7 @@ def _refuse(self: object, name: str, value: object = None) -> Never:
     raise AttributeError(READ_ONLY)
 
 
-for _event in EVENTS:
+_frozen: tuple[type[Event[Any]], ...] = (*EVENTS, ForeignEvent)
+for _event in _frozen:
     _event.__setattr__ = _refuse  # type: ignore[method-assign]  # frozen already; this one says what to do
     _event.__delattr__ = _refuse  # type: ignore[method-assign]

@@ -69,6 +69,8 @@ class JudgedCall(Struct, frozen=True):
     arguments: Any  # the same, plain: what runs is in nobody's hands
     parent_tool_call_id: str | None = None
     block: Block | None = None
+    native: Any = None  # the payload of the agent that a bridge speaks for
+    allowed: bool = False  # whether permission.ask settled a question about it
     notes: tuple[str, ...] = ()  # what transformers changed; the model reads it below the result
 
 
@@ -138,15 +140,16 @@ async def call_tool(
 # ---- steps 0 to 5 ----------------------------------------------------------------------------------------------------
 
 
-async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner) -> JudgedCall:
+async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner, native: Any = None) -> JudgedCall:
     """Judge a call: whoever may rewrite, then whoever judges, then one question to the person.
 
-    Calls are judged one after another, first in, first out; one from within a handler is judged at once.
+    Calls are judged one after another, first in, first out; one from within a handler is judged at once.  `native`: the
+    payload of the agent that a bridge speaks for.
     """
     parent = _running_call.get()
     try:
         frozen = freeze(input)
-        call = JudgedCall(tool, tool_call_id, frozen, thaw(frozen), parent)
+        call = JudgedCall(tool, tool_call_id, frozen, thaw(frozen), parent, native=native)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
         return JudgedCall(tool, tool_call_id, {}, {}, parent, Block(text, cause="schema"))
@@ -211,6 +214,7 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
                 tool_call_id=tool_call_id,
                 input=call.input,
                 parent_tool_call_id=call.parent_tool_call_id,
+                native=call.native,
             ),
             in_lane=True,
         )
@@ -220,9 +224,7 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
             return _blocked(call, verdict)
         if isinstance(verdict, Ask):
             asks += [verdict, *verdict.also]
-    if asks and (refusal := await _ask_person(asks, call, runner)):
-        return _blocked(call, refusal)
-    return call
+    return await _ask_person(asks, call, runner) if asks else call
 
 
 def _transform(call: JudgedCall, runner: HookRunner) -> JudgedCall:
@@ -286,17 +288,17 @@ def _blocked(call: JudgedCall, block: Block) -> JudgedCall:
     return replace(call, block=block)
 
 
-async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> Block | None:
-    """Put all questions about one call as one; return the block unless the answer is yes."""
+async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> JudgedCall:
+    """Put all questions about one call as one; the call is blocked unless the answer is yes."""
     title = "; ".join(dict.fromkeys(ask.title for ask in asks))
     by = ", ".join(dict.fromkeys(ask.by for ask in asks))
     match await _permission(title, call, runner):
         case "allow":
-            return None
+            return replace(call, allowed=True)
         case "deny":
-            return Block(f"{title}: denied by permission.ask", by)
+            return _blocked(call, Block(f"{title}: denied by permission.ask", by))
     if not runner.has_ui:
-        return Block(title, by, "nobody")
+        return _blocked(call, Block(title, by, "nobody"))
     lines = [f"{call.tool.name} {shown(thaw(call.input), 2000)}"]
     lines += [f"{ask.by}: {ask.message or ask.title}" for ask in asks]
     outer = current_dispatch()  # of a handler that called a wrapped tool: its time stands too
@@ -305,11 +307,11 @@ async def _ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> 
     try:
         answer = await runner.ui.confirm(title, "\n".join(lines))
     except Exception as exc:  # a broken UI is nobody who said yes
-        return Block(f"{title}: the question could not be shown: {describe(exc)}", by, "nobody")
+        return _blocked(call, Block(f"{title}: the question could not be shown: {describe(exc)}", by, "nobody"))
     finally:
         if outer is not None:
             outer.need_clock().resume()
-    return None if answer is True else Block(title, by, "user")
+    return call if answer is True else _blocked(call, Block(title, by, "user"))
 
 
 async def _permission(question: str, call: JudgedCall, runner: HookRunner) -> str:
@@ -338,10 +340,12 @@ async def run_tool(
     runner: HookRunner,
     on_update: OnUpdate | None = None,
     on_result: Callable[[ToolOutput], None] | None = None,
+    duration_ms: float | None = None,
 ) -> ToolOutput:
     """Run a judged call and return what the agent is shown; a blocked one gives its reason.
 
     `on_result` hears of that as soon as it is final, before the observers: an abort while they run must not lose it.
+    `duration_ms`: how long the tool took, where it ran in another agent and `call.tool` only hands its result over.
     """
     name = call.tool.name
     if call.block is not None:
@@ -386,7 +390,7 @@ async def run_tool(
             tool_call_id=call.tool_call_id,
             result=output,
             error=output.text if output.is_error else None,
-            duration_ms=duration,
+            duration_ms=duration if duration_ms is None else duration_ms,
         )
         await runner.emit(after)
     return output
@@ -456,6 +460,7 @@ async def _pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner)
         details=output.details,
         is_error=output.is_error,
         parent_tool_call_id=call.parent_tool_call_id,
+        native=call.native,
     )
     answer = await runner.emit(event)
     if answer is None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 from rich.console import Console
 
+from agent_hooks.cli.main import complain
 from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
@@ -18,6 +20,8 @@ from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
+
+END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
 
 hook_option = click.option(
     "--hook",
@@ -123,3 +127,19 @@ def short(path: str | Path) -> str:
     """Return a path as a person would write it: relative to the current directory when it lies below it."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
+
+
+def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
+    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
+
+    `last_words` is called before it ends that way.
+    """
+
+    def leave() -> None:
+        last_words()
+        complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
+        os._exit(code)
+
+    timer = threading.Timer(END_GRACE, leave)
+    timer.daemon = True
+    timer.start()

@@ -26,6 +26,9 @@ COMMANDS = {
     "emit": "Fire one event at a hook and show what it answers.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
+    "install": "Let another agent run your hooks: claude-code.",
+    "uninstall": "Take them out of its settings again.",
+    "bridge": "Answer one event of another agent; what `install` makes it run.",
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's

@@ -19,7 +19,7 @@ INF = float("inf")
 KICK = 0.05  # seconds between repeated cancellations of a handler that swallowed one
 GRACE = 1.0  # seconds after which a handler that swallows every cancellation is given up
 
-Stop = Literal["deadline", "shutdown"]
+Stop = Literal["deadline", "shutdown", "asked"]
 
 
 class DidNotStopError(Exception):
@@ -141,6 +141,12 @@ class Clock(Struct, eq=False):
             assert self.timer is not None
             self.stop = "shutdown"
             self.expire(self.timer.now())
+
+    def hand_over(self) -> None:
+        """Stop the running handler, which has suspended: its question goes to the person by another way."""
+        assert self.timer is not None
+        self.stop = "asked"
+        self.expire(self.timer.now())
 
     def close(self) -> None:
         """End the clock with its dispatch."""

@@ -1,8 +1,8 @@
 """Test doubles for hooks, the same ones this project's own tests use.
 
 `call_tool` takes a call through all steps, with a stand-in for the tool; `ScriptedUI` answers dialogs from a list,
-`RecordedEvents` keeps what was emitted, `StepClock` moves deadlines by hand.  The pytest fixtures are in
-`agent_hooks.testing.fixtures`.  Above: tests.  Below: everything but host and cli.
+`RecordedEvents` keeps what was emitted, `StepClock` moves deadlines by hand; `check_bridge` is what every bridge passes.
+The pytest fixtures are in `agent_hooks.testing.fixtures`.  Above: tests.  Below: everything but host and cli.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from agent_hooks.errors import HookError, HookUsageError
 from agent_hooks.events import Event, SessionEvent
 from agent_hooks.loader import LoadedHook
 from agent_hooks.runner import HookRunner
+from agent_hooks.testing.bridges import check_bridge
 from agent_hooks.tool import OnUpdate, Tool, call_line
 from agent_hooks.ui.base import UI, NotifyType
 
@@ -34,6 +35,7 @@ __all__ = [
     "StandInTool",
     "StepClock",
     "call_tool",
+    "check_bridge",
 ]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import date
@@ -35,7 +34,6 @@ from agent_hooks.runner import HookRunner
 from agent_hooks.tool import Tool
 from agent_hooks.ui.base import UI
 
-END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
 Warn = Callable[[str], object]
 
 
@@ -165,19 +163,3 @@ async def until_signal(
         tasks.cancel_scope.cancel()
         await tasks.__aexit__(None, None, None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload, and the end may be that of the terminal
-
-
-def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
-    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
-
-    `last_words` is called before it ends that way.
-    """
-
-    def leave() -> None:
-        last_words()
-        complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
-        os._exit(code)
-
-    timer = threading.Timer(END_GRACE, leave)
-    timer.daemon = True
-    timer.start()

@@ -18,11 +18,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.cli.common import Setup, count
+from agent_hooks.cli.common import Setup, count, leave_soon
 from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
-from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
+from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.prompt import PromptScreen, ruled, said
 from agent_hooks.cli.terminal import OwnTerminal
 from agent_hooks.content import (

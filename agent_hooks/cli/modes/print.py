@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from agent_hooks.cli.common import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
-from agent_hooks.cli.modes.base import Start, leave_soon, until_signal
+from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
 from agent_hooks.errors import ModelError
 

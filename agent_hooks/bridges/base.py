@@ -1,0 +1,243 @@
+"""What a bridge is: a codec between another agent's hook protocol and ours.  It does no I/O.
+
+`decode` makes a `Happening` of a payload; hooks make a `Verdict` of that (see `bridging`); `encode` makes a `Reply` of
+it.  A bridge knows the other agent's field names, and nothing else does.  How to write one: docs/bridges.md.
+Above: the bridges, bridging, testing, cli.  Below: content, events, frozen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from agent_hooks.content import ToolOutput
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.events import Event
+from agent_hooks.frozen import freeze
+
+OURS = "agent_hooks"  # what installed entries are known by
+
+
+class BridgeError(AgentHooksError):
+    """A payload, or a settings file of the other agent, is not what its protocol says."""
+
+
+# ---- what happened ---------------------------------------------------------------------------------------------------
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """One event of the other agent, in our words; this class itself stands for one that we have no word for.
+
+    `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
+    the sub-agent's.  What the payload lacks is `None`.
+    """
+
+    name: str
+    native: Mapping[str, Any]
+    session_id: str | None = None
+    session_file: str | None = None
+    cwd: str | None = None
+    agent_id: str = "main"
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "native", freeze(self.native))
+
+
+class Told(Happening, frozen=True):
+    """Events to emit in this order; `before_compact` can be cancelled.
+
+    `may_continue`: the agent is about to stop, and hooks may keep it going.
+    """
+
+    events: tuple[Event[Any], ...]
+    may_continue: bool = False
+
+
+class PromptGiven(Happening, frozen=True):
+    """The person said something; it can be kept from the agent."""
+
+    prompt: str
+
+
+class Call(Happening, frozen=True):
+    """A tool call: `tool_name` and `input` in our vocabulary where we have a word for the tool, else as they are."""
+
+    tool_name: str
+    tool_call_id: str
+    input: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "input", freeze(self.input))
+
+
+class CallAsked(Call, frozen=True):
+    """A tool is about to run: the gate."""
+
+
+class CallEnded(Call, frozen=True):
+    """A tool ran, or failed; `duration_ms`: its own time, if the payload says so."""
+
+    output: ToolOutput
+    duration_ms: float | None = None
+
+
+class PermissionAsked(Call, frozen=True):
+    """The other agent is about to ask the person whether a tool may run."""
+
+
+# ---- what hooks made of it, and what goes out ------------------------------------------------------------------------
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What hooks made of a happening; as it is, nothing.
+
+    `block`: it must not happen, and why; `ask`: the person is to be asked this; `allow`: it needs no permission (only by
+    `permission.ask` or `auto_allow`); `input`: what the tool is to be called with, the whole of it; `output`: what the
+    agent is to see of the result; `context`: texts for the model; `messages`: for the person.
+    """
+
+    block: str | None = None
+    ask: str | None = None
+    allow: bool = False
+    input: Mapping[str, Any] | None = None
+    output: ToolOutput | None = None
+    context: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+
+
+class Reply(NamedTuple):
+    """What a hook command prints, and the code it exits with."""
+
+    stdout: str
+    stderr: str = ""
+    exit_code: int = 0
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Reply:
+        """Return the reply that is one JSON object; ASCII, so that no half of a surrogate pair can break it.
+
+        Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
+        """
+        return cls(json.dumps(value, allow_nan=False) + "\n")
+
+
+class EventRow(NamedTuple):
+    """One event of the other agent: what it becomes here, what hooks can do about it, and what they cannot."""
+
+    name: str
+    becomes: str
+    can: str = "-"
+    cannot: str = "-"
+    gate: bool = False  # whether its hooks can stop something: a failure of ours then does
+    timeout: int | None = None  # seconds, where the agent's own is too short
+
+
+class ToolWords(NamedTuple):
+    """A tool's name and the names of its arguments, theirs and ours; arguments that are not here keep theirs."""
+
+    theirs: str
+    ours: str
+    arguments: Mapping[str, str] = {}  # theirs → ours
+    milliseconds: tuple[str, ...] = ()  # arguments of theirs that are seconds with us
+
+
+class Bridge(Protocol):
+    """The protocol of a bridge; `agent_hooks.testing.check_bridge` checks one."""
+
+    name: str
+    tools: Sequence[ToolWords]
+
+    def decode(self, payload: object) -> Happening:
+        """Return what a payload says; raises `BridgeError` that names the field."""
+        ...
+
+    def encode(self, event: Happening, answer: Verdict) -> Reply:
+        """Return what to print; a block counts before all else, and nothing but `answer.allow` becomes an allow."""
+        ...
+
+    def refuse(self, event_name: str | None, reason: str) -> Reply:
+        """Return the reply where we failed: a denial if the event is a gate or nobody knows it, else silence."""
+        ...
+
+    def describe(self) -> Sequence[EventRow]:
+        """Return the events, in the order they are installed."""
+        ...
+
+    def install(self, settings: Mapping[str, Any], command: Sequence[str]) -> dict[str, Any]:
+        """Return the other agent's settings with our entries; `command` and the event's name are what they run.
+
+        Everything else stays, entries of an earlier installation are replaced.  Raises `BridgeError`.
+        """
+        ...
+
+    def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings without our entries.  Raises `BridgeError`."""
+        ...
+
+    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
+        """Return the path of the settings file: the person's, with `~` for home, or a project's, relative to that."""
+        ...
+
+    def project(self, environment: Mapping[str, str]) -> str | None:
+        """Return the directory that the agent was started in, if the environment says so."""
+        ...
+
+    def runs_here(self, environment: Mapping[str, str]) -> bool:
+        """Tell whether this is the agent that runs us, and not another one that reads its settings."""
+        ...
+
+    def is_attended(self, environment: Mapping[str, str]) -> bool:
+        """Tell whether a person sits at the agent."""
+        ...
+
+
+# ---- the vocabulary --------------------------------------------------------------------------------------------------
+
+
+def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a tool's name and input in our vocabulary; a tool without a word of ours stays as it is.
+
+    Raises `BridgeError` for an input in which two arguments would become one.
+    """
+    words = _words(tools, name)
+    if words is None:
+        return name, dict(input)
+    said: dict[str, Any] = {}
+    for key, value in input.items():
+        word = words.arguments.get(key, key)
+        if word in said:
+            raise BridgeError(f"{name}: tool_input has both {word!r} and the argument that we call so")
+        said[word] = value / 1000 if key in words.milliseconds and _is_number(value) else value
+    return words.ours, said
+
+
+def to_theirs(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an input of ours in the words of their tool `name`; the opposite of `to_ours`."""
+    words = _words(tools, name)
+    if words is None:
+        return dict(input)
+    back = {ours: theirs for theirs, ours in words.arguments.items()}
+    said: dict[str, Any] = {}
+    for key, value in input.items():
+        word = back.get(key, key)
+        said[word] = round(value * 1000) if word in words.milliseconds and _is_number(value) else value
+    return said
+
+
+def our_name(tools: Sequence[ToolWords], name: str) -> str:
+    """Return our word for their tool, or their own name."""
+    words = _words(tools, name)
+    return name if words is None else words.ours
+
+
+def _words(tools: Sequence[ToolWords], name: str) -> ToolWords | None:
+    return next((words for words in tools if words.theirs == name), None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,335 @@
+"""Claude Code: its hook protocol, as version 2.1.329 speaks it.  Above: nothing imports it by name.  Below: base.
+
+A denial is `permissionDecision: "deny"` with exit code 0 and nothing else: other forms run the tool in some versions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from agent_hooks.bridges.base import (
+    OURS,
+    BridgeError,
+    CallAsked,
+    CallEnded,
+    EventRow,
+    Happening,
+    PermissionAsked,
+    PromptGiven,
+    Reply,
+    Told,
+    ToolWords,
+    Verdict,
+    to_ours,
+    to_theirs,
+)
+from agent_hooks.bridges.claude_code_results import native_result, our_result
+from agent_hooks.content import (
+    AssistantBlock,
+    AssistantMessage,
+    CompactionEntry,
+    TextContent,
+    ToolCallContent,
+    ToolOutput,
+    ToolResultMessage,
+)
+from agent_hooks.errors import shown
+from agent_hooks.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
+
+_FILE = {"file_path": "path"}
+_NO_HISTORY = "`entries` and `messages` are empty"
+_STATUS = f"{OURS}: hooks judge this (to remove: agent-hooks uninstall claude-code)"
+
+EVENTS = (
+    EventRow("PreToolUse", "a tool call, up to `tool_call`", "deny, ask, rewrite, add context", gate=True),
+    EventRow(
+        "PostToolUse", "`tool_result`, `tool.after`, redaction, `after_tool_call`", "replace the result, add context"
+    ),
+    EventRow("PostToolUseFailure", "the same, with `is_error`", "add context", "replace the error's text"),
+    EventRow(
+        "UserPromptSubmit",
+        "`message.before`, `agent_start`, `turn_start`",
+        "block, add context",
+        "rewrite the prompt: the rewritten one is added as context",
+        gate=True,
+        timeout=600,
+    ),
+    EventRow("SessionStart", "`session` start; `clear` after /clear", "add context", _NO_HISTORY),
+    EventRow("SessionEnd", "`session` shutdown", "-", _NO_HISTORY, timeout=10),
+    EventRow("PostToolBatch", "`turn_end`, then `turn_start`", "add context", "`turn_index` is 0"),
+    EventRow("Stop", "`agent_end`", "`api.send` keeps the agent going, once", "all `messages` but the last"),
+    EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop"),
+    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}"),
+    EventRow("PostCompact", "`session` compact", "-", f"{_NO_HISTORY}; of the entry only `summary` is known"),
+    EventRow("PermissionRequest", "`permission.ask`", "allow, deny"),
+    EventRow("Notification", "the point `event`", "add context"),
+    EventRow("SubagentStart", "the point `event`", "add context"),
+)
+# where `additionalContext` is read; a text for any other event goes to the person
+_STOPS = ("Stop", "SubagentStop")
+_TAKES_CONTEXT = frozenset({row.name for row in EVENTS if "context" in row.can} | {*_STOPS, "Setup"})
+_GATES = frozenset(row.name for row in EVENTS if row.gate)
+_OTHERS = ("COPILOT_CLI", "CURSOR_VERSION", "GEMINI_SESSION_ID")  # agents that read Claude Code's settings, or could
+
+
+class ClaudeCode:
+    """The bridge to Claude Code."""
+
+    name = "claude-code"
+    tools: Sequence[ToolWords] = (
+        ToolWords("Bash", "bash", milliseconds=("timeout",)),
+        ToolWords("Monitor", "bash"),
+        ToolWords("Read", "read", _FILE),
+        ToolWords("Write", "write", _FILE),
+        ToolWords("Edit", "edit", {**_FILE, "old_string": "oldText", "new_string": "newText"}),
+        ToolWords("MultiEdit", "edit", _FILE),
+        ToolWords("NotebookEdit", "edit", {"notebook_path": "path", "new_source": "newText"}),
+        ToolWords("Glob", "find"),
+        ToolWords("Grep", "grep", {"-i": "ignoreCase", "-C": "context", "head_limit": "limit"}),
+        ToolWords("LS", "ls"),
+    )
+
+    # ---- in
+
+    def decode(self, payload: object) -> Happening:
+        """Return what a payload says; raises `BridgeError` that names the field."""
+        if not isinstance(payload, dict):
+            raise BridgeError(f"the payload must be a JSON object, not {shown(payload)}")
+        common: dict[str, Any] = {
+            "name": _text(payload, "hook_event_name"),
+            "native": payload,
+            "session_id": _text(payload, "session_id", None),
+            "session_file": _text(payload, "transcript_path", None),
+            "cwd": _text(payload, "cwd", None),
+            "agent_id": _text(payload, "agent_id", "main"),
+        }
+        match common["name"]:
+            case "PreToolUse":
+                return CallAsked(**common, **self._call(payload))
+            case "PermissionRequest":
+                return PermissionAsked(**common, **self._call(payload))
+            case "PostToolUse":
+                output = our_result(payload.get("tool_response"))
+                return CallEnded(**common, **self._call(payload), output=output, duration_ms=_number(payload))
+            case "PostToolUseFailure":
+                output = ToolOutput(_text(payload, "error", ""), is_error=True)
+                return CallEnded(**common, **self._call(payload), output=output, duration_ms=_number(payload))
+            case "UserPromptSubmit":
+                return PromptGiven(**common, prompt=_text(payload, "prompt"))
+        events = self._events(common["name"], payload)
+        if not events:
+            return Happening(**common)
+        active = payload.get("stop_hook_active") is not False
+        return Told(**common, events=events, may_continue=common["name"] in _STOPS and not active)
+
+    def _call(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        given = payload.get("tool_input")
+        if not isinstance(given, dict):
+            raise BridgeError(f"tool_input must be a JSON object, not {shown(given)}")
+        name, arguments = to_ours(self.tools, _text(payload, "tool_name"), given)
+        return {"tool_name": name, "tool_call_id": _text(payload, "tool_use_id", ""), "input": arguments}
+
+    def _events(self, name: str, payload: Mapping[str, Any]) -> tuple[Event[Any], ...]:
+        now = int(time.time() * 1000)
+        file = _text(payload, "transcript_path", None)
+        match name, payload.get("source"), payload.get("reason"):
+            case "SessionStart", "clear", _:
+                return (SessionEvent(reason="clear", session_file=file),)
+            case "SessionStart", source, _ if source != "compact":  # PostCompact tells of that one
+                return (SessionEvent(reason="start", session_file=file),)
+            case "SessionEnd", _, reason if reason not in ("clear", "resume"):  # the agent goes on after these
+                return (SessionEvent(reason="shutdown", session_file=file),)
+            case "PreCompact", _, _:
+                custom = _text(payload, "custom_instructions", None)
+                return (SessionEvent(reason="before_compact", session_file=file, custom_instructions=custom),)
+            case "PostCompact", _, _:
+                entry = CompactionEntry(
+                    timestamp=datetime.now(UTC).isoformat(),
+                    summary=_text(payload, "compact_summary", ""),
+                    first_kept_entry_index=0,
+                    tokens_before=0,
+                )
+                return (SessionEvent(reason="compact", session_file=file, compaction_entry=entry, from_hook=False),)
+            case "PostToolBatch", _, _:
+                return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now)
+            case "Stop" | "SubagentStop", _, _:
+                words = _text(payload, "last_assistant_message", "")
+                return (AgentEnd(messages=(_said((TextContent(words),), now),)),)
+        return ()
+
+    def _turn_end(self, payload: Mapping[str, Any], now: int) -> TurnEnd:
+        calls = [call for call in payload.get("tool_calls") or () if isinstance(call, dict)]
+        asked: list[ToolCallContent] = []
+        results: list[ToolResultMessage] = []
+        for call in calls:
+            name, arguments = to_ours(self.tools, _text(call, "tool_name"), call.get("tool_input") or {})
+            asked.append(ToolCallContent(_text(call, "tool_use_id", ""), name, arguments))
+            content = our_result(call.get("tool_response")).content
+            results.append(ToolResultMessage(tool_call_id=asked[-1].id, tool_name=name, content=content, timestamp=now))
+        return TurnEnd(turn_index=0, message=_said(tuple(asked), now), tool_results=tuple(results))
+
+    # ---- out
+
+    def encode(self, event: Happening, answer: Verdict) -> Reply:
+        """Return what to print: exactly one JSON object."""
+        reply: dict[str, Any] = {}
+        specific: dict[str, Any] = {}
+        context, messages = list(answer.context), list(answer.messages)
+        match event:
+            case CallAsked():
+                specific = self._decision(event, answer)
+            case PermissionAsked() if answer.block is not None:
+                specific["decision"] = {"behavior": "deny", "message": answer.block}
+            case PermissionAsked() if answer.allow:
+                specific["decision"] = {"behavior": "allow"}
+            case CallEnded() if answer.output is not None:
+                self._replace(event, answer.output, specific, context)
+            case _ if answer.block is not None:
+                reply = {"decision": "block", "reason": answer.block}
+        if context and _takes_context(event):
+            specific["additionalContext"] = "\n\n".join(context)
+        else:
+            messages += [f"not given to the model, because {event.name} takes no text now: {text}" for text in context]
+        if messages:
+            reply["systemMessage"] = "\n".join(messages)
+        if specific:
+            reply["hookSpecificOutput"] = {"hookEventName": event.name, **specific}
+        return Reply.of(reply)
+
+    def _decision(self, event: CallAsked, answer: Verdict) -> dict[str, Any]:
+        if answer.block is not None:
+            return {"permissionDecision": "deny", "permissionDecisionReason": answer.block}
+        specific: dict[str, Any] = {}
+        if answer.ask is not None:
+            specific = {"permissionDecision": "ask", "permissionDecisionReason": answer.ask}
+        elif answer.allow:
+            specific = {"permissionDecision": "allow"}
+        if answer.input is not None:
+            specific["updatedInput"] = to_theirs(self.tools, event.native["tool_name"], answer.input)
+        return specific
+
+    def _replace(self, event: CallEnded, output: ToolOutput, specific: dict[str, Any], context: list[str]) -> None:
+        """Put a changed result where it can go; what the tool's shape has no place for becomes context."""
+        if event.name == "PostToolUseFailure":
+            context.append(output.text)
+            return
+        native, rest = native_result(event.native.get("tool_response"), event.output, output)
+        if native is not None:
+            specific["updatedToolOutput"] = native
+        context += rest
+
+    def refuse(self, event_name: str | None, reason: str) -> Reply:
+        """Return a denial for a gate and for an event that nobody knows, else silence."""
+        if event_name in (None, "PreToolUse"):
+            decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+            return Reply.of({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
+        if event_name in _GATES:
+            return Reply.of({"decision": "block", "reason": reason})
+        return Reply.of({"systemMessage": reason} if event_name == "SessionStart" else {})
+
+    def describe(self) -> Sequence[EventRow]:
+        """Return the events, in the order they are installed."""
+        return EVENTS
+
+    # ---- the settings
+
+    def install(self, settings: Mapping[str, Any], command: Sequence[str]) -> dict[str, Any]:
+        """Return the settings with our entries; everything else stays.  Raises `BridgeError`."""
+        installed = self.uninstall(settings)
+        hooks = installed.setdefault("hooks", {})
+        for row in EVENTS:
+            entry: dict[str, Any] = {"type": "command", "command": command[0], "args": [*command[1:], row.name]}
+            if row.timeout is not None:
+                entry["timeout"] = row.timeout
+            if row.gate:
+                entry["onFailure"] = "block"
+            hooks.setdefault(row.name, []).append({"hooks": [{**entry, "statusMessage": _STATUS}]})
+        # a group of ours goes back to where it was, so that installing twice changes nothing
+        return _same_order(installed, settings)
+
+    def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings without our entries, and without what they alone made necessary.  Raises `BridgeError`."""
+        hooks = settings.get("hooks")
+        if hooks is None:
+            return dict(settings)
+        if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+            raise BridgeError("key 'hooks' must be an object of lists")
+        left = {}
+        for event, groups in hooks.items():
+            kept = [each for group in groups if (each := _without_ours(group)) is not None]
+            if kept or not groups:
+                left[event] = kept
+        rest = {key: value for key, value in settings.items() if key != "hooks"}
+        if not left and hooks:
+            return rest
+        return {key: left if key == "hooks" else value for key, value in settings.items()}
+
+    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
+        """Return the path of `settings.json`: the person's, with `~` for home, or a project's, relative to that."""
+        if not user:
+            return ".claude/settings.json"
+        return f"{environment.get('CLAUDE_CONFIG_DIR') or '~/.claude'}/settings.json"
+
+    def project(self, environment: Mapping[str, str]) -> str | None:
+        """Return the directory that Claude Code was started in: `cwd` of a payload is where the agent went since."""
+        return environment.get("CLAUDE_PROJECT_DIR")
+
+    def runs_here(self, environment: Mapping[str, str]) -> bool:
+        """Tell whether Claude Code runs us, and not another agent that reads its settings."""
+        return bool(environment.get("CLAUDECODE")) or not any(environment.get(name) for name in _OTHERS)
+
+    def is_attended(self, environment: Mapping[str, str]) -> bool:
+        """Tell whether a person sits at it, or `claude -p` runs."""
+        attended = environment.get("CLAUDE_CODE_SESSION_ATTENDED")
+        return attended != "0" if attended else environment.get("CLAUDE_CODE_ENTRYPOINT") != "sdk-cli"
+
+
+def _text(payload: Mapping[str, Any], key: str, default: Any = ...) -> Any:
+    value = payload.get(key)
+    if value is None and default is not ...:
+        return default
+    if not isinstance(value, str):
+        raise BridgeError(f"{key} must be a text, not {shown(value)}")
+    return value
+
+
+def _number(payload: Mapping[str, Any]) -> float | None:
+    value = payload.get("duration_ms")
+    return value if isinstance(value, int | float) else None
+
+
+def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
+    return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
+
+
+def _takes_context(event: Happening) -> bool:
+    """Tell whether a text reaches the model; after Stop it also makes the agent go on, which must not be for ever."""
+    return event.name in _TAKES_CONTEXT and (
+        event.name not in _STOPS or (isinstance(event, Told) and event.may_continue)
+    )
+
+
+def _without_ours(group: Any) -> Any:
+    """Return a group without our entries, `None` when nothing else was in it; what is no group stays."""
+    if not isinstance(group, dict) or not isinstance(entries := group.get("hooks"), list):
+        return group
+    kept = [entry for entry in entries if not _is_ours(entry)]
+    return group if len(kept) == len(entries) else {**group, "hooks": kept} if kept else None
+
+
+def _is_ours(entry: Any) -> bool:
+    return isinstance(entry, dict) and str(entry.get("statusMessage", "")).startswith(f"{OURS}:")
+
+
+def _same_order(installed: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with the keys and events that were there in the order they had."""
+
+    def like(new: dict[str, Any], old: Any) -> dict[str, Any]:
+        known = [key for key in old if key in new] if isinstance(old, dict) else []
+        return {key: new[key] for key in [*known, *(key for key in new if key not in known)]}
+
+    ordered = like(installed, dict(before))
+    return {**ordered, "hooks": like(ordered["hooks"], before.get("hooks"))}

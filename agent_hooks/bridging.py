@@ -1,0 +1,241 @@
+"""Another agent's events, taken through the runner in the order of a tool call: a `Happening` in, a `Verdict` out.
+
+A tool call comes in two halves, before and after the other agent runs its tool.  Both go through `pipeline`, with a
+stand-in for the tool that hands over what came of it, so the order of the steps is written in one place only.
+Above: testing, cli.  Below: pipeline, runner, bridges.base.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from agent_hooks.answers import Ask, Block, Cancel, Compaction
+from agent_hooks.bridges.base import (
+    Bridge,
+    Call,
+    CallAsked,
+    CallEnded,
+    Happening,
+    PermissionAsked,
+    PromptGiven,
+    Told,
+    ToolWords,
+    Verdict,
+    our_name,
+)
+from agent_hooks.content import Attachment, ToolOutput
+from agent_hooks.dispatch import current_dispatch
+from agent_hooks.events import AgentStart, ForeignEvent, TurnStart
+from agent_hooks.frozen import thaw
+from agent_hooks.pipeline import JudgedCall, preflight, run_tool
+from agent_hooks.points import (
+    BusInput,
+    MessageBeforeInput,
+    MessageBeforeOutput,
+    NoOutput,
+    PermissionInput,
+    PermissionOutput,
+)
+from agent_hooks.runner import HookRunner
+from agent_hooks.tool import OnUpdate
+from agent_hooks.transformers.base import ConfiguredTransformer
+from agent_hooks.ui.base import NotifyType, SilentUI
+
+
+class BridgeUI(SilentUI):
+    """The person at the other agent: one question about a call is the agent's own permission prompt.
+
+    `asked`: the pipeline's one question, if there is one; `messages`: what hooks told the person.
+    """
+
+    def __init__(self, *, attended: bool = True) -> None:
+        self.asked: str | None = None
+        self.messages: list[str] = []
+        self._attended = attended
+
+    async def confirm(self, title: str, message: str) -> bool:
+        """Hand a question over; a gate that asks ends here, and where no gate asks nobody answers."""
+        dispatch = current_dispatch()
+        if dispatch is None:  # the pipeline asks, for everybody
+            self.asked = f"{title}\n{message}"
+            return True
+        if self._attended and Ask in dispatch.plan.spec.answers:
+            await dispatch.hand_over(Ask(title, message))
+        return False
+
+    def notify(self, message: str, type: NotifyType) -> None:
+        """Keep it for the person."""
+        self.messages.append(message if type == "info" else f"{type}: {message}")
+
+
+class ForeignTool:
+    """A tool that another agent runs: it gives the result that came of it; no schema is known."""
+
+    description = ""
+    input_schema: Mapping[str, Any] = {}
+
+    def __init__(self, name: str, output: ToolOutput | None = None) -> None:
+        self.name = name
+        self._output = output
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Return what the other agent's tool returned."""
+        assert self._output is not None, "a call that is only asked for does not run here"
+        return self._output
+
+
+class Bridging:
+    """Answers the happenings of one session of another agent: `verdict = await Bridging(runner, ui).answer(happening)`.
+
+    `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
+    transformer has changed them; `attended`: whether a person sits there, who can be asked.
+    """
+
+    def __init__(
+        self, runner: HookRunner, ui: BridgeUI, *, auto_allow: Collection[str] = (), attended: bool = True
+    ) -> None:
+        self._runner = runner
+        self._ui = ui
+        self._auto_allow = auto_allow
+        self._sent: list[str] = []
+        runner.has_ui = attended
+        runner.set_send_handler(self._send)
+
+    async def answer(self, happening: Happening) -> Verdict:
+        """Call the hooks that a happening concerns, and return what they made of it."""
+        runner = self._runner
+        runner.agent_id = happening.agent_id
+        match happening:
+            case CallAsked():
+                verdict = await self._judge(happening)
+            case CallEnded():
+                verdict = await self._pass_result(happening)
+            case PromptGiven():
+                verdict = await self._prompt(happening)
+            case PermissionAsked():
+                verdict = await self._permission(happening)
+            case Told():
+                verdict = await self._tell(happening)
+            case _:
+                event = ForeignEvent(name=happening.name, native=happening.native)
+                await runner.reach("event", BusInput(event=event), NoOutput())
+                verdict = Verdict()
+        context = (*verdict.context, *self._sent)
+        messages = (*verdict.messages, *self._ui.messages)
+        self._sent, self._ui.messages = [], []
+        return replace(verdict, context=context, messages=messages)
+
+    def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
+        self._sent.append(text)
+        if attachments:
+            self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
+
+    # ---- a tool call
+
+    async def _judge(self, call: CallAsked) -> Verdict:
+        """Take a call through steps 0 to 5."""
+        runner = self._runner
+        self._ui.asked = None
+        tool = ForeignTool(call.tool_name)
+        judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
+        if judged.block is not None:
+            refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers
+            return Verdict(block=str(refusal.details["reason"]))
+        changed = judged.input != call.input
+        asked = self._ui.asked
+        return Verdict(
+            ask=asked,
+            allow=judged.allowed or (asked is None and bool(judged.notes) and call.tool_name in self._auto_allow),
+            input=judged.arguments if changed else None,
+            context=judged.notes,
+        )
+
+    async def _pass_result(self, call: CallEnded) -> Verdict:
+        """Take the result of a call through steps 7 to 9, what transformers filter first."""
+        judged = JudgedCall(
+            ForeignTool(call.tool_name, call.output),
+            call.tool_call_id,
+            call.input,
+            thaw(call.input),
+            native=call.native,
+        )
+        output = await run_tool(judged, runner=self._runner, duration_ms=call.duration_ms)
+        return Verdict(output=None if output.content == call.output.content else output)
+
+    async def _permission(self, call: Call) -> Verdict:
+        """Let `permission.ask` answer what the other agent is about to ask the person."""
+        output = await self._runner.reach(
+            "permission.ask",
+            PermissionInput(
+                **self._agent(),
+                tool_name=call.tool_name,
+                tool_call_id=call.tool_call_id,
+                args=call.input,
+                reason=call.name,
+            ),
+            PermissionOutput(),
+        )
+        status = output.status if isinstance(output, PermissionOutput) else "ask"
+        return Verdict(allow=status == "allow", block="denied by permission.ask" if status == "deny" else None)
+
+    # ---- the rest
+
+    async def _prompt(self, said: PromptGiven) -> Verdict:
+        runner = self._runner
+        output = await runner.reach(
+            "message.before",
+            MessageBeforeInput(**self._agent(), provider="", model=""),
+            MessageBeforeOutput(said.prompt),
+        )
+        if isinstance(output, Block):
+            return Verdict(block=str(output))
+        await runner.emit(AgentStart())
+        await runner.emit(TurnStart(turn_index=0, timestamp=int(time.time() * 1000)))
+        context = tuple(output.context)
+        if output.message == said.prompt:
+            return Verdict(context=context)
+        rewritten = f"A hook rewrote the prompt. Read it as:\n{output.message}"
+        return Verdict(
+            context=(rewritten, *context),
+            messages=("a hook rewrote the prompt; the model was shown both, for this agent lets no hook change one",),
+        )
+
+    async def _tell(self, happening: Told) -> Verdict:
+        block, messages = None, []
+        for event in happening.events:
+            answer: object = await self._runner.emit(event)
+            if isinstance(answer, Cancel):
+                block = answer.reason or "cancelled by a hook"
+            elif isinstance(answer, Compaction):
+                messages.append("a hook's summary was not used: this agent writes its own")
+        return Verdict(block=block, messages=tuple(messages))
+
+    def _agent(self) -> dict[str, str]:
+        return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
+
+
+def in_our_words(
+    bridge: Bridge, transformers: Iterable[ConfiguredTransformer], names: Iterable[str] = ()
+) -> tuple[tuple[ConfiguredTransformer, ...], frozenset[str]]:
+    """Return transformers and names of tools in our vocabulary, whichever they were configured in."""
+    steps = tuple(replace(step, tool=our_name(bridge.tools, step.tool)) for step in transformers)
+    return steps, frozenset(our_name(bridge.tools, name) for name in names)
+
+
+def wrong_matchers(runner: HookRunner, tools: Iterable[ToolWords]) -> list[str]:
+    """Return a sentence for each handler that names a tool as the other agent does, and so would never run."""
+    found: dict[tuple[str, str], str] = {}
+    for hook in runner.hooks:
+        for handlers in hook.handlers.values():
+            for handler in handlers:
+                for words in tools:
+                    if handler.tool is not None and handler.handles(words.theirs) and not handler.handles(words.ours):
+                        text = f"{handler.label} never runs: the tool {words.theirs!r} is {words.ours!r} here"
+                        found.setdefault((handler.label, handler.event), text)
+    return list(found.values())

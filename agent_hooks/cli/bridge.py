@@ -1,0 +1,162 @@
+"""`agent-hooks bridge`: what another agent runs at each of its events; a payload on stdin, one JSON object on stdout.
+
+Whatever goes wrong here, a gate denies: an exit code of 1, a traceback or half a line would let the call through.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import Any
+
+import anyio
+import click
+from msgspec.structs import replace
+
+from agent_hooks.bridges import BRIDGES, open_bridge
+from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, Verdict
+from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
+from agent_hooks.cli.common import Setup, agent_guards, leave_soon, set_up
+from agent_hooks.cli.main import complain
+from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.errors import AgentHooksError, HookError, describe
+from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.config import read_sections
+from agent_hooks.harmless import harmless
+from agent_hooks.runner import HookRunner
+
+LIMIT = 32 * 1024 * 1024  # bytes of a payload
+_CHUNK = 1024 * 1024
+DENIED = 2  # the exit code that every such agent takes for a denial
+
+
+@click.command("bridge")
+@click.argument("agent", type=click.Choice(list(BRIDGES)))
+@click.argument("event", required=False)
+@click.pass_context
+def command(ctx: click.Context, agent: str, event: str | None) -> None:
+    """Answer one EVENT of another AGENT: its payload on stdin, one JSON object on stdout.
+
+    `agent-hooks install` makes the agent run this. EVENT says what a payload that cannot be read was about.
+    """
+    bridge = open_bridge(agent)
+    if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has hooks of its own
+        click.echo("{}")
+        return
+    with ReservedStdout() as stdout:
+        answering = _Answering(bridge, event, stdout)
+        try:
+            anyio.run(answering.run)
+        except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug: nothing may pass for a yes
+            answering.fail(exc)
+        code = answering.exit_code
+        leave_soon(code)
+    ctx.exit(code)
+
+
+class _Answering:
+    """One payload and the one reply to it, which is printed as soon as it is known: unloading may take its time."""
+
+    def __init__(self, bridge: Bridge, event: str | None, stdout: ReservedStdout) -> None:
+        self.exit_code = 0
+        self._bridge = bridge
+        self._event = event
+        self._stdout = stdout
+        self._replied = False
+
+    async def run(self) -> None:
+        """Read, answer, print."""
+        raw = _read_stdin()
+        try:
+            happening = self._decode(raw)
+        except BridgeError as exc:
+            self._reply(self._bridge.refuse(self._event, f"agent-hooks could not read the event: {exc}"))
+            return
+        self._event = happening.name
+        project = self._bridge.project(os.environ) or happening.cwd or os.getcwd()
+        setup = await set_up(project, ())
+        for failure in setup.errors:
+            complain(harmless(str(failure)))
+        ui = BridgeUI(attended=self._bridge.is_attended(os.environ))
+        runner, allowed = self._runner(setup, ui, happening)
+        async with runner:
+            bridging = Bridging(runner, ui, auto_allow=allowed, attended=self._bridge.is_attended(os.environ))
+            verdict = await bridging.answer(happening)
+            if happening.name == "SessionStart":
+                verdict = _with_warnings(
+                    verdict, [*map(str, setup.errors), *wrong_matchers(runner, self._bridge.tools)]
+                )
+            self._reply(self._bridge.encode(happening, verdict))
+
+    def fail(self, exc: BaseException) -> None:
+        """Reply to what nobody foresaw, unless the reply is out; say so in a line."""
+        text = str(exc) if isinstance(exc, AgentHooksError) else describe(exc)
+        complain(harmless(f"failed at {self._event or 'an event'}: {text}"))
+        if not self._replied:
+            self._reply(self._bridge.refuse(self._event, f"agent-hooks could not judge this: {text}"))
+
+    def _decode(self, raw: bytes | None) -> Happening:
+        if raw is None:
+            raise BridgeError(f"the payload is larger than {LIMIT // 1024 // 1024} MiB")
+        try:
+            payload: object = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            self._event = self._event or _name_in(raw)
+            raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
+        if isinstance(payload, dict) and isinstance(name := payload.get("hook_event_name"), str):
+            self._event = name
+        return self._bridge.decode(payload)
+
+    def _runner(self, setup: Setup, ui: BridgeUI, happening: Happening) -> tuple[HookRunner, frozenset[str]]:
+        steps, allowed = in_our_words(self._bridge, setup.transformers.configured, setup.transformers.auto_allow)
+        runner = HookRunner(
+            setup.loaded,
+            cwd=happening.cwd or setup.cwd,
+            timeout=setup.settings.hook_timeout,
+            tool_call_timeout=setup.settings.tool_call_timeout,
+            ui=ui,
+            mode="bridge",
+            session_file=happening.session_file,
+            session_id=happening.session_id,
+            guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd),
+            transformers=steps,
+            redactor=setup.redactor,
+        )
+        runner.on_error(_complain_of)
+        return runner, allowed
+
+    def _reply(self, reply: Reply) -> None:
+        self._replied = True
+        self._stdout.write(reply.stdout)
+        self.exit_code = reply.exit_code
+        if reply.stderr:
+            complain(reply.stderr)
+        if self._stdout.broken is not None:  # what was printed may be half of it
+            complain(f"the answer could not be written: {self._stdout.broken}")
+            self.exit_code = DENIED
+
+
+def _complain_of(error: HookError) -> None:
+    complain(harmless(f"hook error: {error} ({error.outcome})"))
+
+
+def _with_warnings(verdict: Verdict, warnings: list[str]) -> Verdict:
+    return replace(verdict, messages=(*verdict.messages, *(f"agent_hooks: {text}" for text in warnings)))
+
+
+def _read_stdin() -> bytes | None:
+    """Return what is on stdin, `None` when it is too much; read to its end, for the writer must not be cut off."""
+    data, size = bytearray(), 0
+    while sys.stdin is not None and (chunk := sys.stdin.buffer.read(_CHUNK)):
+        size += len(chunk)
+        if size <= LIMIT:
+            data += chunk
+    return bytes(data) if size <= LIMIT else None
+
+
+def _name_in(raw: bytes) -> Any:
+    """Return the event's name that a broken payload still shows."""
+    found = re.search(rb'"hook_event_name"\s*:\s*"(\w+)"', raw)
+    return found[1].decode() if found else None

@@ -1,0 +1,177 @@
+"""The conformance suite of bridges: what every codec between another agent and our events must do.
+
+Above: testing.  Below: bridges.base.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from agent_hooks.bridges.base import (
+    Bridge,
+    BridgeError,
+    CallAsked,
+    CallEnded,
+    Happening,
+    Reply,
+    Verdict,
+    to_ours,
+    to_theirs,
+)
+from agent_hooks.content import ToolOutput
+from agent_hooks.frozen import thaw
+
+_WHY = "because the suite says so"
+_JUNK: tuple[object, ...] = (None, 1, "text", [], {}, {"x": 1}, {"hook_event_name": 3}, {"tool_name": None})
+_FOREIGN = {"theme": "dark", "hooks": {"X": [{"matcher": "*", "hooks": [{"type": "command", "command": "theirs"}]}]}}
+
+
+def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
+    """Raise `AssertionError`, which says what is wrong, unless `bridge` is what a bridge must be.
+
+    `payloads`: as the other agent sent them, at least one of a call that is asked for and one of a call that ended.
+    """
+    kinds: set[type[Happening]] = set()
+    for payload in payloads:
+        before = deepcopy(dict(payload))
+        event = bridge.decode(before)
+        kinds.add(type(event))
+        _must(before == payload, f"{event.name}: decode changed the payload")
+        _must(thaw(event.native) == before, f"{event.name}: native is not the whole payload")
+        _check_words_to_say(bridge, event)
+        if isinstance(event, CallAsked):
+            _check_gate(bridge, event)
+        if isinstance(event, CallEnded):
+            _check_result(bridge, event)
+        _check_refusal(bridge, event)
+    _must({CallAsked, CallEnded} <= kinds, "give payloads of a call that is asked for and of one that ended")
+    _check_junk(bridge)
+    _check_tools(bridge)
+    _check_settings(bridge)
+
+
+def _check_words_to_say(bridge: Bridge, event: Happening) -> None:
+    """No opinion says nothing; a text for model or person is lost nowhere."""
+    silent = _said(bridge.encode(event, Verdict()), event.name)
+    _must(not _texts(silent), f"{event.name}: no opinion says {silent}")
+    _must(bridge.encode(event, Verdict()) == bridge.encode(event, Verdict()), f"{event.name}: two replies differ")
+    for verdict in (Verdict(context=("for the model",)), Verdict(messages=("for the person",))):
+        text = (*verdict.context, *verdict.messages)[0]
+        told = _texts(_said(bridge.encode(event, verdict), event.name))
+        _must(any(text in each for each in told), f"{event.name}: the text {text!r} is lost")
+
+
+def _check_gate(bridge: Bridge, event: CallAsked) -> None:
+    """A block counts before all else; only an allow is an allow; a rewrite is the whole input in their words."""
+    name = event.name
+    rewritten = {**event.input, "suite": "was here"}
+    replies = {
+        "block": bridge.encode(event, Verdict(block=_WHY)),
+        "ask": bridge.encode(event, Verdict(ask=_WHY)),
+        "rewrite": bridge.encode(event, Verdict(input=rewritten)),
+        "allow": bridge.encode(event, Verdict(allow=True)),
+    }
+    said = {what: _said(reply, name) for what, reply in replies.items()}
+    _must(len({reply.stdout for reply in replies.values()}) == len(replies), f"{name}: two verdicts look the same")
+    everything = Verdict(block=_WHY, ask="?", allow=True, input=rewritten)
+    _must(bridge.encode(event, everything) == replies["block"], f"{name}: a block is not alone")
+    for what in ("block", "ask"):
+        _must(any(_WHY in text for text in _texts(said[what])), f"{name}: the reason of {what} is lost")
+    for what in ("block", "ask", "rewrite"):
+        _must("allow" not in _texts(said[what]), f"{name}: {what} says allow")
+    theirs = to_theirs(bridge.tools, _native_name(bridge, event), rewritten)
+    _must(any(each == theirs for each in _objects(said["rewrite"])), f"{name}: the rewrite is not the whole input")
+    asked = _said(bridge.encode(event, Verdict(ask=_WHY, input=rewritten)), name)
+    _must(any(each == theirs for each in _objects(asked)), f"{name}: a question loses the rewrite")
+
+
+def _check_result(bridge: Bridge, event: CallEnded) -> None:
+    """A changed result reaches the model in one way or another."""
+    output = ToolOutput("changed by the suite", is_error=event.output.is_error)
+    told = _texts(_said(bridge.encode(event, Verdict(output=output)), event.name))
+    _must(any("changed by the suite" in text for text in told), f"{event.name}: a changed result is lost")
+
+
+def _check_refusal(bridge: Bridge, event: Happening) -> None:
+    rows = {row.name: row for row in bridge.describe()}
+    reply = bridge.refuse(event.name, _WHY)
+    told = any(_WHY in text for text in _texts(_said(reply, event.name)))
+    gate = isinstance(event, CallAsked) or (event.name in rows and rows[event.name].gate)
+    _must(told or not gate, f"{event.name}: a failure of ours lets it pass in silence")
+    if isinstance(event, CallAsked):
+        _must(event.name in rows and rows[event.name].gate, f"{event.name}: describe does not call it a gate")
+        _must(bridge.refuse(None, _WHY) == reply, "a failure at an event that nobody knows does not deny a call")
+
+
+def _check_junk(bridge: Bridge) -> None:
+    for junk in _JUNK:
+        try:
+            bridge.decode(junk)
+        except BridgeError as exc:
+            _must(bool(str(exc)), f"decode({junk!r}) does not say what is wrong")
+        else:
+            raise AssertionError(f"decode takes {junk!r}")
+
+
+def _check_tools(bridge: Bridge) -> None:
+    for words in bridge.tools:
+        sample = {**dict.fromkeys(words.arguments, "x"), **dict.fromkeys(words.milliseconds, 1500), "other": [1]}
+        name, ours = to_ours(bridge.tools, words.theirs, sample)
+        _must(name == words.ours, f"{words.theirs} is {name}, not {words.ours}")
+        _must(set(words.arguments.values()) <= ours.keys(), f"{words.theirs}: an argument is lost")
+        _must(to_theirs(bridge.tools, words.theirs, ours) == sample, f"{words.theirs}: the way back leads elsewhere")
+
+
+def _check_settings(bridge: Bridge) -> None:
+    command = ["/usr/bin/python3", "-m", "agent_hooks"]
+    for settings in ({}, _FOREIGN):
+        before = deepcopy(settings)
+        installed = bridge.install(settings, command)
+        text = json.dumps(installed)
+        _must(settings == before, "install changes what it was given")
+        for row in bridge.describe():
+            _must(json.dumps(row.name) in text, f"install leaves {row.name} out")
+        for foreign in ("dark", "theirs"):
+            _must(foreign in text or not settings, "install loses what is not ours")
+        _must(json.dumps(bridge.install(installed, command)) == text, "installing twice is not installing once")
+        _must(bridge.uninstall(installed) == before, "uninstall does not lead back")
+        _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
+
+
+def _native_name(bridge: Bridge, event: CallAsked) -> str:
+    names = {words.theirs for words in bridge.tools if words.ours == event.tool_name}
+    return next((text for text in _texts(thaw(event.native)) if text in names), event.tool_name)
+
+
+def _said(reply: Reply, name: str) -> Any:
+    """Return the one JSON object that a reply prints."""
+    _must(reply.exit_code in (0, 2), f"{name}: exit code {reply.exit_code} lets calls pass in some agents")
+    try:
+        said = json.loads(reply.stdout)
+    except ValueError:
+        raise AssertionError(f"{name}: {reply.stdout!r} is not one JSON object") from None
+    _must(isinstance(said, dict), f"{name}: {reply.stdout!r} is no JSON object")
+    return said
+
+
+def _texts(value: Any) -> list[str]:
+    """Return every text in JSON data."""
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in _texts(item)]
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return every object in JSON data."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) else []
+    return own + [each for item in items for each in _objects(item)]
+
+
+def _must(holds: bool, text: str) -> None:
+    if not holds:
+        raise AssertionError(text)

@@ -1,0 +1,326 @@
+"""The codec of Claude Code, on payloads that the real one sent."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks import AgentEnd, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
+from agent_hooks.bridges import BRIDGES, open_bridge
+from agent_hooks.bridges.base import (
+    Bridge,
+    BridgeError,
+    CallAsked,
+    CallEnded,
+    EventRow,
+    Happening,
+    PermissionAsked,
+    PromptGiven,
+    Reply,
+    Told,
+    Verdict,
+)
+from agent_hooks.bridges.claude_code import ClaudeCode
+from agent_hooks.testing import check_bridge
+
+PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "claude_code.json").read_text())
+CLAUDE = ClaudeCode()
+
+
+def said(payload: dict[str, Any], **answer: Any) -> Any:
+    """Return what Claude Code is told."""
+    return json.loads(CLAUDE.encode(CLAUDE.decode(payload), Verdict(**answer)).stdout)
+
+
+@pytest.mark.parametrize("name", BRIDGES)
+@pytest.mark.behaviour("B1")
+def test_every_bridge_passes_the_suite(name: str) -> None:
+    """A row of the table without payloads beside this file is a bridge that nobody has seen at work."""
+    path = Path(__file__).parent / f"{name.replace('-', '_')}.json"
+    check_bridge(open_bridge(name), json.loads(path.read_text()).values())
+
+
+class Broken(ClaudeCode):
+    """A bridge with one fault."""
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+
+    def decode(self, payload: object) -> Happening:
+        if self.fault == "junk":
+            return super().decode({"hook_event_name": "X"} if payload == {} else payload)
+        return super().decode(payload)
+
+    def encode(self, event: Happening, answer: Verdict) -> Reply:
+        match self.fault:
+            case "allow" if answer.input:
+                return super().encode(event, Verdict(block=answer.block, allow=True, input=answer.input))
+            case "exit":
+                return super().encode(event, answer)._replace(exit_code=1)
+            case "text":
+                return Reply("no opinion")
+            case "list":
+                return Reply("[]")
+            case "lost":
+                return super().encode(event, Verdict(block=answer.block, ask=answer.ask, input=answer.input))
+            case "result" if answer.output:
+                return Reply("{}")
+        return super().encode(event, answer)
+
+    def refuse(self, event_name: str | None, reason: str) -> Reply:
+        return Reply("{}") if self.fault == "open" else super().refuse(event_name, reason)
+
+    def uninstall(self, settings: Any) -> dict[str, Any]:
+        return {} if self.fault == "uninstall" else super().uninstall(settings)
+
+    def describe(self) -> tuple[EventRow, ...]:
+        rows = super().describe()
+        return tuple(row._replace(gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("junk", "decode takes {}"),
+        ("allow", "rewrite says allow"),
+        ("exit", "exit code 1"),
+        ("text", "is not one JSON object"),
+        ("list", "is no JSON object"),
+        ("lost", "'for the model' is lost"),
+        ("result", "a changed result is lost"),
+        ("open", "lets it pass in silence"),
+        ("gate", "does not call it a gate"),
+        ("uninstall", "install loses what is not ours"),
+    ],
+)
+def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
+    """One bridge for each fault."""
+    bridge: Bridge = Broken(fault)
+    with pytest.raises(AssertionError, match=text):
+        check_bridge(bridge, PAYLOADS.values())
+
+
+def test_the_suite_wants_both_halves_of_a_call() -> None:
+    """Or it would say yes to nothing."""
+    with pytest.raises(AssertionError, match="give payloads"):
+        check_bridge(CLAUDE, [PAYLOADS["Stop"]])
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "events"),
+    [
+        ("SessionStart:startup", Told, ["start"]),
+        ("SessionStart:resume", Told, ["start"]),
+        ("SessionStart:compact", Happening, []),
+        ("SessionEnd", Told, ["shutdown"]),
+        ("PreCompact", Told, ["before_compact"]),
+        ("PostCompact", Told, ["compact"]),
+        ("Stop", Told, [AgentEnd]),
+        ("SubagentStop", Told, [AgentEnd]),
+        ("PostToolBatch", Told, [TurnEnd, TurnStart]),
+        ("UserPromptSubmit", PromptGiven, []),
+        ("PreToolUse:Bash", CallAsked, []),
+        ("PermissionRequest:Bash", PermissionAsked, []),
+        ("PostToolUse:Bash", CallEnded, []),
+        ("PostToolUseFailure:Read", CallEnded, []),
+        ("SubagentStart", Happening, []),
+        ("MessageDisplay", Happening, []),
+    ],
+)
+@pytest.mark.behaviour("B2")
+def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
+    """As docs/bridges.md says."""
+    happening = CLAUDE.decode(PAYLOADS[payload])
+    assert type(happening) is kind
+    found = happening.events if isinstance(happening, Told) else ()
+    assert [each.reason if isinstance(each, SessionEvent) else type(each) for each in found] == events
+    assert happening.session_id == PAYLOADS[payload]["session_id"]
+    assert happening.agent_id == PAYLOADS[payload].get("agent_id", "main")
+
+
+def test_a_cleared_session_goes_on() -> None:
+    """`/clear` ends a session and starts one in the same process."""
+    start = CLAUDE.decode({**PAYLOADS["SessionStart:startup"], "source": "clear"})
+    assert isinstance(start, Told)
+    assert [each.reason for each in start.events if isinstance(each, SessionEvent)] == ["clear"]
+    assert type(CLAUDE.decode({**PAYLOADS["SessionEnd"], "reason": "clear"})) is Happening
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "ours", "expected"),
+    [
+        ("Bash", {"command": "ls", "timeout": 1500}, "bash", {"command": "ls", "timeout": 1.5}),
+        ("Write", {"file_path": "/a", "content": "x"}, "write", {"path": "/a", "content": "x"}),
+        (
+            "Edit",
+            {"file_path": "/a", "old_string": "b", "new_string": "c", "replace_all": True},
+            "edit",
+            {"path": "/a", "oldText": "b", "newText": "c", "replace_all": True},
+        ),
+        ("NotebookEdit", {"notebook_path": "/a", "new_source": "c"}, "edit", {"path": "/a", "newText": "c"}),
+        ("Grep", {"pattern": "x", "-i": True, "-C": 2}, "grep", {"pattern": "x", "ignoreCase": True, "context": 2}),
+        ("Glob", {"pattern": "*"}, "find", {"pattern": "*"}),
+        ("mcp__probe__echo", {"file_path": "/a"}, "mcp__probe__echo", {"file_path": "/a"}),
+    ],
+)
+@pytest.mark.behaviour("B3")
+def test_tools_are_called_as_ours_and_rewritten_in_their_words(
+    name: str, theirs: dict[str, Any], ours: str, expected: dict[str, Any]
+) -> None:
+    """The original stays in `native`."""
+    payload = {**PAYLOADS["PreToolUse:Bash"], "tool_name": name, "tool_input": theirs}
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallAsked)
+    assert (call.tool_name, call.input) == (ours, expected)
+    assert call.native["tool_input"] == theirs
+    assert said(payload, input=dict(call.input))["hookSpecificOutput"]["updatedInput"] == theirs
+
+
+def test_an_input_with_two_names_for_one_argument_is_no_input() -> None:
+    """A judge would see one of them, and the tool might take the other."""
+    payload = {**PAYLOADS["PreToolUse:Write"], "tool_input": {"file_path": "/etc/passwd", "path": "/tmp/x"}}
+    with pytest.raises(BridgeError, match="both 'path'"):
+        CLAUDE.decode(payload)
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "native"),
+    [
+        (
+            {"stdout": "a", "stderr": "b", "interrupted": False, "isImage": False, "noOutputExpected": False},
+            "a\nb",
+            {"stdout": "new", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False},
+        ),
+        (
+            {"type": "text", "file": {"filePath": "f", "content": "a\nb", "numLines": 2}},
+            "a\nb",
+            {"type": "text", "file": {"filePath": "f", "content": "new", "numLines": 1}},
+        ),
+        ({"filenames": ["a", "b"], "numFiles": 2}, "a\nb", {"filenames": ["new"], "numFiles": 1}),
+        (
+            {"mode": "content", "content": "a:1", "numLines": 1},
+            "a:1",
+            {"mode": "content", "content": "new", "numLines": 1},
+        ),
+        ([{"type": "text", "text": "a"}], "a", [{"type": "text", "text": "new"}]),
+        ("a", "a", "new"),
+    ],
+)
+@pytest.mark.behaviour("B4")
+def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native: Any) -> None:
+    """Claude Code drops any other one."""
+    payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": response}
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    assert call.output.text == text
+    assert said(payload, output=ToolOutput("new"))["hookSpecificOutput"] == {
+        "hookEventName": "PostToolUse",
+        "updatedToolOutput": native,
+    }
+
+
+def test_a_result_of_an_unknown_shape_is_its_json_and_comes_back_as_such() -> None:
+    """A secret in it can be hidden; a text that is no such object is added as context."""
+    payload = {**PAYLOADS["PostToolUse:Write"]}
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    hidden = call.output.text.replace("a.txt", "***")
+    changed = said(payload, output=ToolOutput(hidden))["hookSpecificOutput"]["updatedToolOutput"]
+    assert changed == {**payload["tool_response"], "filePath": "***"}
+    for text in ("words", '{"other": 1}'):
+        assert said(payload, output=ToolOutput(text))["hookSpecificOutput"]["additionalContext"] == text
+    assert said({**payload, "tool_response": None}, output=ToolOutput("x"))["hookSpecificOutput"] == {
+        "hookEventName": "PostToolUse",
+        "additionalContext": "x",
+    }
+
+
+def test_a_note_below_a_list_is_no_entry_of_it() -> None:
+    """It becomes context."""
+    payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": {"filenames": ["a", "b"], "numFiles": 2}}
+    output = ToolOutput([TextContent("a"), TextContent("[left out: b]")])
+    specific = said(payload, output=output)["hookSpecificOutput"]
+    assert specific["updatedToolOutput"] == {"filenames": ["a"], "numFiles": 1}
+    assert specific["additionalContext"] == "[left out: b]"
+
+
+def test_pictures_of_a_server_stay_pictures() -> None:
+    """And what is neither text nor picture is shown as JSON."""
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": [picture, {"type": "audio"}]}
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    changed = said(payload, output=ToolOutput(call.output.content[:1]))
+    assert changed["hookSpecificOutput"]["updatedToolOutput"] == [picture]
+    assert call.output.text == '{"type": "audio"}'
+
+
+def test_the_text_of_a_failed_call_cannot_be_changed() -> None:
+    """So what hooks made of it is added."""
+    specific = said(PAYLOADS["PostToolUseFailure:Bash"], output=ToolOutput("new", is_error=True))["hookSpecificOutput"]
+    assert specific == {"hookEventName": "PostToolUseFailure", "additionalContext": "new"}
+
+
+def test_a_continued_stop_is_not_continued_again() -> None:
+    """A text for the model goes to the person then."""
+    assert said(PAYLOADS["Stop"], context=("go on",))["hookSpecificOutput"]["additionalContext"] == "go on"
+    again = said({**PAYLOADS["Stop"], "stop_hook_active": True}, context=("go on",))
+    assert again == {"systemMessage": "not given to the model, because Stop takes no text now: go on"}
+
+
+def test_permissions_prompts_and_compactions_are_denied_in_their_own_way() -> None:
+    """Each event has a form of its own."""
+    asked = PAYLOADS["PermissionRequest:Bash"]
+    assert said(asked, block="no")["hookSpecificOutput"]["decision"] == {"behavior": "deny", "message": "no"}
+    assert said(asked, allow=True)["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
+    assert said(PAYLOADS["UserPromptSubmit"], block="no") == {"decision": "block", "reason": "no"}
+    assert said(PAYLOADS["PreCompact"], block="no") == {"decision": "block", "reason": "no"}
+
+
+def test_which_agent_runs_us_and_whether_somebody_sits_there() -> None:
+    """Copilot and Cursor read the same settings file."""
+    assert CLAUDE.runs_here({})
+    assert CLAUDE.runs_here({"CLAUDECODE": "1", "COPILOT_CLI": "1"})
+    assert not CLAUDE.runs_here({"COPILOT_CLI": "1", "CLAUDE_PROJECT_DIR": "/w"})
+    assert CLAUDE.is_attended({})
+    assert CLAUDE.is_attended({"CLAUDE_CODE_SESSION_ATTENDED": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"})
+    assert not CLAUDE.is_attended({"CLAUDE_CODE_SESSION_ATTENDED": "0"})
+    assert not CLAUDE.is_attended({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("tool_input", "ls", "tool_input must be a JSON object"),
+        ("tool_name", 3, "tool_name must be a text"),
+        ("cwd", [], "cwd must be a text"),
+    ],
+)
+def test_a_wrong_field_is_named(field: str, value: object, text: str) -> None:
+    """With what was found there."""
+    with pytest.raises(BridgeError, match=text):
+        CLAUDE.decode({**PAYLOADS["PreToolUse:Bash"], field: value})
+
+
+@pytest.mark.behaviour("B9")
+def test_install_keeps_what_is_there_in_its_order() -> None:
+    """Also groups of others beside ours, and odd ones."""
+    theirs = {"type": "command", "command": "theirs"}
+    settings = {"a": 1, "hooks": {"Stop": [{"hooks": [theirs]}, "odd"], "Mine": []}, "z": 2}
+    installed = deepcopy(CLAUDE.install(settings, ["/py"]))
+    assert list(installed) == ["a", "hooks", "z"]
+    assert list(installed["hooks"])[:2] == ["Stop", "Mine"]
+    assert installed["hooks"]["Stop"][:2] == [{"hooks": [theirs]}, "odd"]
+    ours = installed["hooks"]["Stop"][2]["hooks"][0]
+    installed["hooks"]["Stop"][0]["hooks"].append(ours)  # as a person may tidy up
+    assert CLAUDE.uninstall(installed) == settings
+    gate = installed["hooks"]["PreToolUse"][0]["hooks"][0]
+    assert gate["onFailure"] == "block"
+    assert gate["args"] == ["PreToolUse"]
+    assert "agent-hooks uninstall claude-code" in gate["statusMessage"]
+    with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
+        CLAUDE.install({"hooks": []}, ["/py"])

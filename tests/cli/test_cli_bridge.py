@@ -1,0 +1,259 @@
+"""`agent-hooks bridge`, `install` and `uninstall`, run as another agent and a person run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from running import TRIO, Command
+
+ROOT = Path(__file__).parent.parent.parent
+PAYLOADS: dict[str, Any] = json.loads((ROOT / "tests" / "bridges" / "claude_code.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def _no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be an agent."""
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
+        monkeypatch.delenv(name)
+
+
+def payload(command: Command, name: str = "PreToolUse:Bash", **fields: Any) -> dict[str, Any]:
+    """Return a payload from the project."""
+    return {**PAYLOADS[name], "cwd": str(command.project), **fields}
+
+
+def bridge(command: Command, given: object, *args: str) -> Any:
+    """Return the one JSON object that is printed."""
+    text = given if isinstance(given, str) else json.dumps(given)
+    done = command("bridge", "claude-code", *args, stdin=text)
+    assert done.stdout.count("\n") == 1
+    return json.loads(done.stdout)
+
+
+def decision(said: Any) -> tuple[str, str]:
+    """Return what is decided about a call, and why."""
+    specific = said["hookSpecificOutput"]
+    assert specific["hookEventName"] == "PreToolUse"
+    return specific["permissionDecision"], specific.get("permissionDecisionReason", "")
+
+
+@pytest.mark.behaviour("B5")
+def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
+    """Unchanged files, as in our own agent; what nobody minds prints nothing."""
+    command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text(), "permission_gate.py")
+    command.add_hook((ROOT / "examples" / "hooks" / "protected_paths.py").read_text(), "protected_paths.py")
+    verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
+    assert verdict == "ask"
+    assert why.startswith("Run sudo?")
+    write = {"file_path": str(command.project / "node_modules" / "x.js"), "content": ""}
+    said = bridge(command, payload(command, "PreToolUse:Write", tool_input=write))
+    assert decision(said) == ("deny", f"{write['file_path']} is protected (.agent/hooks/protected_paths.py)")
+    assert said["systemMessage"] == f"warning: kept write out of {write['file_path']}"
+    assert decision(bridge(command, payload(command, tool_input={"command": "rm -rf /"})))[0] == "deny"
+    assert bridge(command, payload(command, tool_input={"command": "ls"})) == {}
+    ours = command("run", "--no-session", "@bash sudo ls\n@write node_modules/x.js")
+    assert "Run sudo?" in ours.stdout
+
+
+def test_headless_a_question_denies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `claude -p` does."""
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
+    command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text())
+    verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
+    assert (verdict, "nobody could be asked" in why) == ("deny", True)
+
+
+def test_every_captured_payload_is_answered(command: Command) -> None:
+    """With one JSON object, on both event loops."""
+    for name in ("SessionStart:startup", "UserPromptSubmit", "PostToolUse:Bash", "Stop", "SessionEnd", "SubagentStart"):
+        assert bridge(command, payload(command, name)) == {}
+    done = subprocess.run(
+        [sys.executable, "-c", TRIO, "bridge", "claude-code"],
+        input=json.dumps(payload(command, tool_input={"command": "rm -rf /"})),
+        cwd=command.project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert decision(json.loads(done.stdout))[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "args", "denied"),
+    [
+        ("", (), True),
+        ("nonsense", (), True),
+        ("[]", ("PreToolUse",), True),
+        ('{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_in', (), True),
+        ('{"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_in', (), False),
+        ("[" * 100_000, ("PreToolUse",), True),
+        ("", ("PostToolUse",), False),
+        ('{"hook_event_name": "PreToolUse", "tool_name": "Bash"}', (), True),
+    ],
+    ids=["empty", "words", "a list", "half", "half of another", "deep", "empty, of another", "no input"],
+)
+@pytest.mark.behaviour("B10")
+def test_what_cannot_be_read_denies_a_call(stdin: str, args: tuple[str, ...], denied: bool, command: Command) -> None:
+    """And passes in silence where nothing can be stopped."""
+    said = bridge(command, stdin, *args)
+    assert said == {} if not denied else decision(said)[0] == "deny"
+
+
+@pytest.mark.behaviour("B10")
+def test_a_payload_of_50_mb_denies(command: Command) -> None:
+    """It is read to its end, so that the agent is not cut off."""
+    said = bridge(command, payload(command, tool_input={"command": "x" * 50_000_000}), "PreToolUse")
+    assert decision(said) == ("deny", "agent-hooks could not read the event: the payload is larger than 32 MiB")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise SystemExit(0)",
+        "def register(api):\n    api.on('tool_call', lambda event, ctx: 1 / 0)",
+        "import sys\ndef register(api):\n    api.on('tool_call', lambda event, ctx: sys.exit(0))",
+        "def register(api):\n    api.on('tool_call', lambda event, ctx: 'yes')",
+    ],
+    ids=["not loaded", "raises", "exits", "odd answer"],
+)
+@pytest.mark.behaviour("B10")
+def test_a_broken_gate_denies(source: str, command: Command) -> None:
+    """Named, without a traceback."""
+    path = command.add_hook(source)
+    verdict, why = decision(bridge(command, payload(command)))
+    assert verdict == "deny"
+    assert path.name in why
+
+
+@pytest.mark.behaviour("B10")
+def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(command: Command) -> None:
+    """Nobody can know which guards they meant."""
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "settings.json").write_text("{")
+    assert "settings.json" in decision(bridge(command, payload(command)))[1]
+    said = bridge(command, payload(command, "UserPromptSubmit"))
+    assert (said["decision"], "settings.json" in said["reason"]) == ("block", True)
+    assert "settings.json" in bridge(command, payload(command, "SessionStart:startup"))["systemMessage"]
+    assert bridge(command, payload(command, "Stop")) == {}
+
+
+def test_an_answer_that_cannot_be_written_denies(command: Command) -> None:
+    """By the exit code, which is what is left."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_hooks", "bridge", "claude-code"],
+            input=json.dumps(payload(command, tool_input={"command": "rm -rf /"})),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=command.project,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "could not be written" in done.stderr
+
+
+def test_a_rewrite_that_is_no_json_denies(command: Command) -> None:
+    """Claude Code would run the call as it was."""
+    command.add_hook(
+        "def register(api):\n    api.on('before_tool_call', lambda event, ctx: {'params': {'x': float('nan')}})"
+    )
+    verdict, why = decision(bridge(command, payload(command)))
+    assert (verdict, "not JSON compliant" in why) == ("deny", True)
+
+
+def test_what_hooks_print_is_not_in_the_answer(command: Command) -> None:
+    """Nor what fails after it: a hook's errors go to stderr."""
+    command.add_hook(
+        """
+        print("at import")
+
+        def register(api):
+            api.on("tool_call", lambda event, ctx: print("judging"), tool="bash")
+            api.on("after_tool_call", lambda event, ctx: 1 / 0)
+            api.on("tool_call", lambda event, ctx: None, tool="Bash")
+        """
+    )
+    done = command("bridge", "claude-code", stdin=json.dumps(payload(command)))
+    assert done.stdout == "{}\n"
+    assert "judging" in done.stderr
+    done = command("bridge", "claude-code", stdin=json.dumps(payload(command, "PostToolUse:Bash")))
+    assert "ZeroDivisionError" in done.stderr
+    started = bridge(command, payload(command, "SessionStart:startup"))
+    assert "never runs: the tool 'Bash' is 'bash' here" in started["systemMessage"]
+
+
+def test_the_hooks_are_those_of_the_project_wherever_the_agent_went(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `cd` of the agent must not shake them off."""
+    command.add_hook(
+        "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': ctx.cwd})"
+    )
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(command.project))
+    assert decision(bridge(command, payload(command, cwd="/tmp")))[1].startswith("/tmp")
+
+
+def test_another_agent_that_reads_the_settings_is_left_alone(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a bridge of its own, or none."""
+    monkeypatch.setenv("COPILOT_CLI", "1")
+    assert bridge(command, payload(command, tool_input={"command": "rm -rf /"})) == {}
+
+
+@pytest.mark.behaviour("B9")
+def test_what_is_installed_runs_and_uninstall_leads_back(command: Command) -> None:
+    """The entry is taken as the agent takes it; the file is written as it was."""
+    path = command.project / ".claude" / "settings.json"
+    path.parent.mkdir()
+    theirs = {"matcher": "", "hooks": [{"type": "command", "command": "theirs"}]}
+    text = json.dumps({"model": "é", "hooks": {"Stop": [theirs]}}, indent=4, ensure_ascii=False) + "\n"
+    path.write_text(text)
+    assert "installed" in command("install", "claude-code").stdout
+    once = path.read_text()
+    assert '    "model": "é"' in once
+    assert "installed already" in command("install", "claude-code", "--project").stdout
+    assert path.read_text() == once
+    (entry,) = json.loads(once)["hooks"]["PreToolUse"][0]["hooks"]
+    given = json.dumps(payload(command, tool_input={"command": "rm -rf /"}))
+    run = [entry["command"], *entry["args"]]
+    done = subprocess.run(run, input=given, capture_output=True, text=True, timeout=60, check=True, cwd="/")
+    assert decision(json.loads(done.stdout))[0] == "deny"
+    assert "uninstalled" in command("uninstall", "claude-code").stdout
+    assert path.read_text() == text
+    assert "nothing of agent_hooks" in command("uninstall", "claude-code").stdout
+
+
+@pytest.mark.behaviour("B9")
+def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the home directory, or where Claude Code is told to look."""
+    command("install", "claude-code", "--user")
+    assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
+    command("install", "claude-code", "--user")
+    assert "PreToolUse" in (home / "other" / "settings.json").read_text()
+    assert not (command.project / ".claude").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": {}}}'])
+def test_settings_that_are_no_settings_stay_as_they_are(text: str, command: Command) -> None:
+    """The error names the file."""
+    path = command.project / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    done = command("install", "claude-code", code=1)
+    assert str(path) in done.stderr
+    assert "nothing was changed" in done.stderr
+    assert path.read_text() == text
+    shutil.rmtree(path.parent)
+    path.parent.write_text("no directory")
+    assert ".claude" in command("install", "claude-code", code=1).stderr
