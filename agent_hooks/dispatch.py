@@ -18,7 +18,6 @@ from types import CoroutineType
 from typing import Any, NoReturn, Protocol
 
 import anyio
-import anyio.lowlevel
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -96,7 +95,9 @@ class Dispatch(Struct, eq=False):
 
     async def hand_over(self, question: Ask) -> NoReturn:
         """End the running handler where it stands: what it asks is its answer, and somebody else puts the question."""
-        await anyio.lowlevel.checkpoint()  # what has not suspended cannot be cancelled
+        from anyio.lowlevel import checkpoint  # here, for it is not loaded by all who import the package
+
+        await checkpoint()  # what has not suspended cannot be cancelled
         if self.question is None:
             self.question = question
             self.need_clock().hand_over()
