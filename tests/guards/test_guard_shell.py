@@ -6,7 +6,7 @@ import shlex
 from base64 import b64encode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent_hooks.guards.shell.grammar import read
@@ -135,6 +135,8 @@ SHELL_TEXT = st.text(st.sampled_from(list("abrmf -/$(){}[]<>|&;'\"`\\\n\t*?~=#!:
 
 
 @given(SHELL_TEXT)
+@example("{,}")
+@example("{,} rm -rf /")
 @settings(deadline=None, max_examples=1500)
 def test_no_text_crashes_the_guard(text: str) -> None:
     """What cannot be read is said to be, as a question."""

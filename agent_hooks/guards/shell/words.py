@@ -119,7 +119,8 @@ class Expander:
             return [Word(raw)]
         found: list[Word] = []
         for each in braces(raw) if "{" in raw else [raw]:
-            found += self._fields(each)
+            if each:  # `{,}` is twice nothing, and no word
+                found += self._fields(each)
         return found
 
     def text(self, raw: str) -> Word:
