@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -15,6 +16,7 @@ def promised() -> list[str]:
     return re.findall(r"^\| ([A-Z]\d+) \|", page, re.MULTILINE)
 
 
+@cache
 def worn() -> dict[str, str]:
     """Return the ids that tests wear, each with a test that does."""
     ids: dict[str, str] = {}
