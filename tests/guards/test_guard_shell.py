@@ -582,7 +582,7 @@ def test_a_project_in_the_directory_for_temporary_files_is_still_a_project() -> 
         ("rm -rf ..", True),
         ("rm -rf build", False),
     ):
-        call = GuardedCall(tool_name="bash", input={"command": command}, cwd="/tmp/work/app", home="/tmp/home")
+        call = GuardedCall(tool_name="bash", input={"command": command}, cwd="/tmp/app", home="/tmp/home")
         assert bool(CommandSafetyGuard().find(call)) is wanted, command
 
 
