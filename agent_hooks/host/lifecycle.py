@@ -260,7 +260,7 @@ class SessionHost:
             session = Session.open(path, self._runner.cwd)
             try:
                 cancelled = await self._ask("before_switch")
-            except BaseException:
+            except BaseException:  # a cancellation too: the lock must not stay behind
                 session.close()
                 raise
             if cancelled:

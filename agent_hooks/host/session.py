@@ -96,7 +96,7 @@ class Session:
         file = open_file(path)
         try:
             found = read_entries(file, path)
-        except BaseException:
+        except BaseException:  # whatever it is goes on its way, without the lock
             os.close(file)
             raise
         header = found.entries[0]

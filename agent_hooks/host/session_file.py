@@ -60,7 +60,7 @@ def open_file(path: Path) -> int:
         raise SessionError(f"{path}: the session cannot be opened: {exc}") from None
     try:
         lock(file, path)
-    except BaseException:
+    except BaseException:  # whatever it is goes on its way, and the file is closed
         os.close(file)
         raise
     return file

@@ -494,7 +494,7 @@ def test_a_command_meets_the_rule_that_is_meant(command: str, rule: str | None) 
         "rm -rf /tmp/a-$$ /tmp/b$RANDOM",
         'f() { rm -rf "$1"; }; f /tmp/x/y',
         "d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT",
-        "cd /tmp/work && rm -rf out-old",
+        "cd /tmp/build && rm -rf out-old",
         "cd packages/a && rm -rf node_modules dist/*",
         "rm -rf packages/*/node_modules",
         "rm -rf ~/app/build",
