@@ -196,7 +196,8 @@ class Bridging:
         if isinstance(output, Block):
             return Verdict(block=str(output))
         await runner.emit(AgentStart())
-        await runner.emit(TurnStart(turn_index=0, timestamp=int(time.time() * 1000)))
+        now = int(time.time() * 1000)  # also the entry_index, which only has to grow: checkpoints go by it
+        await runner.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now))
         context = tuple(output.context)
         if output.message == said.prompt:
             return Verdict(context=context)

@@ -154,7 +154,8 @@ class ClaudeCode:
                 )
                 return (SessionEvent(reason="compact", session_file=file, compaction_entry=entry, from_hook=False),)
             case "PostToolBatch", _, _:
-                return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now)
+                # nobody tells how many entries there are; time grows as they do, and checkpoints go by it
+                return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now, entry_index=now)
             case "Stop" | "SubagentStop", _, _:
                 words = _text(payload, "last_assistant_message", "")
                 return (AgentEnd(messages=(_said((TextContent(words),), now),)),)

@@ -1,0 +1,148 @@
+"""The real Claude Code, headless, against a model that says what a test wants; `make clients` installs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from model_server import ModelServer, Recorded, Reply
+from running import Command
+
+INSTALLED = Path(__file__).parents[2] / ".bench/clients/claude-code"
+PROGRAM = INSTALLED / "node_modules/.bin/claude"
+PATIENCE = 90.0  # seconds
+
+_QUIET = {  # it is to talk to the model's server, and to nobody else
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+    "ENABLE_TOOL_SEARCH": "false",  # all tools are offered at once
+}
+_FOREIGN = ("CLAUDE", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # of whoever runs the tests
+
+
+@dataclass
+class Result:
+    """What the model was shown of a call."""
+
+    text: str
+    is_error: bool
+
+
+@dataclass
+class Run:
+    """One headless run: `messages` are what it printed, `requests` what the model was asked."""
+
+    messages: list[dict[str, Any]]
+    requests: list[Recorded]
+    stderr: str
+
+    @property
+    def answer(self) -> str:
+        """What the person gets in the end."""
+        return str(self.messages[-1]["result"])
+
+    @property
+    def session_id(self) -> str:
+        return str(self.messages[-1]["session_id"])
+
+    @property
+    def notices(self) -> list[str]:
+        """What the person was told on the way."""
+        return [each["content"] for each in self.messages if each.get("subtype") == "informational"]
+
+    @property
+    def results(self) -> list[Result]:
+        """What the model was shown of each call."""
+        return [
+            Result(_text(block["content"]), bool(block.get("is_error")))
+            for block in self._blocks()
+            if block["type"] == "tool_result"
+        ]
+
+    @property
+    def context(self) -> str:
+        """All texts that the model was shown beside results: prompts, and what hooks added."""
+        return "\n".join(block["text"] for block in self._blocks() if block["type"] == "text")
+
+    def _blocks(self) -> list[dict[str, Any]]:
+        longest = max(self.requests, key=lambda request: len(request.body["messages"]))
+        return blocks_of(longest)
+
+
+def blocks_of(request: Recorded) -> list[dict[str, Any]]:
+    """Return the blocks of all messages of a request; a plain text is one too."""
+    found: list[dict[str, Any]] = []
+    for message in request.body["messages"]:
+        content = message["content"]
+        found += [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return found
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "\n".join(block.get("text", "") for block in content)
+
+
+class ClaudeCode:
+    """Claude Code in an empty project of a home of its own, with our hooks installed as a person does it."""
+
+    def __init__(self, project: Path, home: Path) -> None:
+        self.project = project
+        self.config = home / ".claude"
+        self.config.mkdir()
+        self.command = Command(project)
+        self.add_hook = self.command.add_hook
+        self.settings = project / ".claude/settings.json"
+
+    def install(self) -> None:
+        """Install the hooks into the project."""
+        self.command("install", "claude-code")
+
+    def configure(self, **settings: Any) -> None:
+        """Set keys of the project's settings."""
+        self.settings.parent.mkdir(exist_ok=True)
+        known = json.loads(self.settings.read_text()) if self.settings.exists() else {}
+        self.settings.write_text(json.dumps(known | settings))
+
+    def environment(self, server: ModelServer) -> dict[str, str]:
+        """Return the environment it runs in."""
+        own = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
+        own |= server.environment("anthropic")
+        return {**own, **_QUIET, "CLAUDE_CONFIG_DIR": str(self.config)}
+
+    def run(
+        self,
+        *replies: Reply,
+        prompt: str = "go",
+        allow: Sequence[str] = ("Bash", "Read", "Write", "Edit", "Glob", "Grep", "Agent"),
+        args: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Give it a prompt, and the model these replies; `allow`: tools that need no permission."""
+        with ModelServer() as server:
+            server.play(*replies)
+            done = subprocess.run(
+                [
+                    *(PROGRAM, "-p", prompt, "--output-format", "stream-json", "--verbose"),
+                    *(args),
+                    *(["--allowedTools", *allow] if allow else []),
+                ],
+                cwd=self.project,
+                env={**self.environment(server), **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
+            assert not server.replies, f"the model was not asked for {server.replies}\n{done.stdout}\n{done.stderr}"
+            assert "Traceback" not in done.stderr
+            messages = [json.loads(line) for line in done.stdout.splitlines()]
+            assert messages, done.stderr
+            assert messages[-1]["type"] == "result", done.stderr
+            return Run(messages, server.requests, done.stderr)
