@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.content import ToolOutput
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.events import Event
 from agent_hooks.frozen import freeze
 
@@ -33,7 +33,8 @@ class Happening(Struct, frozen=True, kw_only=True):
     """One event of the other agent, in our words; this class itself stands for one that we have no word for.
 
     `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
-    the sub-agent's.  What the payload lacks is `None`.
+    the sub-agent's; `takes_context`: whether the agent shows its model a text in the answer; `leaves`: the session ends,
+    or the agent goes on in another one.  What the payload lacks is `None`.
     """
 
     name: str
@@ -42,19 +43,17 @@ class Happening(Struct, frozen=True, kw_only=True):
     session_file: str | None = None
     cwd: str | None = None
     agent_id: str = "main"
+    takes_context: bool = False
+    leaves: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "native", freeze(self.native))
 
 
 class Told(Happening, frozen=True):
-    """Events to emit in this order; `before_compact` can be cancelled.
-
-    `may_continue`: the agent is about to stop, and hooks may keep it going.
-    """
+    """Events to emit in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]
-    may_continue: bool = False
 
 
 class PromptGiven(Happening, frozen=True):
@@ -151,6 +150,9 @@ class Bridge(Protocol):
 
     name: str
     tools: Sequence[ToolWords]
+    environment: Sequence[str]  # the variables that its methods read, which the agent sets
+    project_variable: str  # of these, the one that names the directory the agent was started in
+    process_variable: str  # and the agent's process id
 
     def decode(self, payload: object) -> Happening:
         """Return what a payload says; raises `BridgeError` that names the field."""
@@ -183,10 +185,6 @@ class Bridge(Protocol):
         """Return the path of the settings file: the person's, with `~` for home, or a project's, relative to that."""
         ...
 
-    def project(self, environment: Mapping[str, str]) -> str | None:
-        """Return the directory that the agent was started in, if the environment says so."""
-        ...
-
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether this is the agent that runs us, and not another one that reads its settings."""
         ...
@@ -194,6 +192,15 @@ class Bridge(Protocol):
     def is_attended(self, environment: Mapping[str, str]) -> bool:
         """Tell whether a person sits at the agent."""
         ...
+
+
+def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
+    """Return what the text of a payload says; raises `BridgeError`."""
+    try:
+        payload: object = json.loads(raw)
+    except (ValueError, RecursionError) as exc:
+        raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
+    return bridge.decode(payload)
 
 
 # ---- the vocabulary --------------------------------------------------------------------------------------------------

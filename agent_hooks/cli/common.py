@@ -19,6 +19,7 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
+from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
 
 END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
@@ -83,6 +84,19 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     settings = load_settings(cwd=cwd)
     loaded = await discover_and_load_hooks([*settings.hooks, *files], cwd=cwd)
     return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
+
+
+def sources_of(setup: Setup) -> Sources:
+    """Return the files that hooks, settings and transformers come from, there or not yet."""
+    homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(setup.cwd, PROJECT_DIRECTORY))))
+    files = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
+    folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
+    named = [hook.resolved_path for hook in setup.loaded.hooks] + [error.path for error in setup.loaded.errors]
+    for path in named:  # from the settings; a package is all that is in its directory
+        elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
+        if elsewhere:
+            (folders if os.path.isdir(path) else files).append(path)
+    return Sources(files, folders)
 
 
 def guard_settings(cwd: str) -> GuardSettings:
