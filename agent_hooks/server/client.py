@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 1 << 20  # bytes read at once
+_ENDED = "the server ended while it judged this: agent-hooks serve --log"
 REASON = "@reason@"  # stands for the reason in a refusal
 
 
@@ -91,6 +92,8 @@ def _by_server(config: Config, event: str, payload: bytes, server: _socket.socke
         )[0]
     except TimeoutError:
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
+    except OSError:
+        raise _FailedError(_ENDED) from None
     return answer, exit_code
 
 
@@ -110,6 +113,8 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
     except TimeoutError:
         posix.kill(child, 9)
         raise _FailedError("a hook did not answer in time") from None
+    except OSError:  # it has ended; its exit code tells more
+        pass
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code == 2:  # the reason is on stderr
         return "", 2
@@ -239,7 +244,7 @@ def _line(server: _socket.socket) -> bytes:
     while not said.endswith(b"\n"):
         data = server.recv(CHUNK)
         if not data:
-            raise _FailedError("the server ended while it judged this: agent-hooks serve --log")
+            raise _FailedError(_ENDED)
         said += data
     return said
 
