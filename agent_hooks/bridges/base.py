@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
@@ -122,7 +123,7 @@ class Reply(NamedTuple):
 
         Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
         """
-        return cls(json.dumps(value, allow_nan=False) + "\n")
+        return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
 
 
 class EventRow(NamedTuple):
@@ -197,9 +198,12 @@ class Bridge(Protocol):
 def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
     """Return what the text of a payload says; raises `BridgeError`."""
     try:
-        payload: object = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
+        payload: object = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        try:  # which is slower, and takes half of a surrogate pair too
+            payload = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
     return bridge.decode(payload)
 
 

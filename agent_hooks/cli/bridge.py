@@ -20,7 +20,7 @@ from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, read
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
 from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_of
 from agent_hooks.cli.main import complain
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import AgentHooksError, HookError, describe
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.config import read_sections

@@ -7,10 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from rich.console import Console
 
 from agent_hooks.cli.main import complain
 from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
@@ -21,6 +20,9 @@ from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_
 from agent_hooks.redaction import Redactor
 from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
 
@@ -117,6 +119,8 @@ def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = 
 
 def console() -> Console:
     """Return a console for tables on stdout: as wide as the terminal, and wide enough when there is none."""
+    from rich.console import Console  # here, for it is large, and most commands need none
+
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
 
 

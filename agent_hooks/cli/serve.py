@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, refresh_stubs
 
 _PATIENCE = 3.0  # seconds for a server to say how it is
+_LEFT_BEHIND = 86400.0  # seconds after which files of a server that is gone are removed
 _LOG_LIMIT = 1 << 20  # bytes of a log that are kept from one start to the next
 
 
@@ -64,12 +68,24 @@ def _serve(path: str, project: str, idle: float | None) -> None:
 
     if not client.is_private(os.path.dirname(path)):
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
+    _tidy(Path(path).parent)
     _shorten(Path(f"{path}.log"))
     refresh_stubs()  # an update of agent_hooks leaves the old one's behind
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     server = Server(path, project, open_session, idle=IDLE if idle is None else idle)
     if not anyio.run(server.run):
         click.echo(f"another process serves {project} already", err=True)
+
+
+def _tidy(directory: Path) -> None:
+    """Remove what servers left behind that have not run for a day."""
+    for lock in directory.glob("*.lock"):
+        with suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody serves
+            newest = max(each.stat().st_mtime for each in directory.glob(f"{lock.stem}.*"))
+            if time.time() - newest > _LEFT_BEHIND:
+                for each in directory.glob(f"{lock.stem}.*"):
+                    each.unlink()
 
 
 def _shorten(log: Path) -> None:

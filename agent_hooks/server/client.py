@@ -87,14 +87,15 @@ def _by_server(config: Config, event: str, payload: bytes, server: _socket.socke
     try:
         server.settimeout(max(deadline - time.monotonic(), 0.001))
         server.sendall(line.encode())
-        exit_code, answer = _json.make_scanner(_Parsing)(  # type: ignore[arg-type]  # anything with these attributes
-            _line(server).decode(), 0
-        )[0]
+        answer = _json.make_scanner(_Parsing)(_line(server).decode(), 0)[0]  # type: ignore[arg-type]  # it has all it needs
     except TimeoutError:
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
     except OSError:
         raise _FailedError(_ENDED) from None
-    return answer, exit_code
+    if isinstance(answer, dict):
+        raise _FailedError(answer["error"])
+    exit_code, text = answer
+    return text, exit_code
 
 
 def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:

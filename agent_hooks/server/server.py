@@ -142,7 +142,7 @@ class Server:
         try:
             if not bridge.runs_here(request.environment):  # another agent that reads the same settings
                 return Reply.of({})
-            happening = read_payload(bridge, request.payload.encode("utf-8", "surrogateescape"))
+            happening = read_payload(bridge, request.payload)
             event = happening.name
             verdict = await self._sessions.answer(bridge, happening, request.environment)
             return bridge.encode(happening, verdict)
