@@ -106,6 +106,7 @@ def reason_of(said: Any) -> str:
     return str(said["hookSpecificOutput"]["permissionDecisionReason"])
 
 
+@pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: Agent) -> None:
     """A counter counts on."""
     agent.command.add_hook(COUNTING)
@@ -116,6 +117,7 @@ def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agen
     assert (server["sessions"], server["events"]) == (2, 4)
 
 
+@pytest.mark.behaviour("B12")
 def test_many_first_events_at_once_start_one_server(agent: Agent) -> None:
     """The one that loses the race ends, and its event is answered by the other."""
     agent.command.add_hook(COUNTING)
@@ -128,6 +130,7 @@ def test_many_first_events_at_once_start_one_server(agent: Agent) -> None:
     assert sorted(said) == [f"call {number} of s" for number in range(1, 9)]
 
 
+@pytest.mark.behaviour("B14")
 def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Agent) -> None:
     """Without a restart, and the hooks hear that they end and begin."""
     path = agent.command.add_hook(
@@ -150,6 +153,7 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ag
     assert "settings.json" in reason_of(agent())
 
 
+@pytest.mark.behaviour("B13")
 def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: Agent) -> None:
     """Also by a hook's own hand, which in a process of its own would print nothing, and so let the call through."""
     agent.command.add_hook(
@@ -169,6 +173,7 @@ def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_ano
     assert agent() == {}
 
 
+@pytest.mark.behaviour("B13")
 def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: Agent) -> None:
     """Where there is no server."""
     agent.write_stub(start=0.0)
@@ -176,6 +181,7 @@ def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: A
     assert "exit code 0 and without an answer" in reason_of(agent())
 
 
+@pytest.mark.behaviour("B13")
 def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: Agent) -> None:
     """It is told apart from one that thinks, by its first word."""
     agent()
@@ -190,6 +196,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: Agent) -> 
     assert agent() == {}
 
 
+@pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: Agent) -> None:
     """In time, before the agent's own deadline lets the call through; the server gives the call up."""
     marks = agent.command.project / "marks"
@@ -216,6 +223,7 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: Agent) -> N
     assert agent() == {}
 
 
+@pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: Agent) -> None:
     """The process is killed."""
     agent.write_stub(start=0.0, events=calls_end_after(1.0))
@@ -266,6 +274,7 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: Agent) -> No
     assert "hook.py" in reason_of(json.loads(done.stdout))
 
 
+@pytest.mark.behaviour("B13")
 def test_a_server_of_another_version_is_not_asked(agent: Agent) -> None:
     """The event is judged by a process of its own: its hooks' state is not kept, but nothing passes unseen."""
     agent.command.add_hook(COUNTING)
@@ -298,6 +307,7 @@ def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: Agent) -> 
     assert "exit code 127" in reason_of(agent())
 
 
+@pytest.mark.behaviour("B15")
 def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: Agent) -> None:
     """After /clear the agent goes on in a session of another id: with the same hooks."""
     marks = agent.command.project / "marks"
@@ -348,6 +358,7 @@ def test_a_failure_of_an_observer_is_told_to_the_person(agent: Agent) -> None:
     assert "ZeroDivisionError" in agent.command("serve", "--log").stdout
 
 
+@pytest.mark.behaviour("B15")
 def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: Agent) -> None:
     """Not while one lives."""
     path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
