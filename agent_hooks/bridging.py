@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.answers import Ask, Block, Cancel, Compaction
+from agent_hooks.answers import CONTINUE_LIMIT, Ask, Block, Cancel, Compaction, Continue
 from agent_hooks.bridges.base import (
     Bridge,
     Call,
@@ -29,7 +29,7 @@ from agent_hooks.bridges.base import (
 )
 from agent_hooks.content import Attachment, ToolOutput
 from agent_hooks.dispatch import current_dispatch
-from agent_hooks.events import AgentStart, ForeignEvent, TurnStart
+from agent_hooks.events import AgentEnd, AgentStart, ForeignEvent, TurnStart
 from agent_hooks.frozen import thaw
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.points import (
@@ -94,16 +94,25 @@ class Bridging:
     """Answers the happenings of one session of another agent: `verdict = await Bridging(runner, ui).answer(happening)`.
 
     `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
-    transformer has changed them; `attended`: whether a person sits there, who can be asked.
+    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: whether this
+    object answers all of the session, and so can count how often hooks kept the agent going: else they may once in a row.
     """
 
     def __init__(
-        self, runner: HookRunner, ui: BridgeUI, *, auto_allow: Collection[str] = (), attended: bool = True
+        self,
+        runner: HookRunner,
+        ui: BridgeUI,
+        *,
+        auto_allow: Collection[str] = (),
+        attended: bool = True,
+        resident: bool = False,
     ) -> None:
         self._runner = runner
         self._ui = ui
         self._auto_allow = auto_allow
         self._sent: list[str] = []
+        self._continue_limit = CONTINUE_LIMIT if resident else 1
+        self._continued: dict[tuple[str | None, str], int] = {}  # times in a row, of each session and agent
         runner.has_ui = attended
         runner.set_send_handler(self._send)
 
@@ -207,14 +216,37 @@ class Bridging:
         )
 
     async def _tell(self, happening: Told) -> Verdict:
-        block, messages = None, []
+        block, go_on = None, None
+        messages: list[str] = []
         for event in happening.events:
+            if isinstance(event, AgentEnd):
+                event = self._counted(happening, event)
             answer: object = await self._runner.emit(event)
-            if isinstance(answer, Cancel):
+            if isinstance(event, AgentEnd):
+                go_on, told = self._go_on(happening, event, answer)
+                messages += told
+            elif isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):
                 messages.append("a hook's summary was not used: this agent writes its own")
-        return Verdict(block=block, messages=tuple(messages))
+        return Verdict(block=block, go_on=go_on, messages=tuple(messages))
+
+    def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
+        """Return the end with the number of times that we know of; an agent may only tell whether there was one."""
+        known = self._continued.get((stop.session_id, stop.agent_id), 0)
+        return replace(event, continued=max(event.continued, known)) if event.continued else event
+
+    def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
+        """Return what the agent is to go on with, and what the person is told: never for ever."""
+        key = (stop.session_id, stop.agent_id)
+        self._continued.pop(key, None)
+        if not isinstance(answer, Continue):
+            return None, ()
+        self._continued[key] = min(event.continued + 1, self._continue_limit)
+        if event.continued < self._continue_limit:
+            return answer.text, ()
+        times = "once" if self._continue_limit == 1 else f"{self._continue_limit} times"
+        return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants more",)
 
     def _agent(self) -> dict[str, str]:
         return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
