@@ -246,7 +246,7 @@ class Bridging:
         if event.continued < self._continue_limit:
             return answer.text, ()
         times = "once" if self._continue_limit == 1 else f"{self._continue_limit} times"
-        return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants more",)
+        return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants it to go on",)
 
     def _agent(self) -> dict[str, str]:
         return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}

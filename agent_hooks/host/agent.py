@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from agent_hooks.answers import CONTINUE_LIMIT, Continue
 from agent_hooks.content import (
@@ -137,6 +138,7 @@ class Agent:
                 tasks.start_soon(_hurry, scope)
                 more = await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
             tasks.cancel_scope.cancel()
+        await checkpoint_if_cancelled()  # asyncio has not raised it yet
         return more
 
     async def _go_on(self, more: Continue, continued: int) -> bool:
