@@ -20,7 +20,7 @@ from support import EchoTool
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.behaviour("S11")
+@pytest.mark.behaviour("S9")
 async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_message(project: Path) -> None:
     """Turns and another `agent_end`, which knows of the first; what was sent meanwhile is in the same request."""
 
@@ -58,7 +58,7 @@ async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_messa
     assert users == [("@bash one", None), ("@bash two", "hook0.py"), ("sent meanwhile", "hook0.py")]
 
 
-@pytest.mark.behaviour("S11")
+@pytest.mark.behaviour("S9")
 @pytest.mark.parametrize("mode", ["print", "rpc", "interactive"])
 async def test_hooks_keep_a_run_going_so_many_times_and_the_next_one_anew(project: Path, mode: str) -> None:
     """Then it ends in order, and the person is told who wanted more."""
