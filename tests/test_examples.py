@@ -13,6 +13,7 @@ from textwrap import dedent
 import pytest
 
 from agent_hooks import (
+    AgentEnd,
     Cancel,
     HookRunner,
     SessionEvent,
@@ -196,6 +197,37 @@ def test_without_a_desktop_the_bell_rings(command: Command, monkeypatch: pytest.
     assert "\a" not in command("run", "--hook", example("notify_when_done.py"), "hello").stderr
 
 
+MAKEFILE = "test:\n\t@test -e fixed || { echo fixed is missing; exit 1; }\n"
+
+
+def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
+    """It is shown what they said; once they pass, it may end."""
+    (command.project / "Makefile").write_text(MAKEFILE)
+    mend = {"toolCalls": [{"name": "bash", "arguments": {"command": "touch fixed"}}]}
+    turns = [{"text": "done"}, mend, {"text": "now it is"}]
+    (command.project / "turns.jsonl").write_text("".join(f"{json.dumps(turn)}\n" for turn in turns))
+    done = command("run", "--hook", example("finish_the_tests.py"), "--model", "script:turns.jsonl", "go")
+    assert done.stdout == "now it is\n"
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("> ")]
+    assert line.endswith("finish_the_tests.py] The tests fail: make test says")
+    assert done.stderr.count("fixed is missing") == 1
+
+
+async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: MakeRunner) -> None:
+    """Then the person is told, and nobody is when the tests pass."""
+    (project / "Makefile").write_text(MAKEFILE)
+    ui = ScriptedUI()
+    runner = await hook_runner("examples/hooks/finish_the_tests.py", ui=ui, cwd=project)
+    answer = await runner.emit(AgentEnd(continued=2))
+    assert answer
+    assert "fixed is missing" in answer.text
+    assert await runner.emit(AgentEnd(continued=3)) is None
+    assert [asked.title for asked in ui.asked] == ["make test still fails"]
+    (project / "fixed").touch()
+    assert await runner.emit(AgentEnd()) is None
+    assert len(ui.asked) == 1
+
+
 AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}  # to be tried with a second one; test_examples_sending drives them
 
 
@@ -217,6 +249,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "confirm_session_actions.py": "Cancel",
         "git_checkpoint.py": "not saved",
         "custom_compaction.py": "- What is in this directory?",
+        "finish_the_tests.py": "The tests fail: make test says",
         "full_compaction.py": "Person: Delete it.",
         "intercept_block.py": "publishing is done by CI",
         "intercept_defaults.py": "bash ls --color=never",
