@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, Verdict
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
+from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
 from agent_hooks.cli.common import Setup, agent_guards, leave_soon, set_up
+from agent_hooks.cli.installation import missing, places
 from agent_hooks.cli.main import complain
 from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.errors import AgentHooksError, HookError, describe
@@ -85,9 +86,8 @@ class _Answering:
             bridging = Bridging(runner, ui, auto_allow=allowed, attended=self._bridge.is_attended(os.environ))
             verdict = await bridging.answer(happening)
             if happening.name == "SessionStart":
-                verdict = _with_warnings(
-                    verdict, [*map(str, setup.errors), *wrong_matchers(runner, self._bridge.tools)]
-                )
+                said = [*map(str, setup.errors), *wrong_matchers(runner, self._bridge.tools)]
+                verdict = _with_warnings(verdict, [*said, *self._not_installed(setup, project)])
             self._reply(self._bridge.encode(happening, verdict))
 
     def fail(self, exc: BaseException) -> None:
@@ -126,6 +126,11 @@ class _Answering:
         )
         runner.on_error(_complain_of)
         return runner, allowed
+
+    def _not_installed(self, setup: Setup, project: str) -> list[str]:
+        """Say which events hooks wait for in vain: one that was dropped in later must not fail to fire in silence."""
+        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+        return missing(self._bridge, places(self._bridge, project), listened)
 
     def _reply(self, reply: Reply) -> None:
         self._replied = True
