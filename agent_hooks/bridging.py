@@ -30,7 +30,8 @@ from agent_hooks.bridges.base import (
 )
 from agent_hooks.content import Attachment, ToolOutput
 from agent_hooks.dispatch import current_dispatch
-from agent_hooks.events import AgentStart, ForeignEvent, TurnStart
+from agent_hooks.errors import HookError
+from agent_hooks.events import AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
 from agent_hooks.frozen import thaw
 from agent_hooks.loader import LoadedHook
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
@@ -94,26 +95,39 @@ class ForeignTool:
 
 
 class Bridging:
-    """Answers the happenings of one session of another agent: `verdict = await Bridging(runner, ui).answer(happening)`.
+    """Answers the happenings of one session of another agent, one after the other:
+    `verdict = await Bridging(runner, ui).answer(happening)`.
 
     `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
-    transformer has changed them; `attended`: whether a person sits there, who can be asked.
+    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: more happenings
+    of the session will come here, so that what cannot be told now can be told with one of them.
     """
 
     def __init__(
-        self, runner: HookRunner, ui: BridgeUI, *, auto_allow: Collection[str] = (), attended: bool = True
+        self,
+        runner: HookRunner,
+        ui: BridgeUI,
+        *,
+        auto_allow: Collection[str] = (),
+        attended: bool = True,
+        resident: bool = False,
     ) -> None:
         self._runner = runner
         self._ui = ui
         self._auto_allow = auto_allow
+        self._resident = resident
         self._sent: list[str] = []
+        self._turns: dict[str, int] = {}  # by agent: the index of the turn it is in
         runner.has_ui = attended
         runner.set_send_handler(self._send)
+        runner.on_error(self._report)
 
     async def answer(self, happening: Happening) -> Verdict:
         """Call the hooks that a happening concerns, and return what they made of it."""
         runner = self._runner
         runner.agent_id = happening.agent_id
+        runner.cwd = happening.cwd or runner.cwd
+        runner.set_session_file(happening.session_file or runner.session_file, session_id=happening.session_id)
         match happening:
             case CallAsked():
                 verdict = await self._judge(happening)
@@ -129,15 +143,21 @@ class Bridging:
                 event = ForeignEvent(name=happening.name, native=happening.native)
                 await runner.reach("event", BusInput(event=event), NoOutput())
                 verdict = Verdict()
-        context = (*verdict.context, *self._sent)
-        messages = (*verdict.messages, *self._ui.messages)
-        self._sent, self._ui.messages = [], []
-        return replace(verdict, context=context, messages=messages)
+        if self._sent and (happening.takes_context or not self._resident):
+            sent, self._sent = self._sent, []
+            verdict = replace(verdict, context=(*verdict.context, *sent))
+        messages, self._ui.messages = self._ui.messages, []
+        return replace(verdict, messages=(*verdict.messages, *messages))
 
     def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
         self._sent.append(text)
         if attachments:
             self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
+
+    def _report(self, error: HookError) -> None:
+        """Tell the person of a failure; a gate's is the reason of its block already."""
+        if error.outcome != "blocked":
+            self._ui.notify(f"hook error: {error} ({error.outcome})", "error")
 
     # ---- a tool call
 
@@ -198,6 +218,7 @@ class Bridging:
         )
         if isinstance(output, Block):
             return Verdict(block=str(output))
+        self._turns[said.agent_id] = 0
         await runner.emit(AgentStart())
         await runner.emit(TurnStart(turn_index=0, timestamp=int(time.time() * 1000)))
         context = tuple(output.context)
@@ -212,12 +233,19 @@ class Bridging:
     async def _tell(self, happening: Told) -> Verdict:
         block, messages = None, []
         for event in happening.events:
-            answer: object = await self._runner.emit(event)
+            answer: object = await self._runner.emit(self._counted(event, happening.agent_id))
             if isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):
                 messages.append("a hook's summary was not used: this agent writes its own")
         return Verdict(block=block, messages=tuple(messages))
+
+    def _counted(self, event: Event[Any], agent_id: str) -> Event[Any]:
+        """Return a turn's event with its index, which another agent does not tell."""
+        turn = self._turns.get(agent_id, 0)
+        if isinstance(event, TurnEnd):
+            self._turns[agent_id] = turn + 1
+        return replace(event, turn_index=turn) if isinstance(event, TurnEnd | TurnStart) else event
 
     def _agent(self) -> dict[str, str]:
         return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}

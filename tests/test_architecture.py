@@ -30,7 +30,7 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "pipeline",
     "bridging",
     "__init__ testing",
-    "host",
+    "host server",
     "cli",
     "__main__",
 ]

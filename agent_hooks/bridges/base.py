@@ -11,11 +11,12 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.content import ToolOutput
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.events import Event
 from agent_hooks.frozen import freeze
 
@@ -33,7 +34,8 @@ class Happening(Struct, frozen=True, kw_only=True):
     """One event of the other agent, in our words; this class itself stands for one that we have no word for.
 
     `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
-    the sub-agent's.  What the payload lacks is `None`.
+    the sub-agent's; `takes_context`: whether the agent shows its model a text in the answer; `leaves`: the session ends,
+    or the agent goes on in another one.  What the payload lacks is `None`.
     """
 
     name: str
@@ -42,19 +44,17 @@ class Happening(Struct, frozen=True, kw_only=True):
     session_file: str | None = None
     cwd: str | None = None
     agent_id: str = "main"
+    takes_context: bool = False
+    leaves: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "native", freeze(self.native))
 
 
 class Told(Happening, frozen=True):
-    """Events to emit in this order; `before_compact` can be cancelled.
-
-    `may_continue`: the agent is about to stop, and hooks may keep it going.
-    """
+    """Events to emit in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]
-    may_continue: bool = False
 
 
 class PromptGiven(Happening, frozen=True):
@@ -123,7 +123,7 @@ class Reply(NamedTuple):
 
         Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
         """
-        return cls(json.dumps(value, allow_nan=False) + "\n")
+        return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
 
 
 class EventRow(NamedTuple):
@@ -165,6 +165,9 @@ class Bridge(Protocol):
 
     name: str
     tools: Sequence[ToolWords]
+    environment: Sequence[str]  # the variables that its methods read, which the agent sets
+    project_variable: str  # of these, the one that names the directory the agent was started in
+    process_variable: str  # and the agent's process id
 
     def decode(self, payload: object) -> Happening:
         """Return what a payload says; raises `BridgeError` that names the field."""
@@ -182,13 +185,11 @@ class Bridge(Protocol):
         """Return the events, in the order they are installed."""
         ...
 
-    def install(
-        self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str], *, seconds: int = 0
-    ) -> dict[str, Any]:
+    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
         """Return the other agent's settings with our entries; `command` and the event's name are what they run.
 
-        `events`: which, of `describe()`; `seconds`: what a gate gets at least.  Everything else stays where it is, and so
-        do entries of an earlier installation, brought up to date.  Raises `BridgeError`.
+        `events`: which, of `describe()`.  Everything else stays where it is, and so do earlier entries of ours,
+        brought up to date.  Raises `BridgeError`.
         """
         ...
 
@@ -207,10 +208,6 @@ class Bridge(Protocol):
         """
         ...
 
-    def project(self, environment: Mapping[str, str]) -> str | None:
-        """Return the directory that the agent was started in, if the environment says so."""
-        ...
-
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether this is the agent that runs us, and not another one that reads its settings."""
         ...
@@ -218,6 +215,18 @@ class Bridge(Protocol):
     def is_attended(self, environment: Mapping[str, str]) -> bool:
         """Tell whether a person sits at the agent."""
         ...
+
+
+def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
+    """Return what the text of a payload says; raises `BridgeError`."""
+    try:
+        payload: object = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        try:  # which is slower, and takes half of a surrogate pair too
+            payload = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
+    return bridge.decode(payload)
 
 
 # ---- the vocabulary --------------------------------------------------------------------------------------------------

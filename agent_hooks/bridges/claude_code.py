@@ -26,7 +26,7 @@ from agent_hooks.bridges.base import (
     to_theirs,
 )
 from agent_hooks.bridges.claude_code_results import native_result, our_result
-from agent_hooks.bridges.claude_code_settings import ClaudeCodeSettings
+from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
 from agent_hooks.content import (
     AssistantBlock,
     AssistantMessage,
@@ -113,8 +113,10 @@ EVENTS = (
 )
 # where `additionalContext` is read; a text for any other event goes to the person
 _STOPS = ("Stop", "SubagentStop")
-_TAKES_CONTEXT = frozenset({row.name for row in EVENTS if "context" in row.can} | {*_STOPS, "Setup"})
+_TAKES_CONTEXT = frozenset({row.name for row in EVENTS if "context" in row.can} | {"Setup"})
 _GATES = frozenset(row.name for row in EVENTS if row.gate)
+_STARTED_IN, _PROCESS = "CLAUDE_PROJECT_DIR", "CLAUDE_PID"  # `cwd` of a payload is where the agent went since
+_ATTENDED, _ENTRYPOINT, _CLAUDE = "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"
 _OTHERS = ("COPILOT_CLI", "CURSOR_VERSION", "GEMINI_SESSION_ID")  # agents that read Claude Code's settings, or could
 
 
@@ -122,6 +124,9 @@ class ClaudeCode(ClaudeCodeSettings):
     """The bridge to Claude Code."""
 
     name = "claude-code"
+    environment: Sequence[str] = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS)
+    project_variable = _STARTED_IN
+    process_variable = _PROCESS
     tools: Sequence[ToolWords] = (
         ToolWords("Bash", "bash", milliseconds=("timeout",)),
         ToolWords("Monitor", "bash"),
@@ -149,6 +154,9 @@ class ClaudeCode(ClaudeCodeSettings):
             "cwd": _text(payload, "cwd", None),
             "agent_id": _text(payload, "agent_id", "main"),
         }
+        goes_on = common["name"] in _STOPS and payload.get("stop_hook_active") is False  # a text after it does that
+        common["takes_context"] = goes_on or common["name"] in _TAKES_CONTEXT
+        common["leaves"] = common["name"] == "SessionEnd"
         match common["name"]:
             case "PreToolUse":
                 return CallAsked(**common, **self._call(payload))
@@ -165,8 +173,7 @@ class ClaudeCode(ClaudeCodeSettings):
         events = self._events(common["name"], payload)
         if not events:
             return Happening(**common)
-        active = payload.get("stop_hook_active") is not False
-        return Told(**common, events=events, may_continue=common["name"] in _STOPS and not active)
+        return Told(**common, events=events)
 
     def _call(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = payload.get("tool_input")
@@ -232,7 +239,7 @@ class ClaudeCode(ClaudeCodeSettings):
                 self._replace(event, answer.output, specific, context)
             case _ if answer.block is not None:
                 reply = {"decision": "block", "reason": answer.block}
-        if context and _takes_context(event):
+        if context and event.takes_context:
             specific["additionalContext"] = "\n\n".join(context)
         else:
             messages += [f"not given to the model, because {event.name} takes no text now: {text}" for text in context]
@@ -279,18 +286,14 @@ class ClaudeCode(ClaudeCodeSettings):
 
     # ---- where it runs
 
-    def project(self, environment: Mapping[str, str]) -> str | None:
-        """Return the directory that Claude Code was started in: `cwd` of a payload is where the agent went since."""
-        return environment.get("CLAUDE_PROJECT_DIR")
-
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether Claude Code runs us, and not another agent that reads its settings."""
-        return bool(environment.get("CLAUDECODE")) or not any(environment.get(name) for name in _OTHERS)
+        return bool(environment.get(_CLAUDE)) or not any(environment.get(name) for name in _OTHERS)
 
     def is_attended(self, environment: Mapping[str, str]) -> bool:
         """Tell whether a person sits at it, or `claude -p` runs."""
-        attended = environment.get("CLAUDE_CODE_SESSION_ATTENDED")
-        return attended != "0" if attended else environment.get("CLAUDE_CODE_ENTRYPOINT") != "sdk-cli"
+        attended = environment.get(_ATTENDED)
+        return attended != "0" if attended else environment.get(_ENTRYPOINT) != "sdk-cli"
 
 
 def _text(payload: Mapping[str, Any], key: str, default: Any = ...) -> Any:
@@ -309,10 +312,3 @@ def _number(payload: Mapping[str, Any]) -> float | None:
 
 def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
     return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
-
-
-def _takes_context(event: Happening) -> bool:
-    """Tell whether a text reaches the model; after Stop it also makes the agent go on, which must not be for ever."""
-    return event.name in _TAKES_CONTEXT and (
-        event.name not in _STOPS or (isinstance(event, Told) and event.may_continue)
-    )

@@ -14,7 +14,9 @@ from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Installed
 from agent_hooks.errors import shown
 
 _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
+CONFIG = "CLAUDE_CONFIG_DIR"
 _BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
+_FILE = "/bridges/claude-code.py"  # of the entries that name our generated file
 _EVERY_TOOL = (None, "", "*")  # matchers
 
 
@@ -27,21 +29,19 @@ class ClaudeCodeSettings:
 
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of `settings.local.json`, and of `settings.json` of the project and of the person."""
-        own = environment.get("CLAUDE_CONFIG_DIR") or "~/.claude"
+        own = environment.get(CONFIG) or "~/.claude"
         return {
             "local": ".claude/settings.local.json",
             "project": ".claude/settings.json",
             "user": f"{own}/settings.json",
         }
 
-    def install(
-        self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str], *, seconds: int = 0
-    ) -> dict[str, Any]:
+    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
         """Return the settings with our entries; everything else stays where it is.  Raises `BridgeError`."""
         hooks = dict(_hooks(settings))
         for row in self.describe():
             if row.name in events:
-                hooks[row.name] = _with_ours(hooks.get(row.name, []), _entry(row, command, seconds))
+                hooks[row.name] = _with_ours(hooks.get(row.name, []), _entry(row, command))
         return {**settings, "hooks": hooks}
 
     def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def _hooks(settings: Mapping[str, Any]) -> dict[str, list[Any]]:
     return hooks
 
 
-def _entry(row: EventRow, command: Sequence[str], seconds: int) -> dict[str, Any]:
+def _entry(row: EventRow, command: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "command", "command": command[0], "args": [*command[1:], row.name]}
     if row.timeout is not None:
-        entry["timeout"] = max(row.timeout, seconds if row.gate else 0)
+        entry["timeout"] = row.timeout
     if row.gate:
         entry["onFailure"] = "block"
     return {**entry, "statusMessage": _STATUS}
@@ -111,7 +111,7 @@ def _is_ours(entry: Any) -> bool:
     if str(entry.get("statusMessage", "")).startswith(f"{OURS}:"):
         return True
     words = _command(entry)
-    return _BRIDGE in pairwise(words)
+    return _BRIDGE in pairwise(words) or any(word.endswith(_FILE) for word in words)
 
 
 def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:

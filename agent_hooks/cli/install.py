@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import subprocess
@@ -27,10 +26,10 @@ from agent_hooks.cli.installation import (
     twice,
     uninstall_line,
 )
-from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.cli.settings_edit import Edit, edit, undo
-
-_GRACE = 60  # seconds that the other agent waits longer than we do
+from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.errors import SettingsError, os_reason
+from agent_hooks.server.stub import stub_path, write_stub
 
 _WHERE = {
     "local": "In .claude/settings.local.json of this directory: this project, for you only (the default).",
@@ -68,7 +67,9 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
     for each in edits:
         if each.changes:
             click.echo(each.diff())
-    done = {each.path: _do(each, dry_run=dry_run) for each in edits}
+    if not dry_run:
+        _write(bridge, edits, generated=name != "project")
+    done = {each.path: each.changes for each in edits}
     path = targets(bridge, cwd)[name].path
     click.echo(f"{short(path)}: {_told(done[path], 'installed', 'is installed already', dry_run=dry_run)}")
     for each in edits:
@@ -95,9 +96,9 @@ def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_
     moved = local if local is not None and name != "local" and local != own else None
     for place in (own, moved):
         events |= {entry.event for entry in place.entries} if place is not None else set()
-    run, path, seconds = entry_command(bridge.name, name), targets(bridge, setup.cwd)[name].path, _seconds(setup)
+    run, path = entry_command(bridge, name), targets(bridge, setup.cwd)[name].path
     first = own is None or not own.entries
-    edits = [edit(path, lambda found: bridge.install(found, run, events, seconds=seconds), keep=first)]
+    edits = [edit(path, lambda found: bridge.install(found, run, events), keep=first)]
     if moved is not None and moved.entries:
         edits.append(uninstalling(bridge, moved))
     return edits
@@ -105,7 +106,7 @@ def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_
 
 def uninstalling(bridge: Bridge, place: Place) -> Edit:
     """Return the edit that takes our entries out of a file; raises `SettingsError`."""
-    run, events = entry_command(bridge.name, place.target.name), {entry.event for entry in place.entries}
+    run, events = entry_command(bridge, place.target.name), {entry.event for entry in place.entries}
 
     def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
         return bridge.uninstall(bridge.install(settings, run, events))
@@ -117,16 +118,16 @@ def _of(found: list[Place], name: str) -> Place | None:
     return next((place for place in found if place.target.name == name), None)
 
 
-def _seconds(setup: Setup) -> int:
-    """Return how long a gate may take: longer than one of our handlers, so that our own deadline comes first."""
-    limits = (setup.settings.hook_timeout, setup.settings.tool_call_timeout)
-    return math.ceil(max(limit or 0 for limit in limits)) + _GRACE
-
-
-def _do(each: Edit, *, dry_run: bool) -> bool:
-    if each.changes and not dry_run:
-        each.make()
-    return each.changes
+def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
+    """Write the generated file, then the settings that name it."""
+    try:
+        if generated:
+            write_stub(bridge)
+    except OSError as exc:
+        raise SettingsError(f"{stub_path(bridge)}: cannot be written: {os_reason(exc)}; nothing was changed") from None
+    for each in edits:
+        if each.changes:
+            each.make()
 
 
 def _told(changes: bool, done: str, nothing: str, *, dry_run: bool) -> str:

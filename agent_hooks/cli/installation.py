@@ -14,6 +14,7 @@ from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridging import needed_events
 from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError
+from agent_hooks.server.stub import stub_path
 
 PROGRAM = "agent-hooks"
 
@@ -37,15 +38,14 @@ class Place(NamedTuple):
         return {entry.command for entry in self.entries if entry.event == event}
 
 
-def entry_command(agent: str, target: str) -> list[str]:
+def entry_command(bridge: Bridge, target: str) -> list[str]:
     """Return what an entry runs; the event's name comes after it.
 
-    A file that is shared names no path of this machine.
+    A file that is shared names no path of this machine; the others name the generated file, which `write_stub` writes.
     """
     if target == "project":
-        return [PROGRAM, "bridge", agent]
-    # -P: a file of the project must not pass for a module of ours
-    return [sys.executable, "-P", "-m", "agent_hooks", "bridge", agent]
+        return [PROGRAM, "bridge", bridge.name, "--resident"]
+    return [sys.executable, "-I", "-S", str(stub_path(bridge))]
 
 
 def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> dict[str, Target]:

@@ -78,12 +78,12 @@ class Broken(ClaudeCode):
     def uninstall(self, settings: Any) -> dict[str, Any]:
         return {} if self.fault == "uninstall" else super().uninstall(settings)
 
-    def install(self, settings: Any, command: Any, events: Any, *, seconds: int = 0) -> dict[str, Any]:
+    def install(self, settings: Any, command: Any, events: Any) -> dict[str, Any]:
         if self.fault == "install":
             settings = {}
         if self.fault == "all":
             events = [row.name for row in self.describe()]
-        return super().install(settings, command, events, seconds=seconds)
+        return super().install(settings, command, events)
 
     def installed(self, settings: Any) -> list[Installed]:
         found = super().installed(settings)
