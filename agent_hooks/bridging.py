@@ -19,6 +19,7 @@ from agent_hooks.bridges.base import (
     Call,
     CallAsked,
     CallEnded,
+    EventRow,
     Happening,
     PermissionAsked,
     PromptGiven,
@@ -32,6 +33,7 @@ from agent_hooks.dispatch import current_dispatch
 from agent_hooks.errors import HookError
 from agent_hooks.events import AgentEnd, AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
 from agent_hooks.frozen import thaw
+from agent_hooks.loader import LoadedHook
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.points import (
     BusInput,
@@ -41,6 +43,7 @@ from agent_hooks.points import (
     PermissionInput,
     PermissionOutput,
 )
+from agent_hooks.redaction import Redactor
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import OnUpdate
 from agent_hooks.transformers.base import ConfiguredTransformer
@@ -293,3 +296,36 @@ def wrong_matchers(runner: HookRunner, tools: Iterable[ToolWords]) -> list[str]:
                         text = f"{handler.label} never runs: the tool {words.theirs!r} is {words.ours!r} here"
                         found.setdefault((handler.label, handler.event), text)
     return list(found.values())
+
+
+def listened_to(
+    hooks: Iterable[LoadedHook],
+    transformers: Iterable[ConfiguredTransformer] = (),
+    redactor: Redactor | None = None,
+) -> frozenset[str]:
+    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`, and `send`.
+
+    `send`: any hook, for each may call `api.send`.
+    """
+    hooks = tuple(hooks)
+    names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
+    names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
+    filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
+    others = {"send": bool(hooks), "redaction": redactor is not None, "filter_output": filters}
+    return frozenset(names | {name for name, there in others.items() if there})
+
+
+def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other agent's events that have to be installed, each with who listens to what it becomes here.
+
+    Gates are needed always, so that a hook that comes later never fails to fire; all are, where the point `event` is
+    intercepted, which sees everything.
+    """
+    feeds = {row: tuple(name for name in (*row.feeds, "event") if name in listened) for row in rows}
+    return {row.name: by for row, by in feeds.items() if by or row.gate or row.always}
+
+
+def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
+    """Return the events and points that somebody listens to, and no event of the other agent reaches."""
+    reached = {"event", "send", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    return sorted(set(listened) - reached)

@@ -137,17 +137,24 @@ def _check_tools(bridge: Bridge) -> None:
 
 
 def _check_settings(bridge: Bridge) -> None:
-    command = ["/usr/bin/python3", "-m", "agent_hooks"]
+    command = ["/usr/bin/python3", "-m", "agent_hooks", "bridge", bridge.name]
+    events = [row.name for row in bridge.describe()]
     for settings in ({}, _FOREIGN):
         before = deepcopy(settings)
-        installed = bridge.install(settings, command)
+        installed = bridge.install(settings, command, events)
         text = json.dumps(installed)
         _must(settings == before, "install changes what it was given")
+        there = {entry.event: entry for entry in bridge.installed(installed)}
+        _must(list(there) == [each for each in there if each in events], "installed finds what is not ours")
         for row in bridge.describe():
-            _must(json.dumps(row.name) in text, f"install leaves {row.name} out")
+            _must(row.name in there, f"install leaves {row.name} out")
+            _must(there[row.name].command == (*command, row.name), f"{row.name}: another command is installed")
+            _must(there[row.name].fails_closed or not row.gate, f"{row.name}: a failure of the command lets it pass")
+        one = bridge.installed(bridge.install(settings, command, events[:1]))
+        _must([entry.event for entry in one] == events[:1], "install takes more events than it was asked for")
         for foreign in ("dark", "theirs"):
             _must(foreign in text or not settings, "install loses what is not ours")
-        _must(json.dumps(bridge.install(installed, command)) == text, "installing twice is not installing once")
+        _must(json.dumps(bridge.install(installed, command, events)) == text, "installing twice is not installing once")
         _must(bridge.uninstall(installed) == before, "uninstall does not lead back")
         _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
 

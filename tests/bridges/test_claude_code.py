@@ -18,6 +18,7 @@ from agent_hooks.bridges.base import (
     CallEnded,
     EventRow,
     Happening,
+    Installed,
     PermissionAsked,
     PromptGiven,
     Reply,
@@ -79,6 +80,17 @@ class Broken(ClaudeCode):
     def uninstall(self, settings: Any) -> dict[str, Any]:
         return {} if self.fault == "uninstall" else super().uninstall(settings)
 
+    def install(self, settings: Any, command: Any, events: Any) -> dict[str, Any]:
+        if self.fault == "install":
+            settings = {}
+        if self.fault == "all":
+            events = [row.name for row in self.describe()]
+        return super().install(settings, command, events)
+
+    def installed(self, settings: Any) -> list[Installed]:
+        found = super().installed(settings)
+        return [entry._replace(fails_closed=False) for entry in found] if self.fault == "passes" else list(found)
+
     def describe(self) -> tuple[EventRow, ...]:
         rows = super().describe()
         return tuple(row._replace(gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
@@ -97,7 +109,10 @@ class Broken(ClaudeCode):
         ("end", "is lost when the agent goes on"),
         ("open", "lets it pass in silence"),
         ("gate", "does not call it a gate"),
-        ("uninstall", "install loses what is not ours"),
+        ("uninstall", "uninstall does not lead back"),
+        ("install", "install loses what is not ours"),
+        ("all", "install takes more events than it was asked for"),
+        ("passes", "PreToolUse: a failure of the command lets it pass"),
     ],
 )
 def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
@@ -342,7 +357,7 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     """Also groups of others beside ours, and odd ones."""
     theirs = {"type": "command", "command": "theirs"}
     settings = {"a": 1, "hooks": {"Stop": [{"hooks": [theirs]}, "odd"], "Mine": []}, "z": 2}
-    installed = deepcopy(CLAUDE.install(settings, ["/py"]))
+    installed = deepcopy(CLAUDE.install(settings, ["/py"], ["PreToolUse", "Stop"]))
     assert list(installed) == ["a", "hooks", "z"]
     assert list(installed["hooks"])[:2] == ["Stop", "Mine"]
     assert installed["hooks"]["Stop"][:2] == [{"hooks": [theirs]}, "odd"]
@@ -354,4 +369,4 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     assert gate["args"] == ["PreToolUse"]
     assert "agent-hooks uninstall claude-code" in gate["statusMessage"]
     with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
-        CLAUDE.install({"hooks": []}, ["/py"])
+        CLAUDE.install({"hooks": []}, ["/py"], [])

@@ -1,10 +1,9 @@
-"""`agent-hooks bridge`, `install` and `uninstall`, run as another agent and a person run them."""
+"""`agent-hooks bridge`, run as another agent runs it."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -222,52 +221,3 @@ def test_another_agent_that_reads_the_settings_is_left_alone(command: Command, m
     """It has a bridge of its own, or none."""
     monkeypatch.setenv("COPILOT_CLI", "1")
     assert bridge(command, payload(command, tool_input={"command": "rm -rf /"})) == {}
-
-
-@pytest.mark.behaviour("B9")
-def test_what_is_installed_runs_and_uninstall_leads_back(command: Command) -> None:
-    """The entry is taken as the agent takes it; the file is written as it was."""
-    path = command.project / ".claude" / "settings.json"
-    path.parent.mkdir()
-    theirs = {"matcher": "", "hooks": [{"type": "command", "command": "theirs"}]}
-    text = json.dumps({"model": "é", "hooks": {"Stop": [theirs]}}, indent=4, ensure_ascii=False) + "\n"
-    path.write_text(text)
-    assert "installed" in command("install", "claude-code").stdout
-    once = path.read_text()
-    assert '    "model": "é"' in once
-    assert "installed already" in command("install", "claude-code", "--project").stdout
-    assert path.read_text() == once
-    (entry,) = json.loads(once)["hooks"]["PreToolUse"][0]["hooks"]
-    given = json.dumps(payload(command, tool_input={"command": "rm -rf /"}))
-    run = [entry["command"], *entry["args"]]
-    done = subprocess.run(run, input=given, capture_output=True, text=True, timeout=60, check=True, cwd="/")
-    assert decision(json.loads(done.stdout))[0] == "deny"
-    assert "uninstalled" in command("uninstall", "claude-code").stdout
-    assert path.read_text() == text
-    assert "nothing of agent_hooks" in command("uninstall", "claude-code").stdout
-
-
-@pytest.mark.behaviour("B9")
-def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the home directory, or where Claude Code is told to look."""
-    command("install", "claude-code", "--user")
-    assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
-    command("install", "claude-code", "--user")
-    assert "PreToolUse" in (home / "other" / "settings.json").read_text()
-    assert not (command.project / ".claude").exists()
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": {}}}'])
-def test_settings_that_are_no_settings_stay_as_they_are(text: str, command: Command) -> None:
-    """The error names the file."""
-    path = command.project / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(text)
-    done = command("install", "claude-code", code=1)
-    assert str(path) in done.stderr
-    assert "nothing was changed" in done.stderr
-    assert path.read_text() == text
-    shutil.rmtree(path.parent)
-    path.parent.write_text("no directory")
-    assert ".claude" in command("install", "claude-code", code=1).stderr
