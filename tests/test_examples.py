@@ -27,6 +27,7 @@ from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
+from other_agent import OtherAgent
 from running import Command
 from support import SilentView
 
@@ -260,6 +261,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "notify_when_done.py": "notify",
         "permission_gate.py": "nobody",
         "protected_paths.py": "protected",
+        "safe_session.py": "nobody",
         "redact_secrets.py": "sk-***",
     }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr
@@ -331,6 +333,28 @@ def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
     source = (EXAMPLES / "rpc_client.py").read_text()
     assert source in (EXAMPLES.parent / "docs" / "rpc.md").read_text()
     assert source.count("\n") <= 60
+
+
+# ---- safe_session.py -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("B5", "B11")
+def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent: OtherAgent) -> None:
+    """One file, one session: its list of questions is told at the end."""
+    project = agent.command.project
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    (project / "notes.txt").write_text("before")
+    agent.command.add_hook(Path(example("safe_session.py")).read_text())
+    assert agent("UserPromptSubmit", prompt="change the notes", cwd=str(project)) == {}
+    said = agent(tool_input={"command": "git push origin"}, cwd=str(project))["hookSpecificOutput"]
+    assert (said["permissionDecision"], "Let it git push?" in said["permissionDecisionReason"]) == ("ask", True)
+    response = {"stdout": "cus_1234567890 pays", "stderr": "", "interrupted": False}
+    said = agent("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="2", tool_response=response)
+    assert said["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == "cus_*** pays"
+    (project / "notes.txt").write_text("after")
+    assert agent("SessionEnd", reason="other")["systemMessage"] == "asked about: git push"
+    agent.command("checkpoints", "restore")
+    assert (project / "notes.txt").read_text() == "before"
 
 
 # ---- git_checkpoint.py -----------------------------------------------------------------------------------------------
