@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,15 +12,9 @@ from clients.driving import PROGRAM, ClaudeCode
 
 
 @pytest.fixture
-def bare(project: Path, home: Path) -> ClaudeCode:
-    """Give Claude Code as it comes, without our hooks."""
+def claude(project: Path, home: Path) -> Iterator[ClaudeCode]:
+    """Give Claude Code in an empty project."""
     if not PROGRAM.exists():
         pytest.skip("CLAUDE CODE IS MISSING: `make clients` installs it, with npm")
-    return ClaudeCode(project, home)
-
-
-@pytest.fixture
-def claude(bare: ClaudeCode) -> ClaudeCode:
-    """Give Claude Code with our hooks installed."""
-    bare.install()
-    return bare
+    with closing(ClaudeCode(project, home)) as claude:
+        yield claude

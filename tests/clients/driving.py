@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from model_server import ModelServer, Recorded, Reply
+from model_server import KEY, ModelServer, Recorded, Reply
 from running import Command
+from tmux import Tmux
 
 INSTALLED = Path(__file__).parents[2] / ".bench/clients/claude-code"
 PROGRAM = INSTALLED / "node_modules/.bin/claude"
 PATIENCE = 90.0  # seconds
+IDLE, ASKING = "shift+tab to cycle", "Esc to cancel"  # what its screen ends with
 
 _QUIET = {  # it is to talk to the model's server, and to nobody else
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -89,20 +93,66 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(block.get("text", "") for block in content)
 
 
+def answer(tmux: Tmux, key: str) -> str:
+    """Press a key until the question on the screen is gone, and return the question; so soon after typing none counts."""
+    question = tmux.sees(ASKING)
+    pressed = 0.0
+
+    def gone(screen: str) -> bool:
+        nonlocal pressed
+        if ASKING in screen and time.monotonic() > pressed + 0.5:
+            tmux.press(key)
+            pressed = time.monotonic()
+        return ASKING not in screen
+
+    tmux.until(gone, "the end of the question")
+    return question
+
+
 class ClaudeCode:
-    """Claude Code in an empty project of a home of its own, with our hooks installed as a person does it."""
+    """Claude Code in an empty project, with a home of its own; our hooks are installed as a person does it."""
 
     def __init__(self, project: Path, home: Path) -> None:
         self.project = project
         self.config = home / ".claude"
         self.config.mkdir()
         self.command = Command(project)
-        self.add_hook = self.command.add_hook
-        self.settings = project / ".claude/settings.json"
+        self.settings = project / ".claude/settings.local.json"
+
+    def add_hook(self, source: str, name: str = "hook.py") -> None:
+        """Put a hook file into the project, and install what it needs."""
+        self.command.add_hook(source, name)
+        self.install()
 
     def install(self) -> None:
-        """Install the hooks into the project."""
+        """Install our hooks into the project."""
         self.command("install", "claude-code")
+
+    def open(self, tmux: Tmux, server: ModelServer) -> None:
+        """Start it on a terminal, as in a directory that the person trusts."""
+        seen = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        known = {
+            "hasCompletedOnboarding": True,
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {str(self.project): seen},
+        }
+        (self.config / ".claude.json").write_text(json.dumps(known))
+        given = {name: value for name, value in self.environment(server).items() if os.environ.get(name) != value}
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in given.items()]
+        start = self.config / "start.sh"
+        start.write_text("\n".join([*lines, f"exec {shlex.quote(str(PROGRAM))}"]))
+        tmux.enter(f"clear; bash {shlex.quote(str(start))}")
+        tmux.sees("Claude Code v")
+        tmux.sees(IDLE)
+
+    def servers(self) -> list[int]:
+        """Return the processes that answer the events of this project."""
+        said = self.command("serve", "--status", "--json").stdout.splitlines()
+        return [each["pid"] for line in said if (each := json.loads(line))["project"] == str(self.project)]
+
+    def close(self) -> None:
+        """End what the hooks left running."""
+        self.command("serve", "--stop")
 
     def configure(self, **settings: Any) -> None:
         """Set keys of the project's settings."""

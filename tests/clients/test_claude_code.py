@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clients.driving import ClaudeCode
-from model_server import Say
+from clients.driving import IDLE, ClaudeCode, answer
+from model_server import ModelServer, Say
+from tmux import Tmux
 
 pytestmark = pytest.mark.client
 EXAMPLES = Path(__file__).parents[2] / "examples/hooks"
@@ -58,6 +61,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
     """Without a hook file: the shell's and the files', for every tool that can do it."""
     (claude.project / "kept").mkdir()
     (claude.project / ".env").write_text("TOKEN=x")
+    claude.install()
     calls: Calls = [
         bash("rm -rf kept ~"),
         ("Read", {"file_path": str(claude.project / ".env")}),
@@ -143,6 +147,7 @@ def test_a_rewrite_into_something_that_a_guard_denies_does_not_run(claude: Claud
 
 def test_of_two_hooks_that_disagree_the_block_wins(claude: ClaudeCode) -> None:
     """Two of our files, and one of ours with an entry of somebody else that allows everything."""
+    claude.install()
     allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
     settings = json.loads(claude.settings.read_text())
     entry = {"type": "command", "command": f"cat >/dev/null; echo '{json.dumps(allow)}'"}
@@ -276,7 +281,7 @@ def test_what_hooks_say_reaches_the_model_and_the_person(claude: ClaudeCode) -> 
 
 
 def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -> None:
-    """After that it goes to the person."""
+    """The second time it waits for the next prompt, which does not come here."""
     claude.add_hook("""
         def register(api):
             @api.on("agent_end")
@@ -285,8 +290,45 @@ def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -
     """)
     run = claude.run(Say("first"), Say("second"))
     assert run.answer == "second"
-    assert "go on" in run.context
-    assert any("go on" in notice for notice in run.notices)
+    assert run.context.count("go on") == 1
+
+
+def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
+    """One that is content ends it; one that never is ends it after eight times."""
+    claude.add_hook("""
+        from agent_hooks import Continue
+
+        def register(api):
+            @api.on("agent_end")
+            def more(event, ctx):
+                said = event.messages[-1].content[0].text
+                return None if said == "enough" else Continue(f"more after {said}")
+    """)
+    content = claude.run(Say("one"), Say("two"), Say("enough"))
+    assert content.answer == "enough"
+    assert content.context.count("Stop hook feedback:\nmore after") == 2
+    never = claude.run(*(Say(f"say {number}") for number in range(9)))
+    assert never.answer == "say 8"
+    assert never.context.count("Stop hook feedback:\nmore after") == 8
+
+
+def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
+    """One process answers all of its events, and another session is none of its business."""
+    claude.add_hook("""
+        def register(api):
+            seen = []
+
+            @api.on("tool_call", tool="bash")
+            def count(event, ctx):
+                seen.append(event.input["command"])
+                api.send(f"seen: {len(seen)}")
+    """)
+    run = claude.run(Say(calls=[bash("true")]), Say(calls=[bash("true ")]), Say("done"))
+    assert "seen: 2" in run.context
+    (server,) = claude.servers()
+    again = claude.run(Say(calls=[bash("true")]), Say("done"))
+    assert "seen: 1" in again.context
+    assert claude.servers() == [server]
 
 
 def test_a_failed_call_is_a_result_with_is_error(claude: ClaudeCode) -> None:
@@ -335,6 +377,7 @@ def crowded(claude: ClaudeCode) -> ClaudeCode:
         file.write_text("import os\n")
     (claude.project / ".agent").mkdir()
     (claude.project / ".agent/command_intercept.yaml").write_text(EXCLUDE)
+    claude.install()
     return claude
 
 
@@ -521,6 +564,51 @@ def test_checkpoints_bring_the_files_back(claude: ClaudeCode) -> None:
     assert not (claude.project / "b.txt").exists()
 
 
+# ---- a person at it
+
+
+@pytest.mark.terminal
+def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> None:
+    """With the words of the question; a yes lets it run, a no does not, and `confirm` asks in the same way."""
+    claude.add_hook("""
+        from agent_hooks import Ask
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            async def gate(event, ctx):
+                if "confirmed" in event.input["command"]:
+                    ctx.ui.notify("this is about to be confirmed")
+                    await ctx.ui.confirm("Are you sure of this?", "it touches")
+                return Ask("Shall it touch that?", "it is a file")
+    """)
+    with ModelServer() as server, closing(Tmux(claude.project, columns=120, rows=45)) as tmux:
+        server.play(
+            Say(calls=[bash("touch asked")]),
+            Say("that was a yes"),
+            Say(calls=[bash("touch confirmed")]),
+            Say("that was another"),
+            Say(calls=[bash("touch refused")]),
+        )
+        claude.open(tmux, server)
+        tmux.enter("first")
+        question = answer(tmux, "Enter")
+        assert "Shall it touch that?" in question
+        assert "it is a file" in question
+        tmux.sees("that was a yes")
+        assert (claude.project / "asked").exists()
+        tmux.sees(IDLE)
+        tmux.enter("second")
+        assert "Are you sure of this?" in answer(tmux, "Enter")
+        assert "this is about to be confirmed" in tmux.sees("that was another")
+        assert (claude.project / "confirmed").exists()
+        tmux.sees(IDLE)
+        tmux.enter("third")
+        assert "Shall it touch that?" in answer(tmux, "2")
+        tmux.sees(IDLE)
+        assert not (claude.project / "refused").exists()
+        assert not server.replies
+
+
 # ---- when something is wrong, or gone
 
 
@@ -538,8 +626,69 @@ def test_a_broken_hook_denies_every_call_by_name(source: str, claude: ClaudeCode
     assert not (claude.project / "made").exists()
 
 
+GATE = """
+    import os
+    from agent_hooks import Block
+
+    def register(api):
+        @api.on("session")
+        def start(event, ctx):
+            if event.reason == "start":
+                with open("log", "a") as log:
+                    log.write(f"{os.getpid()}\\n")
+
+        @api.on("tool_call", tool="bash")
+        def gate(event, ctx):
+            if "leave" in event.input["command"]:
+                os._exit(0)
+            if "gated" in event.input["command"]:
+                return Block("as ever")
+"""
+
+
+def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) -> None:
+    """The next event starts another one."""
+    claude.add_hook(GATE)
+    (claude.project / "crash.sh").write_text("kill -9 $(tail -n 1 log)")
+    crash = bash("sh crash.sh; echo killed")
+    run = claude.run(Say(calls=[crash]), Say(calls=[bash("touch gated")]), Say(calls=[bash("touch fine")]), Say("done"))
+    killed, gated, fine = run.results
+    assert killed.text == "killed"
+    assert "as ever" in gated.text
+    assert not fine.is_error
+    assert [path.name for path in claude.project.glob("[gf]*e*")] == ["fine"]
+    first, second = map(int, log_of(claude))
+    assert claude.servers() == [second]
+    assert first != second
+
+
+def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
+    """No answer is not a yes."""
+    claude.add_hook(GATE)
+    run = claude.run(Say(calls=[bash("touch leave")]), Say(calls=[bash("touch gated")]), Say("done"))
+    left, gated = run.results
+    assert left.is_error
+    assert "as ever" in gated.text
+    assert not (claude.project / "leave").exists()
+
+
+def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode) -> None:
+    """`--project` writes nothing of this machine into a file that is committed; without the command, calls are denied."""
+    claude.command.add_hook(GATE)
+    claude.command("install", "claude-code", "--project")
+    settings = (claude.project / ".claude/settings.json").read_text()
+    assert sys.prefix not in settings
+    path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run = claude.run(Say(calls=[bash("touch gated")]), Say("done"), environment=path)
+    assert "as ever" in run.results[0].text
+    without = claude.run(prompt="go", environment={"PATH": "/usr/bin:/bin"})
+    assert without.requests == []
+    assert "agent-hooks" in without.answer
+
+
 def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
     """Calls and prompts; the model, or the person, sees what was to run."""
+    claude.install()
     settings = claude.settings.read_text()
     claude.settings.write_text(settings.replace(json.dumps(sys.executable), json.dumps("/gone/python")))
     run = claude.run(prompt="go")
