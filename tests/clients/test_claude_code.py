@@ -205,6 +205,23 @@ def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
     assert len({call for call, _ in seen}) == 3
 
 
+def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) -> None:
+    """What nobody decides is denied, for nobody sits there."""
+    claude.add_hook("""
+        def register(api):
+            @api.intercept("permission.ask")
+            def decide(input, output):
+                for status in ("allow", "deny"):
+                    if status in input.args["command"]:
+                        output.status = status
+    """)
+    calls = [bash(f"touch {status}.txt") for status in ("allow", "deny", "neither")]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=())
+    assert [result.is_error for result in run.results] == [False, True, True]
+    assert "denied by permission.ask" in run.results[1].text
+    assert [path.name for path in claude.project.glob("*.txt")] == ["allow.txt"]
+
+
 # ---- after a call
 
 
@@ -322,6 +339,11 @@ def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
             def count(event, ctx):
                 seen.append(event.input["command"])
                 api.send(f"seen: {len(seen)}")
+
+            @api.on("session")
+            def note(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{event.reason} {ctx.session_id}\\n")
     """)
     run = claude.run(Say(calls=[bash("true")]), Say(calls=[bash("true ")]), Say("done"))
     assert "seen: 2" in run.context
@@ -329,6 +351,8 @@ def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
     again = claude.run(Say(calls=[bash("true")]), Say("done"))
     assert "seen: 1" in again.context
     assert claude.servers() == [server]
+    sessions = [run.session_id, again.session_id]
+    assert log_of(claude) == [f"{reason} {session}" for session in sessions for reason in ("start", "shutdown")]
 
 
 def test_a_failed_call_is_a_result_with_is_error(claude: ClaudeCode) -> None:
@@ -520,6 +544,62 @@ def test_a_blocked_prompt_never_reaches_the_model(claude: ClaudeCode) -> None:
     run = claude.run(prompt="my password is 1234")
     assert run.requests == []
     assert "no passwords here" in run.answer
+
+
+def test_a_rewritten_prompt_is_added_to_what_was_said(claude: ClaudeCode) -> None:
+    """Claude Code lets no hook change it, which the person is told."""
+    claude.add_hook("""
+        def register(api):
+            @api.intercept("message.before")
+            def polite(input, output):
+                output.message += ", please"
+    """)
+    run = claude.run(Say("done"), prompt="build it")
+    assert "Read it as:\nbuild it, please" in run.context
+    assert any("a hook rewrote the prompt" in notice for notice in run.notices)
+
+
+def test_what_no_hook_sees(claude: ClaudeCode) -> None:
+    """As the page says: a file that a prompt names, and the commands in a skill; a prompt and a skill can be blocked."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call")
+            def gate(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{event.tool_name}\\n")
+                return None if event.tool_name == "Skill" and event.input["skill"] == "known" else Block("no")
+    """)
+    (claude.project / "notes.txt").write_text("what is noted")
+    for name in ("known", "unknown"):
+        skill = claude.project / f".claude/skills/{name}/SKILL.md"
+        skill.parent.mkdir(parents=True)
+        head = f"---\nname: {name}\ndescription: {name}\nallowed-tools: Bash(touch:*)\n---\n"
+        skill.write_text(f"{head}Result: !`touch {name}`\n")
+    calls: Calls = [("Skill", {"skill": name}) for name in ("known", "unknown")]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), prompt="look at @notes.txt", allow=["Skill"])
+    assert "what is noted" in run.context
+    assert [result.is_error for result in run.results] == [False, True]
+    assert (claude.project / "known").exists()
+    assert not (claude.project / "unknown").exists()
+    assert log_of(claude) == ["Skill", "Skill"]
+
+
+def test_the_example_of_three_promises(claude: ClaudeCode) -> None:
+    """What leaves the machine is asked about, customer ids are hidden, the files of each prompt are kept."""
+    subprocess.run(["git", "init", "--quiet"], cwd=claude.project, check=True)
+    (claude.project / "a.txt").write_text("mine")
+    claude.add_hook((EXAMPLES / "safe_session.py").read_text(), "safe_session.py")
+    show = bash("echo theirs > a.txt; echo cus_12345678 paid")
+    run = claude.run(Say(calls=[bash("git push")]), Say(calls=[show]), Say("done"))
+    push, paid = run.results
+    assert push.is_error
+    assert "Let it git push?" in push.text
+    assert paid.text == "cus_*** paid"
+    (kept,) = json.loads(claude.command("checkpoints", "list", "--json").stdout)
+    claude.command("checkpoints", "restore", kept["name"])
+    assert (claude.project / "a.txt").read_text() == "mine"
 
 
 def test_a_compaction_can_be_cancelled(claude: ClaudeCode) -> None:
