@@ -35,6 +35,7 @@ def log_of(claude: ClaudeCode) -> list[str]:
 # ---- before a call
 
 
+@pytest.mark.behaviour("B20")
 def test_ten_lines_stop_a_command(claude: ClaudeCode) -> None:
     """The reason reaches the model; what nobody minds runs."""
     claude.add_hook("""
@@ -79,6 +80,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
     assert all("builtin:" in result.text for result in run.results)
 
 
+@pytest.mark.behaviour("B6", "B7")
 def test_a_question_is_a_denial_where_nobody_sits(claude: ClaudeCode) -> None:
     """In the words of the question; `confirm` is one too, and what stands after it does not run."""
     claude.add_hook("""
@@ -205,6 +207,7 @@ def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
     assert len({call for call, _ in seen}) == 3
 
 
+@pytest.mark.behaviour("B8")
 def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) -> None:
     """What nobody decides is denied, for nobody sits there."""
     claude.add_hook("""
@@ -225,6 +228,7 @@ def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) 
 # ---- after a call
 
 
+@pytest.mark.behaviour("B4")
 def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None:
     """In the shape of each tool, also of the words that a server sends."""
     claude.add_hook("""
@@ -310,6 +314,7 @@ def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -
     assert run.context.count("go on") == 1
 
 
+@pytest.mark.behaviour("B16")
 def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
     """One that is content ends it; one that never is ends it after eight times."""
     claude.add_hook("""
@@ -329,6 +334,7 @@ def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
     assert never.context.count("Stop hook feedback:\nmore after") == 8
 
 
+@pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
     """One process answers all of its events, and another session is none of its business."""
     claude.add_hook("""
@@ -405,6 +411,7 @@ def crowded(claude: ClaudeCode) -> ClaudeCode:
     return claude
 
 
+@pytest.mark.behaviour("B21")
 def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
     """Its result is filtered, for its input has no word for it; the model is told how much is missing."""
     run = crowded.run(Say(calls=[("Glob", {"pattern": "**/*.py"})]), Say("done"))
@@ -412,6 +419,7 @@ def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
     assert "[exclude_directories took 3 lines out of this result of find: .venv, *.egg-info]" in run.context
 
 
+@pytest.mark.behaviour("B21")
 @pytest.mark.parametrize("given", [{}, {"glob": "*.{py,js}"}], ids=["no glob", "a glob"])
 def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: ClaudeCode) -> None:
     """By its input, so that its limits count what is wanted only; the rewritten call needs no permission."""
@@ -431,6 +439,7 @@ def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: Clau
     assert "[exclude_directories changed this call of grep: exclude=.venv/, *.egg-info/]" in run.context
 
 
+@pytest.mark.behaviour("B21")
 def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeCode) -> None:
     """Which nobody could answer here."""
     file = crowded.project / ".agent/command_intercept.yaml"
@@ -559,6 +568,7 @@ def test_a_rewritten_prompt_is_added_to_what_was_said(claude: ClaudeCode) -> Non
     assert any("a hook rewrote the prompt" in notice for notice in run.notices)
 
 
+@pytest.mark.behaviour("B22")
 def test_what_no_hook_sees(claude: ClaudeCode) -> None:
     """As the page says: a file that a prompt names, and the commands in a skill; a prompt and a skill can be blocked."""
     claude.add_hook("""
@@ -697,6 +707,7 @@ def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> Non
     ["def register(api:", "def register(api):\n    api.on('tool_call', lambda event, ctx: 1 / 0)"],
     ids=["no Python", "raises"],
 )
+@pytest.mark.behaviour("B10")
 def test_a_broken_hook_denies_every_call_by_name(source: str, claude: ClaudeCode) -> None:
     """A gate that is not there must not be an open one."""
     claude.add_hook(source, "broken.py")
@@ -726,6 +737,7 @@ GATE = """
 """
 
 
+@pytest.mark.behaviour("B13")
 def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) -> None:
     """The next event starts another one."""
     claude.add_hook(GATE)
@@ -742,6 +754,7 @@ def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) 
     assert first != second
 
 
+@pytest.mark.behaviour("B13")
 def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
     """No answer is not a yes."""
     claude.add_hook(GATE)
@@ -776,6 +789,7 @@ def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
     assert run.requests == []
 
 
+@pytest.mark.behaviour("B9")
 def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
     """And the settings are as they were."""
     claude.add_hook("""
