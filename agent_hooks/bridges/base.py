@@ -228,8 +228,8 @@ class Bridge(Protocol):
         """Return what there is to know for a check of an installation; `project`: an absolute path."""
         ...
 
-    def hindrances(self, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
-        """Return what in the content of a settings file, or of `facts().files`, keeps hooks from running."""
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running."""
         ...
 
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -20,10 +20,6 @@ _BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry t
 _FILE = "/bridges/claude-code.py"  # of the entries that name our generated file
 _DOCTOR = "agent-hooks doctor"  # stands in the events of a check
 _TRUSTED = "hasTrustDialogAccepted"
-_SWITCHES = {
-    "disableAllHooks": "Claude Code runs no hook",
-    "allowManagedHooksOnly": "Claude Code runs the hooks of managed settings only",
-}
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -72,9 +68,13 @@ class ClaudeCodeSettings:
             ),
         )
 
-    def hindrances(self, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
         """Return what switches hooks off; `.claude.json` says whether the person trusts a directory."""
-        said = [Hindrance(f"{switch} is on: {what}") for switch, what in _SWITCHES.items() if found.get(switch) is True]
+        said = []
+        if found.get("disableAllHooks") is True:
+            said.append(Hindrance("disableAllHooks is on: Claude Code runs no hook"))
+        if path in _MANAGED and found.get("allowManagedHooksOnly") is True:  # elsewhere it does nothing
+            said.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
         projects = found.get("projects")
         if isinstance(projects, dict):
             above = (project, *map(str, PurePath(project).parents))

@@ -296,7 +296,7 @@ def hindrances(case: AgentCase) -> Iterator[Finding]:
             found = read_settings(path)[1]
         except SettingsError:  # of ours, `installation` tells
             continue
-        for text, always in case.bridge.hindrances(found, case.case.cwd):
+        for text, always in case.bridge.hindrances(path, found, case.case.cwd):
             yield Finding("problem" if always else "warning", case.bridge.name, f"{short(path)}: {text}")
 
 
