@@ -98,7 +98,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     `block`: it must not happen, and why; `ask`: the person is to be asked this; `allow`: it needs no permission (only by
     `permission.ask` or `auto_allow`); `input`: what the tool is to be called with, the whole of it; `output`: what the
-    agent is to see of the result; `context`: texts for the model; `messages`: for the person.
+    agent is to see of the result; `go_on`: it stops, and is to go on with this; `context`: texts for the model;
+    `messages`: for the person.
     """
 
     block: str | None = None
@@ -106,6 +107,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     allow: bool = False
     input: Mapping[str, Any] | None = None
     output: ToolOutput | None = None
+    go_on: str | None = None
     context: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
 

@@ -88,13 +88,12 @@ EVENTS = (
         "PostToolBatch",
         "`turn_end`, then `turn_start`",
         "add context",
-        "`turn_index` is 0",
         feeds=("turn_end", "turn_start"),
     ),
     EventRow(
         "Stop",
         "`agent_end`",
-        "`api.send` keeps the agent going, once",
+        "`Continue` and, once, `api.send` keep the agent going",
         "all `messages` but the last",
         always=True,  # any hook may call `api.send`
         feeds=("agent_end",),
@@ -155,7 +154,7 @@ class ClaudeCode(ClaudeCodeSettings):
             "cwd": _text(payload, "cwd", None),
             "agent_id": _text(payload, "agent_id", "main"),
         }
-        goes_on = common["name"] in _STOPS and payload.get("stop_hook_active") is False  # a text after it does that
+        goes_on = common["name"] in _STOPS and not _was_continued(payload)  # a text after it does that
         common["takes_context"] = goes_on or common["name"] in _TAKES_CONTEXT
         common["leaves"] = common["name"] == "SessionEnd"
         match common["name"]:
@@ -208,7 +207,8 @@ class ClaudeCode(ClaudeCodeSettings):
                 return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now)
             case "Stop" | "SubagentStop", _, _:
                 words = _text(payload, "last_assistant_message", "")
-                return (AgentEnd(messages=(_said((TextContent(words),), now),)),)
+                said = _said((TextContent(words),), now)
+                return (AgentEnd(messages=(said,), continued=int(_was_continued(payload))),)
         return ()
 
     def _turn_end(self, payload: Mapping[str, Any], now: int) -> TurnEnd:
@@ -240,7 +240,9 @@ class ClaudeCode(ClaudeCodeSettings):
                 self._replace(event, answer.output, specific, context)
             case _ if answer.block is not None:
                 reply = {"decision": "block", "reason": answer.block}
-        if context and event.takes_context:
+            case Told(name="Stop" | "SubagentStop") if answer.go_on is not None:
+                reply = {"decision": "block", "reason": answer.go_on}
+        if context and (event.takes_context or answer.go_on is not None):
             specific["additionalContext"] = "\n\n".join(context)
         else:
             messages += [f"not given to the model, because {event.name} takes no text now: {text}" for text in context]
@@ -313,3 +315,8 @@ def _number(payload: Mapping[str, Any]) -> float | None:
 
 def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
     return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
+
+
+def _was_continued(payload: Mapping[str, Any]) -> bool:
+    """Tell whether a hook keeps the agent going already; the payload does not say how many times in a row."""
+    return payload.get("stop_hook_active") is not False

@@ -1,6 +1,6 @@
 """The conformance suite of bridges: what every codec between another agent and our events must do.
 
-Above: testing.  Below: bridges.base.
+Above: testing.  Below: bridges.base, events.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from agent_hooks.bridges.base import (
     CallEnded,
     Happening,
     Reply,
+    Told,
     Verdict,
     to_ours,
     to_theirs,
 )
 from agent_hooks.content import ToolOutput
+from agent_hooks.events import AgentEnd
 from agent_hooks.frozen import thaw
 
 _WHY = "because the suite says so"
@@ -46,6 +48,8 @@ def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
             _check_gate(bridge, event)
         if isinstance(event, CallEnded):
             _check_result(bridge, event)
+        if isinstance(event, Told) and any(isinstance(each, AgentEnd) for each in event.events):
+            _check_end(bridge, event)
         _check_refusal(bridge, event)
     _must({CallAsked, CallEnded} <= kinds, "give payloads of a call that is asked for and of one that ended")
     _check_junk(bridge)
@@ -93,6 +97,13 @@ def _check_result(bridge: Bridge, event: CallEnded) -> None:
     output = ToolOutput("changed by the suite", is_error=event.output.is_error)
     told = _texts(_said(bridge.encode(event, Verdict(output=output)), event.name))
     _must(any("changed by the suite" in text for text in told), f"{event.name}: a changed result is lost")
+
+
+def _check_end(bridge: Bridge, event: Happening) -> None:
+    """What the agent is to go on with reaches it, with a text that a hook sent."""
+    told = _texts(_said(bridge.encode(event, Verdict(go_on=_WHY, context=("for the model",))), event.name))
+    for text in (_WHY, "for the model"):
+        _must(any(text in each for each in told), f"{event.name}: {text!r} is lost when the agent goes on")
 
 
 def _check_refusal(bridge: Bridge, event: Happening) -> None:

@@ -70,6 +70,8 @@ class Broken(ClaudeCode):
                 return super().encode(event, Verdict(block=answer.block, ask=answer.ask, input=answer.input))
             case "result" if answer.output:
                 return Reply("{}")
+            case "end" if answer.go_on:
+                return super().encode(event, Verdict(context=answer.context))
         return super().encode(event, answer)
 
     def refuse(self, event_name: str | None, reason: str) -> Reply:
@@ -104,6 +106,7 @@ class Broken(ClaudeCode):
         ("list", "is no JSON object"),
         ("lost", "'for the model' is lost"),
         ("result", "a changed result is lost"),
+        ("end", "is lost when the agent goes on"),
         ("open", "lets it pass in silence"),
         ("gate", "does not call it a gate"),
         ("uninstall", "uninstall does not lead back"),
@@ -285,6 +288,34 @@ def test_a_continued_stop_is_not_continued_again() -> None:
     assert said(PAYLOADS["Stop"], context=("go on",))["hookSpecificOutput"]["additionalContext"] == "go on"
     again = said({**PAYLOADS["Stop"], "stop_hook_active": True}, context=("go on",))
     assert again == {"systemMessage": "not given to the model, because Stop takes no text now: go on"}
+
+
+@pytest.mark.parametrize("name", ["Stop", "SubagentStop"])
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.behaviour("B16")
+def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
+    """As a block with a reason; what hooks sent goes along.  Nobody wants it: nothing is printed."""
+    payload = {**PAYLOADS[name], "stop_hook_active": active}
+    assert said(payload, go_on="run the tests") == {"decision": "block", "reason": "run the tests"}
+    both = said(payload, go_on="run the tests", context=("and lint",), messages=("told",))
+    assert both == {
+        "decision": "block",
+        "reason": "run the tests",
+        "systemMessage": "told",
+        "hookSpecificOutput": {"hookEventName": name, "additionalContext": "and lint"},
+    }
+    assert said(payload) == {}
+    stop = CLAUDE.decode(payload)
+    assert isinstance(stop, Told)
+    [end] = stop.events
+    assert isinstance(end, AgentEnd)
+    assert end.continued == int(active)
+
+
+def test_only_a_stop_goes_on() -> None:
+    """At any other event a block would keep something from happening."""
+    for name in ("SessionStart:startup", "PreCompact", "PostToolBatch", "UserPromptSubmit"):
+        assert "decision" not in said(PAYLOADS[name], go_on="more")
 
 
 def test_permissions_prompts_and_compactions_are_denied_in_their_own_way() -> None:

@@ -145,6 +145,20 @@ def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(comman
     assert bridge(command, payload(command, "Stop")) == {}
 
 
+@pytest.mark.behaviour("B16")
+def test_a_hook_keeps_the_agent_going_once_in_a_row(command: Command) -> None:
+    """Each event is a process of its own, which cannot count."""
+    hook = command.add_hook("""
+        def register(api):
+            api.on("agent_end", lambda event, ctx: {"continue": "run the tests"})
+    """)
+    for name in ("Stop", "SubagentStop"):
+        assert bridge(command, payload(command, name)) == {"decision": "block", "reason": "run the tests"}
+        said = bridge(command, payload(command, name, stop_hook_active=True))
+        told = f"the agent stops here: hooks may keep it going once in a row; {hook} wants it to go on"
+        assert said == {"systemMessage": told}
+
+
 def test_an_answer_that_cannot_be_written_denies(command: Command) -> None:
     """By the exit code, which is what is left."""
     with open("/dev/full", "w") as full:
