@@ -218,19 +218,25 @@ def installation(case: AgentCase) -> Iterator[Finding]:
 
 def what_entries_name(case: AgentCase) -> Iterator[Finding]:
     """Check that what entries run is there, and of today."""
-    generated, text = stub_path(case.bridge), stub_text(config_of(case.bridge))
+    generated, of_today = stub_path(case.bridge), stub_text(config_of(case.bridge))
     for place, entry in _one_of_each_command(case):
         remedy, where = install_line(case.bridge, place.target.name), short(place.target.path)
-        if shutil.which(entry.command[0]) is None:
-            how = "is not on the PATH" if os.path.basename(entry.command[0]) == entry.command[0] else "is not there"
+        program = shutil.which(entry.command[0])
+        if program is None:
+            how = "is not there" if os.path.isabs(entry.command[0]) else "is not on the PATH"
             yield Finding("problem", case.bridge.name, f"{where}: {entry.command[0]} {how}", remedy)
+        elif entry.command[0] == PROGRAM:
+            done = _run([program, "--version"])
+            said = done if isinstance(done, str) else done.stdout.strip()
+            if not said.endswith(f" {agent_hooks.__version__}"):
+                text = f"{program} on the PATH is another version: {shown(said)}"
+                yield Finding("warning", case.bridge.name, text, "put the one that you mean first on the PATH")
         elif str(generated) in entry.command:
             if not generated.is_file():
                 yield Finding("problem", case.bridge.name, f"{generated} is not there", remedy)
-            elif _read(generated) != text:
-                yield Finding(
-                    "warning", case.bridge.name, f"{generated} is of another version, or of another Python", remedy
-                )
+            elif _read(generated) != of_today:
+                text = f"{generated} is of another version, or of another Python"
+                yield Finding("warning", case.bridge.name, text, remedy)
         for word in entry.command[1:-1]:
             if os.path.isabs(word) and word != str(generated) and not os.path.exists(word):
                 yield Finding("problem", case.bridge.name, f"{where}: {word} is not there", remedy)

@@ -139,6 +139,20 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     assert wrong(doctor.what_entries_name(case(served.project))) == []
 
 
+def test_another_program_of_our_name_on_the_path(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared entry runs whatever is first there."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
+    Command(project)("install", "claude-code", "--project")
+    assert wrong(doctor.what_entries_name(case(project))) == []
+    program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
+    ((text, _),) = wrong(doctor.what_entries_name(case(project)))
+    assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "agent-hooks is not on the PATH" in wrong(doctor.what_entries_name(case(project)))[0][0]
+
+
 @pytest.mark.parametrize(
     ("script", "text"),
     [

@@ -394,9 +394,18 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     assert start(command) == ""  # started in another way, as far as anybody can see
 
 
-def test_places_are_found_once(command: Command, home: Path) -> None:
+def test_places_are_found_once(home: Path) -> None:
     """In the home directory, the project's file is the person's."""
     path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(CLAUDE.install({}, RUN, EVENTS)))
+    command = Command(home)
+    command("install", "claude-code", "--user", "--all-events")
     assert [found.target.path for found in places(CLAUDE, str(home), {})] == [str(path)]
+    command("install", "claude-code", "--user")
+    assert sorted(events(path)) == sorted(EVENTS)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_hook_that_cannot_be_loaded_is_told_at_once(command: Command) -> None:
+    """For it makes every call a denial."""
+    path = command.add_hook("1 / 0")
+    assert f"warning: {path}:1: " in command("install", "claude-code").stderr
