@@ -33,7 +33,7 @@ from agent_hooks.errors import SettingsError, os_reason
 from agent_hooks.server.stub import stub_path, write_stub
 
 _WHERE = {
-    "local": "In .claude/settings.local.json of this directory: this project, for you only (the default).",
+    "local": "In .claude/settings.local.json of this directory: this project, for you only.",
     "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
     "user": "In your own settings, for every project.",
 }
@@ -53,7 +53,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> None:
     """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there.
 
-    Gates and the start and end of a session are installed always, other events as your hooks need them.
+    Without an option, for this project and you only. Gates are installed always, most other events as your hooks need them.
     """
     bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
     with ReservedStdout():
