@@ -53,7 +53,7 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> None:
     """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there.
 
-    Without an option, for this project and you only. Gates are installed always, most other events as your hooks need them.
+    Without an option, for this project and you only. Gates are installed always, most others as hooks need them.
     """
     bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
     with ReservedStdout():
