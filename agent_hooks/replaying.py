@@ -103,9 +103,11 @@ class Replay:
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
         self._seen: set[object] = set()
+        self._invalid: set[str] = set()
         self._gates: Gates | None = None
         self._session: tuple[str, str | None] | None = None
         self._cwd = ""
+        self._schemas: dict[str, Mapping[str, Any]] = {}
 
     async def run(self, transcripts: Iterable[Transcript]) -> Tally:
         """Take every call through the gates; raises `TranscriptError` for a file that stops being readable."""
@@ -124,7 +126,10 @@ class Replay:
                 self.tally.unread += 1
                 self._on_bad_line(transcript.path, line, found.error)
             elif isinstance(found, RecordedEnd):
-                if (answered := waiting.pop(found.tool_call_id, None)) is not None:
+                answered = waiting.pop(found.tool_call_id, None)
+                if found.then == "invalid":
+                    self._was_invalid(found.tool_call_id, passed=answered is None)
+                elif answered is not None:
                     self._tell(answered, found.then)
             elif self._is_new(found):
                 gates = gates or await self._gates_of(transcript, found, stack)
@@ -144,12 +149,20 @@ class Replay:
         self.tally.calls += 1
         return True
 
+    def _was_invalid(self, call_id: str, *, passed: bool) -> None:
+        """Take back what a call was judged that, as its end tells, no hook saw."""
+        if call_id in self._seen and call_id not in self._invalid:  # copies have an end too
+            self._invalid.add(call_id)
+            self.tally.invalid += 1
+            self.tally.passed -= passed
+
     async def _gates_of(self, transcript: Transcript, call: RecordedCall, stack: AsyncExitStack) -> Gates:
         """Return the gates of a file's session, which its first call tells; the last file may be of the same."""
         session = (transcript.reader.name, call.session_id)
         if self._gates is None or call.session_id is None or session != self._session:
             await stack.aclose()
             self._gates = await self._open_gates(transcript.reader)
+            self._schemas = dict(self._gates.schemas)
             self._cwd = self._gates.runner.cwd  # for a call that was recorded without one
             self._gates.runner.set_send_handler(lambda text, attachments, source: None)  # there is no agent
             await stack.enter_async_context(self._gates.runner)
@@ -170,7 +183,7 @@ class Replay:
         runner.agent_id = call.agent_id
         runner.cwd = call.cwd or self._cwd
         tool = ForeignTool(call.tool_name)
-        tool.input_schema = gates.schemas.get(call.tool_name, {})
+        tool.input_schema = self._schemas.setdefault(call.tool_name, {})  # one object a tool: it is compiled once
         try:
             judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
         except Exception as exc:  # what nobody foresaw is a denial in every host, and the next call is another one

@@ -250,7 +250,7 @@ class _Rows(_Shown):
         """Count an answer."""
         why, inputs = self._safe(answered.why, [answered.call.input, answered.rewritten])
         calls = [call_line(answered.call.tool_name, each) for each in inputs if each is not None]
-        row = _Row(answered.verdict, "\n→ ".join(calls), _short_paths(why, (answered.by, *answered.rewritten_by)))
+        row = _Row(answered.verdict, "\n→ ".join(calls), why)
         place = f"{short(answered.file)}:{answered.line}"
         _, counts = self._rows.setdefault(row, (place, {}))
         counts[answered.then] = counts.get(answered.then, 0) + 1
@@ -274,7 +274,7 @@ class _Rows(_Shown):
                 click.echo(f"and {count(len(found) - ROWS, 'more row')}; --json prints every call")
             table = _table("by", *VERDICTS)
             for by, verdicts in sorted(tally.by.items(), key=lambda each: [-each[1][verdict] for verdict in VERDICTS]):
-                table.add_row(_text(_short_paths(by, (by,))), *(str(verdicts[verdict] or "") for verdict in VERDICTS))
+                table.add_row(_text(by), *(str(verdicts[verdict] or "") for verdict in VERDICTS))
             click.echo()
             console().print(table)
             click.echo()
@@ -310,10 +310,3 @@ def _text(text: str) -> Text:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return next(iter(counts)) if len(counts) == 1 else ", ".join(f"{then} {times}" for then, times in counts.items())
-
-
-def _short_paths(text: str, by: tuple[str, ...]) -> str:
-    """Return a text with the paths of hooks as a person would write them."""
-    for path in {path for each in by for path in each.split(", ") if os.path.isabs(path)}:
-        text = text.replace(path, short(path))
-    return text

@@ -13,7 +13,7 @@ from msgspec import Struct
 from agent_hooks.bridges.base import ToolWords
 from agent_hooks.errors import AgentHooksError
 
-Then = Literal["ran", "failed", "denied", "aborted", "unknown"]
+Then = Literal["ran", "failed", "denied", "aborted", "invalid", "unknown"]
 
 
 class TranscriptError(AgentHooksError):
@@ -44,7 +44,8 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 class RecordedEnd(Struct, frozen=True):
     """What a call came to when it was recorded.
 
-    `ran`; `failed`: with an error; `denied`: it did not run; `aborted`: the person, or the end of the agent, stopped it.
+    `ran`; `failed`: with an error; `denied`: it did not run; `aborted`: the person, or the end of the agent, stopped it;
+    `invalid`: there was no such tool, or it does not take such an input, so no hook saw the call.
     """
 
     tool_call_id: str

@@ -21,8 +21,9 @@ from agent_hooks.errors import describe
 from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
 
 _NOTHING = Raw(b"null")
-# how versions that recorded no decision said that a call did not run
+# what a result begins with when no decision was recorded: older versions', and calls that came to none
 _DENIALS = re.compile(r"\s*(PreToolUse:\S+ hook error|The user doesn't want to proceed with this tool use)")
+_INVALID = re.compile(r"<tool_use_error>(InputValidationError|Error: No such tool available)")
 _BEGINNING = 200  # characters of a result in which that stands
 _MALFORMED = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 
@@ -161,7 +162,8 @@ def _then(line: _Line, block: _Block) -> Then:
         return "denied"
     if block.is_error is not True:
         return "ran"
-    return "failed" if decision or not _DENIALS.match(_beginning(block.content)) else "denied"
+    text = "" if decision else _beginning(block.content)
+    return "denied" if _DENIALS.match(text) else "invalid" if _INVALID.match(text) else "failed"
 
 
 def _beginning(content: Raw) -> str:
