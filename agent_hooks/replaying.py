@@ -99,6 +99,7 @@ class Replay:
         on_bad_line: Callable[[str, int, str], object],
     ) -> None:
         self.tally = Tally()
+        self.place = ("", 0)  # file and line of the call that is judged
         self._open_gates = open_gates
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
@@ -178,6 +179,7 @@ class Replay:
         about: dict[str, Any] = {"call": call, "file": file, "line": line}
         if call.refused is not None:
             return Answered(verdict="block", by="the bridge", why=f"{call.refused} (the bridge)", **about)
+        self.place = file, line
         runner = gates.runner
         runner.set_session_file(file, session_id=call.session_id)
         runner.agent_id = call.agent_id

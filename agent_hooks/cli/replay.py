@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import anyio
 import click
 import msgspec
+from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
 
@@ -34,6 +35,7 @@ from agent_hooks.cli.output import ReservedStdout
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, HookError
 from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.base import remedy
 from agent_hooks.guards.config import expired, read_sections
 from agent_hooks.harmless import harmless
 from agent_hooks.host.tools import builtin_tools
@@ -100,6 +102,7 @@ class _Replaying:
         self._setup: Setup | None = None  # for the next session
         self._unread = 0
         self._told: set[object] = set()
+        self._replay = Replay(self._open_gates, shown.add, self._bad_line)
 
     async def run(self) -> Tally:
         """Replay all transcripts; raises `AgentHooksError`, also when a hook cannot be loaded."""
@@ -113,20 +116,19 @@ class _Replaying:
         self._shown.redactor = self._setup.redactor
         for sentence in expired(read_sections(self._setup.settings.guards, tuple(BUILTIN)), date.today()):
             complain(sentence)
-        replay = Replay(self._open_gates, self._shown.add, self._bad_line)
-        tally = await replay.run(self._transcripts(files, replay.tally))
+        tally = await self._replay.run(self._transcripts(files))
         if self._unread > _SHOWN:
             complain(f"{count(self._unread - _SHOWN, 'more line')} not read")
         return tally
 
-    def _transcripts(self, files: list[tuple[str, bool]], tally: Tally) -> Iterator[Transcript]:
+    def _transcripts(self, files: list[tuple[str, bool]]) -> Iterator[Transcript]:
         for path, named in files:
             try:
                 yield Transcript(path)
             except TranscriptError as exc:
                 if named:
                     raise click.UsageError(str(exc)) from None
-                tally.skipped += 1
+                self._replay.tally.skipped += 1
                 complain(harmless(f"skipped: {exc}"))
 
     async def _load(self) -> Setup:
@@ -165,7 +167,9 @@ class _Replaying:
     def _hook_error(self, error: HookError) -> None:
         """Tell a failure once, not for each of a thousand calls."""
         what = (error.hook_path, error.handler, error.event, error.line, error.exception and type(error.exception))
-        self._once(what, f"hook error: {error} ({error.outcome}; told once)")
+        file, line = self._replay.place
+        shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
+        self._once(what, f"hook error at {short(file)}:{line}, told once: {shown} ({error.outcome})")
 
     def _once(self, what: object, text: str) -> None:
         if what not in self._told:
@@ -250,8 +254,9 @@ class _Rows(_Shown):
         """Count an answer."""
         why, inputs = self._safe(answered.why, [answered.call.input, answered.rewritten])
         calls = [call_line(answered.call.tool_name, each) for each in inputs if each is not None]
+        why = why.replace(f"; {remedy(answered.by.partition('(')[2].rstrip(')'))}", "")  # the same in every row
         row = _Row(answered.verdict, "\n→ ".join(calls), why)
-        place = f"{short(answered.file)}:{answered.line}"
+        place = f"{os.path.basename(answered.file)}:{answered.line}"
         _, counts = self._rows.setdefault(row, (place, {}))
         counts[answered.then] = counts.get(answered.then, 0) + 1
 
