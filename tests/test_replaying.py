@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from agent_hooks import Ask, BeforeToolCall, Block, HookAPI, HookContext, HookRunner, LoadedHook, Rewrite, ToolCall
+from agent_hooks.bridges.claude_code import ClaudeCode
+from agent_hooks.bridging import BridgeUI, Bridging
+from agent_hooks.content import AssistantMessage, MessageEntry, SessionHeader, ToolCallContent
 from agent_hooks.guards import builtin_guards
+from agent_hooks.loader import load_hooks
 from agent_hooks.replaying import Answered, Gates, Replay, ReplayUI, Tally
 from agent_hooks.transcripts import Transcript
-from agent_hooks.transcripts.base import Reader
+from agent_hooks.transcripts.base import Reader, RecordedEnd
+from agent_hooks.wire import to_json
 from support import hook_of, hook_on
-from test_transcripts import FIRST, SECOND, SUB_AGENT, THIRD, called, came, written
+from test_transcripts import FIRST, SECOND, SUB_AGENT, THIRD, called, calls, came, read, written
+
+HOOKS = Path(__file__).parent.parent / "examples" / "hooks"
 
 
 async def replay(
@@ -168,3 +175,46 @@ async def test_an_answer_is_told_once_its_end_is_known(tmp_path: Path) -> None:
         ("2", "unknown"),
     ]
     assert (tally.repeated, tally.ran) == (1, 2)
+
+
+async def test_ids_that_begin_anew_are_other_calls(tmp_path: Path) -> None:
+    """As some models number theirs in each turn; an answer whose end never came is told before the next of that id."""
+
+    def said(time: str) -> bytes:
+        call = ToolCallContent("1", "bash", {"command": "rm -rf /"})
+        message = AssistantMessage(content=(call,), timestamp=1, provider="p", model="m")
+        return to_json(MessageEntry(timestamp=time, message=message))
+
+    head = to_json(SessionHeader(version=1, id="one", timestamp="2026", cwd="/w"))
+    path = written(tmp_path / "s.jsonl", [head, said("2026-01-01"), said("2026-01-02"), said("2026-01-02")])
+    tally, answers, _ = await replay([path], guards=builtin_guards())
+    assert [(each.line, each.then) for each in answers] == [(2, "unknown"), (3, "unknown")]
+    assert (tally.calls, tally.repeated) == (2, 1)
+
+
+async def test_a_replay_says_what_the_bridge_would_have_said() -> None:
+    """Of every recorded call, with guards and hooks that ask, rewrite and fail."""
+    loaded = await load_hooks([HOOKS / "permission_gate.py", HOOKS / "protected_paths.py"], cwd="/home/dev/app")
+
+    async def quieter(event: BeforeToolCall, ctx: HookContext) -> Rewrite | None:
+        return Rewrite({**event.params, "command": "ls"}) if event.params.get("command") == "ls -la" else None
+
+    hooks = [*loaded.hooks, hook_on("before_tool_call", quieter)]
+    said: dict[str, str] = {}
+    ui = BridgeUI()
+    async with HookRunner(hooks, cwd="/here", ui=ui, mode="bridge", guards=builtin_guards()) as runner:
+        for path in (FIRST, SECOND, SUB_AGENT):
+            for call in calls(path):
+                assert call.native
+                runner.cwd = call.cwd or "/here"
+                verdict = await Bridging(runner, ui).answer(ClaudeCode().decode(call.native))
+                word = "block" if verdict.block else "ask" if verdict.ask else "rewrite" if verdict.input else "pass"
+                said[call.tool_call_id] = word
+    invalid = {
+        found.tool_call_id for found in read(FIRST) if isinstance(found, RecordedEnd) and found.then == "invalid"
+    }
+    _, answers, _ = await replay([FIRST, SECOND, SUB_AGENT], *hooks, guards=builtin_guards())
+    assert {each.call.tool_call_id: each.verdict for each in answers} == {
+        call: word for call, word in said.items() if word != "pass" and call not in invalid
+    }
+    assert {"block", "ask", "rewrite", "pass"} == set(said.values())

@@ -29,6 +29,7 @@ from agent_hooks.cli.common import (
     json_option,
     set_up,
     short,
+    unused_hooks,
 )
 from agent_hooks.cli.main import FAILED, complain
 from agent_hooks.cli.output import ReservedStdout
@@ -114,6 +115,8 @@ class _Replaying:
                 _open(path).close()
         self._setup = await self._load()
         self._shown.redactor = self._setup.redactor
+        if warning := unused_hooks(self._cwd):
+            complain(warning)
         for sentence in expired(read_sections(self._setup.settings.guards, tuple(BUILTIN)), date.today()):
             complain(sentence)
         tally = await self._replay.run(self._transcripts(files))

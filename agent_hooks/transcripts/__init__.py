@@ -115,7 +115,7 @@ def find_transcripts(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     seen: set[str] = set()
     for path in paths:
         named = not os.path.isdir(path)
-        found = [path] if named else sorted(str(each) for each in Path(path).rglob("*.jsonl") if each.is_file())
+        found = [path] if named else sorted(filter(os.path.isfile, map(str, Path(path).rglob("*.jsonl"))))
         for each in found:
             if (real := os.path.realpath(each)) not in seen:
                 seen.add(real)

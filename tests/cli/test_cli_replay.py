@@ -228,6 +228,15 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
     command("replay", code=2)
 
 
+def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Command) -> None:
+    """Or nobody would know why a policy finds nothing."""
+    command.add_hook(GATE)
+    (command.project / "src").mkdir()
+    done = command("replay", str(FIRST), "--cwd", "src")
+    assert "1 blocked, 0 asked" in done.stdout
+    assert "are not used here; to work there, add --cwd" in done.stderr
+
+
 def test_a_pipe_can_be_replayed(command: Command) -> None:
     """As `<(zcat old.jsonl.gz)` is one."""
     done = subprocess.run(
