@@ -68,6 +68,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
         ("Read", {"file_path": str(claude.project / ".env")}),
         ("Monitor", {"command": "rm -rf kept ~", "description": "x", "timeout_ms": 1000}),
         ("Grep", {"pattern": "TOKEN", "path": str(claude.project / ".env")}),
+        ("Grep", {"pattern": "TOKEN", "glob": "*.py .env", "output_mode": "content"}),
     ]
     run = claude.run(
         *(Say(calls=[call]) for call in calls),
@@ -76,7 +77,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
         args=["--tools", "Bash,Read,Monitor,Grep"],
     )
     assert (claude.project / "kept").exists()
-    assert [result.is_error for result in run.results] == [True] * 4
+    assert [result.is_error for result in run.results] == [True] * 5
     assert all("builtin:" in result.text for result in run.results)
 
 
