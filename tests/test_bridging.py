@@ -12,12 +12,14 @@ from anyio import from_thread
 
 from agent_hooks import (
     AfterToolCall,
+    AgentEnd,
     Ask,
     Attachment,
     BeforeToolCall,
     Block,
     Cancel,
     Compaction,
+    Continue,
     HookAPI,
     HookContext,
     HookRunner,
@@ -26,12 +28,22 @@ from agent_hooks import (
     Rewrite,
     ToolCall,
 )
-from agent_hooks.answers import Answer
+from agent_hooks.answers import CONTINUE_LIMIT, Answer
 from agent_hooks.bridges.base import Happening, Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
+from agent_hooks.bridging import (
+    BridgeUI,
+    Bridging,
+    in_our_words,
+    listened_to,
+    needed_events,
+    never_reached,
+    wrong_matchers,
+)
+from agent_hooks.dispatch_table import EVENT_NAMES
 from agent_hooks.guards import builtin_guards
 from agent_hooks.loader import load_hooks
+from agent_hooks.points import POINTS
 from agent_hooks.redaction import Redactor
 from agent_hooks.testing import RecordedEvents, call_tool
 from agent_hooks.transformers import builtin_transformer
@@ -324,6 +336,57 @@ async def test_what_we_have_no_word_for_is_seen_on_the_bus() -> None:
     assert [(event.name, event.native["agent_type"]) for event in seen] == [("SubagentStart", "general-purpose")]
 
 
+async def more(event: AgentEnd, ctx: HookContext) -> Continue:
+    return Continue(f"after {event.continued}")
+
+
+def stopped(active: bool, **fields: Any) -> Happening:
+    """Return a Stop; `active`: a hook keeps the agent going already."""
+    return CLAUDE.decode({**PAYLOADS["Stop"], "stop_hook_active": active, **fields})
+
+
+@pytest.mark.behaviour("B16")
+async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> None:
+    """It knows nothing of the events before; the person is told why it ends."""
+    assert await answer(hook_on("agent_end", more), happening=stopped(False)) == Verdict(go_on="after 0")
+    verdict = await answer(hook_on("agent_end", more), happening=stopped(True))
+    assert verdict == Verdict(
+        messages=("the agent stops here: hooks may keep it going once in a row; hook.py wants it to go on",)
+    )
+
+
+@pytest.mark.behaviour("B16")
+async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
+    """Handlers are told how often; an end in peace, or a stop of the agent's own, begins anew."""
+    done = False
+
+    async def maybe(event: AgentEnd, ctx: HookContext) -> Continue | None:
+        return None if done else await more(event, ctx)
+
+    ui = BridgeUI()
+    async with HookRunner([hook_on("agent_end", maybe)], cwd="/w/proj", ui=ui, mode="bridge") as runner:
+        bridging = Bridging(runner, ui, resident=True)
+
+        async def stop(active: bool, **fields: Any) -> Verdict:
+            return await bridging.answer(stopped(active, **fields))
+
+        assert (await stop(False)).go_on == "after 0"
+        for count in range(1, CONTINUE_LIMIT):
+            assert (await stop(True)).go_on == f"after {count}"
+        assert (await stop(False, session_id="another")).go_on == "after 0"
+        assert (await stop(True, agent_id="sub")).go_on == "after 1"
+        for _ in range(2):
+            capped = await stop(True)
+            assert capped.go_on is None
+            assert "8 times in a row; hook.py wants" in capped.messages[0]
+        assert (await stop(False)).go_on == "after 0"
+        assert (await stop(True)).go_on == "after 1"
+        done = True
+        assert await stop(True) == Verdict()
+        done = False
+        assert (await stop(True)).go_on == "after 1"  # another program's hook keeps it going
+
+
 async def test_a_sent_file_is_told() -> None:
     """Nothing is lost in silence."""
 
@@ -345,3 +408,72 @@ def test_a_handler_that_names_a_tool_in_foreign_words_is_told() -> None:
 
     runner = HookRunner([hook_on("tool_call", gate, tool="Bash"), hook_on("tool_call", gate, tool="bash")], cwd=".")
     assert wrong_matchers(runner, CLAUDE.tools) == ["hook.py never runs: the tool 'Bash' is 'bash' here"]
+
+
+# ---- which events have to be installed -------------------------------------------------------------------------------
+
+
+def nothing(*given: object) -> None:
+    """Listen."""
+
+
+@pytest.mark.parametrize(
+    ("listens", "events"),
+    [
+        ("tool_call", {}),
+        ("agent_start", {}),
+        ("turn_start", {"PostToolBatch": ("turn_start",)}),
+        ("turn_end", {"PostToolBatch": ("turn_end",)}),
+        ("agent_end", {"SubagentStop": ("agent_end",)}),
+        ("session", {"PreCompact": ("session",), "PostCompact": ("session",)}),
+        ("after_tool_call", {"PostToolUse": ("after_tool_call",), "PostToolUseFailure": ("after_tool_call",)}),
+        ("permission.ask", {"PermissionRequest": ("permission.ask",)}),
+        ("event", {row.name: ("event",) for row in CLAUDE.describe()}),
+    ],
+)
+def test_an_event_is_needed_where_somebody_listens_to_what_it_becomes(listens: str, events: dict[str, Any]) -> None:
+    """Beside the ones that are needed always."""
+    rows = CLAUDE.describe()
+    always = {row.name for row in rows if row.gate or row.always}
+    assert always == {"PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"}
+
+    def register(api: HookAPI) -> None:
+        if "." in listens or listens == "event":
+            api.intercept(listens, nothing)
+        else:
+            api.on(listens, nothing)  # type: ignore[call-overload]  # any of them
+
+    found = needed_events(rows, listened_to([hook_of(register)]))
+    assert found.keys() == always | events.keys()
+    assert {name: by for name, by in found.items() if name in events} == events
+
+
+def test_settings_need_events_too() -> None:
+    """Redaction wants results, and so does a transformer that filters them; one that only rewrites calls does not."""
+    steps = {
+        name: ConfiguredTransformer(tool="find", name=name, transformer=builtin_transformer(name))
+        for name in ("exclude_directories", "default_args")
+    }
+    assert listened_to([]) == frozenset()
+    assert listened_to([], redactor=Redactor()) == {"redaction"}
+    assert listened_to([], [steps["exclude_directories"]]) == {"filter_output"}
+    assert listened_to([], [steps["default_args"]]) == frozenset()
+    rows = CLAUDE.describe()
+    assert {"PostToolUse", "PostToolUseFailure"} <= needed_events(rows, {"redaction"}).keys()
+    assert "PostToolUseFailure" not in needed_events(rows, {"filter_output"})
+
+
+def test_every_event_of_ours_is_reached_or_told_of() -> None:
+    """A name in the table that is none of ours would never be found."""
+    rows = CLAUDE.describe()
+    known = {*EVENT_NAMES, *POINTS, "redaction", "filter_output"}
+    assert {name for row in rows for name in row.feeds} <= known
+    assert never_reached(rows, known) == [
+        "chat.headers",
+        "chat.messages.transform",
+        "chat.system.transform",
+        "command.execute.before",
+        "config",
+        "params.before",
+        "session.compacting",
+    ]

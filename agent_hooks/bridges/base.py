@@ -8,14 +8,15 @@ Above: the bridges, bridging, testing, cli.  Below: content, events, frozen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.content import ToolOutput
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.events import Event
 from agent_hooks.frozen import freeze
 
@@ -33,7 +34,8 @@ class Happening(Struct, frozen=True, kw_only=True):
     """One event of the other agent, in our words; this class itself stands for one that we have no word for.
 
     `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
-    the sub-agent's.  What the payload lacks is `None`.
+    the sub-agent's; `takes_context`: whether the agent shows its model a text in the answer; `leaves`: the session ends,
+    or the agent goes on in another one.  What the payload lacks is `None`.
     """
 
     name: str
@@ -42,19 +44,17 @@ class Happening(Struct, frozen=True, kw_only=True):
     session_file: str | None = None
     cwd: str | None = None
     agent_id: str = "main"
+    takes_context: bool = False
+    leaves: bool = False
 
     def __post_init__(self) -> None:
         force_setattr(self, "native", freeze(self.native))
 
 
 class Told(Happening, frozen=True):
-    """Events to emit in this order; `before_compact` can be cancelled.
-
-    `may_continue`: the agent is about to stop, and hooks may keep it going.
-    """
+    """Events to emit in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]
-    may_continue: bool = False
 
 
 class PromptGiven(Happening, frozen=True):
@@ -98,7 +98,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     `block`: it must not happen, and why; `ask`: the person is to be asked this; `allow`: it needs no permission (only by
     `permission.ask` or `auto_allow`); `input`: what the tool is to be called with, the whole of it; `output`: what the
-    agent is to see of the result; `context`: texts for the model; `messages`: for the person.
+    agent is to see of the result; `go_on`: it stops, and is to go on with this; `context`: texts for the model;
+    `messages`: for the person.
     """
 
     block: str | None = None
@@ -106,6 +107,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     allow: bool = False
     input: Mapping[str, Any] | None = None
     output: ToolOutput | None = None
+    go_on: str | None = None
     context: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
 
@@ -123,7 +125,7 @@ class Reply(NamedTuple):
 
         Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
         """
-        return cls(json.dumps(value, allow_nan=False) + "\n")
+        return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
 
 
 class EventRow(NamedTuple):
@@ -135,6 +137,43 @@ class EventRow(NamedTuple):
     cannot: str = "-"
     gate: bool = False  # whether its hooks can stop something: a failure of ours then does
     timeout: int | None = None  # seconds, where the agent's own is too short
+    always: bool = False  # installed also where nobody listens, as gates are
+    feeds: tuple[
+        str, ...
+    ] = ()  # what it reaches here: our events, points, and the other words of `bridging.listened_to`
+
+
+class Installed(NamedTuple):
+    """One entry of ours in the other agent's settings."""
+
+    event: str
+    command: tuple[str, ...]
+    fails_closed: bool = False  # whether the agent takes a failure of the command for a denial
+    timeout: float | None = None  # seconds
+    limit: str = ""  # what keeps it from running at each such event, if anything
+
+
+class Facts(NamedTuple):
+    """What `agent-hooks doctor` has to know of an agent that works on a project; `~` stands for home.
+
+    `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
+    beside the settings; `others`: globs of files in which an agent that reads the same settings has hooks of its own;
+    `environment`: what the agent sets for a hook's command; `samples`: payloads of events at which nothing happens.
+    """
+
+    program: str
+    tested: str
+    files: tuple[str, ...]
+    others: tuple[str, ...]
+    environment: Mapping[str, str]
+    samples: tuple[Mapping[str, Any], ...]
+
+
+class Hindrance(NamedTuple):
+    """What keeps hooks from running; `always`, and not only until a question is answered."""
+
+    text: str
+    always: bool = True
 
 
 class ToolWords(NamedTuple):
@@ -151,6 +190,9 @@ class Bridge(Protocol):
 
     name: str
     tools: Sequence[ToolWords]
+    environment: Sequence[str]  # the variables that its methods read, which the agent sets
+    project_variable: str  # of these, the one that names the directory the agent was started in
+    process_variable: str  # and the agent's process id
 
     def decode(self, payload: object) -> Happening:
         """Return what a payload says; raises `BridgeError` that names the field."""
@@ -168,10 +210,11 @@ class Bridge(Protocol):
         """Return the events, in the order they are installed."""
         ...
 
-    def install(self, settings: Mapping[str, Any], command: Sequence[str]) -> dict[str, Any]:
+    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
         """Return the other agent's settings with our entries; `command` and the event's name are what they run.
 
-        Everything else stays, entries of an earlier installation are replaced.  Raises `BridgeError`.
+        `events`: which, of `describe()`.  Everything else stays where it is, and so do earlier entries of ours,
+        brought up to date.  Raises `BridgeError`.
         """
         ...
 
@@ -179,12 +222,23 @@ class Bridge(Protocol):
         """Return the settings without our entries.  Raises `BridgeError`."""
         ...
 
-    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
-        """Return the path of the settings file: the person's, with `~` for home, or a project's, relative to that."""
+    def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
+        """Return our entries in the settings, whatever else is in them."""
         ...
 
-    def project(self, environment: Mapping[str, str]) -> str | None:
-        """Return the directory that the agent was started in, if the environment says so."""
+    def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
+        """Return what there is to know for a check of an installation; `project`: an absolute path."""
+        ...
+
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running."""
+        ...
+
+    def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the paths of the settings files `local`, `project`, `user`.
+
+        The first two are relative to the project's directory: this person's own there, and what all who work there share.
+        """
         ...
 
     def runs_here(self, environment: Mapping[str, str]) -> bool:
@@ -194,6 +248,18 @@ class Bridge(Protocol):
     def is_attended(self, environment: Mapping[str, str]) -> bool:
         """Tell whether a person sits at the agent."""
         ...
+
+
+def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
+    """Return what the text of a payload says; raises `BridgeError`."""
+    try:
+        payload: object = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        try:  # which is slower, and takes half of a surrogate pair too
+            payload = json.loads(raw)
+        except (ValueError, RecursionError) as exc:
+            raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
+    return bridge.decode(payload)
 
 
 # ---- the vocabulary --------------------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ Whatever goes wrong here, a gate denies: an exit code of 1, a traceback or half 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -16,18 +16,20 @@ import click
 from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, Verdict
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
-from agent_hooks.cli.common import Setup, agent_guards, leave_soon, set_up
+from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, read_payload
+from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
+from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_of
+from agent_hooks.cli.installation import missing, places
 from agent_hooks.cli.main import complain
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import AgentHooksError, HookError, describe
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.config import read_sections
 from agent_hooks.harmless import harmless
 from agent_hooks.runner import HookRunner
+from agent_hooks.server.sessions import Opened
+from agent_hooks.server.stub import LIMIT, command_of
 
-LIMIT = 32 * 1024 * 1024  # bytes of a payload
 _CHUNK = 1024 * 1024
 DENIED = 2  # the exit code that every such agent takes for a denial
 
@@ -35,8 +37,9 @@ DENIED = 2  # the exit code that every such agent takes for a denial
 @click.command("bridge")
 @click.argument("agent", type=click.Choice(list(BRIDGES)))
 @click.argument("event", required=False)
+@click.option("--resident", is_flag=True, help="Let the resident server answer, which keeps the hooks' state.")
 @click.pass_context
-def command(ctx: click.Context, agent: str, event: str | None) -> None:
+def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -> None:
     """Answer one EVENT of another AGENT: its payload on stdin, one JSON object on stdout.
 
     `agent-hooks install` makes the agent run this. EVENT says what a payload that cannot be read was about.
@@ -45,6 +48,9 @@ def command(ctx: click.Context, agent: str, event: str | None) -> None:
     if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has hooks of its own
         click.echo("{}")
         return
+    if resident:
+        run = [*command_of(bridge), *([event] if event else [])]
+        os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it
     with ReservedStdout() as stdout:
         answering = _Answering(bridge, event, stdout)
         try:
@@ -54,6 +60,39 @@ def command(ctx: click.Context, agent: str, event: str | None) -> None:
         code = answering.exit_code
         leave_soon(code)
     ctx.exit(code)
+
+
+async def open_session(
+    bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
+) -> Opened:
+    """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
+    project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+    setup = await set_up(project, ())
+    attended = bridge.is_attended(environment)
+    ui = BridgeUI(attended=attended)
+    steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
+    runner = HookRunner(
+        setup.loaded,
+        cwd=happening.cwd or setup.cwd,
+        timeout=setup.settings.hook_timeout,
+        tool_call_timeout=setup.settings.tool_call_timeout,
+        ui=ui,
+        mode="bridge",
+        session_file=happening.session_file,
+        session_id=happening.session_id,
+        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd),
+        transformers=steps,
+        redactor=setup.redactor,
+    )
+    runner.on_error(_complain_of)
+    bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
+    for failure in setup.errors:
+        complain(harmless(str(failure)))
+    # a hook that was dropped in later must not fail to fire in silence
+    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+    vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
+    return Opened(runner, bridging, sources_of(setup), tuple(f"agent_hooks: {text}" for text in news))
 
 
 class _Answering:
@@ -70,24 +109,19 @@ class _Answering:
         """Read, answer, print."""
         raw = _read_stdin()
         try:
-            happening = self._decode(raw)
+            if raw is None:
+                raise BridgeError(f"the payload is larger than {LIMIT // 1024 // 1024} MiB")
+            self._event = self._event or _name_in(raw)
+            happening = read_payload(self._bridge, raw)
         except BridgeError as exc:
             self._reply(self._bridge.refuse(self._event, f"agent-hooks could not read the event: {exc}"))
             return
         self._event = happening.name
-        project = self._bridge.project(os.environ) or happening.cwd or os.getcwd()
-        setup = await set_up(project, ())
-        for failure in setup.errors:
-            complain(harmless(str(failure)))
-        ui = BridgeUI(attended=self._bridge.is_attended(os.environ))
-        runner, allowed = self._runner(setup, ui, happening)
-        async with runner:
-            bridging = Bridging(runner, ui, auto_allow=allowed, attended=self._bridge.is_attended(os.environ))
-            verdict = await bridging.answer(happening)
+        opened = await open_session(self._bridge, happening, os.environ, resident=False)
+        async with opened.runner:
+            verdict = await opened.bridging.answer(happening)
             if happening.name == "SessionStart":
-                verdict = _with_warnings(
-                    verdict, [*map(str, setup.errors), *wrong_matchers(runner, self._bridge.tools)]
-                )
+                verdict = replace(verdict, messages=(*verdict.messages, *opened.news))
             self._reply(self._bridge.encode(happening, verdict))
 
     def fail(self, exc: BaseException) -> None:
@@ -96,36 +130,6 @@ class _Answering:
         complain(harmless(f"failed at {self._event or 'an event'}: {text}"))
         if not self._replied:
             self._reply(self._bridge.refuse(self._event, f"agent-hooks could not judge this: {text}"))
-
-    def _decode(self, raw: bytes | None) -> Happening:
-        if raw is None:
-            raise BridgeError(f"the payload is larger than {LIMIT // 1024 // 1024} MiB")
-        try:
-            payload: object = json.loads(raw)
-        except (ValueError, RecursionError) as exc:
-            self._event = self._event or _name_in(raw)
-            raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
-        if isinstance(payload, dict) and isinstance(name := payload.get("hook_event_name"), str):
-            self._event = name
-        return self._bridge.decode(payload)
-
-    def _runner(self, setup: Setup, ui: BridgeUI, happening: Happening) -> tuple[HookRunner, frozenset[str]]:
-        steps, allowed = in_our_words(self._bridge, setup.transformers.configured, setup.transformers.auto_allow)
-        runner = HookRunner(
-            setup.loaded,
-            cwd=happening.cwd or setup.cwd,
-            timeout=setup.settings.hook_timeout,
-            tool_call_timeout=setup.settings.tool_call_timeout,
-            ui=ui,
-            mode="bridge",
-            session_file=happening.session_file,
-            session_id=happening.session_id,
-            guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd),
-            transformers=steps,
-            redactor=setup.redactor,
-        )
-        runner.on_error(_complain_of)
-        return runner, allowed
 
     def _reply(self, reply: Reply) -> None:
         self._replied = True
@@ -140,10 +144,6 @@ class _Answering:
 
 def _complain_of(error: HookError) -> None:
     complain(harmless(f"hook error: {error} ({error.outcome})"))
-
-
-def _with_warnings(verdict: Verdict, warnings: list[str]) -> Verdict:
-    return replace(verdict, messages=(*verdict.messages, *(f"agent_hooks: {text}" for text in warnings)))
 
 
 def _read_stdin() -> bytes | None:

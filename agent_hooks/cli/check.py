@@ -9,7 +9,7 @@ import click
 
 from agent_hooks.cli.common import count, cwd_option, short
 from agent_hooks.cli.main import FAILED
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.command_intercept import Transformers, load_transformers
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.loader import LoadError, LoadResult, load_hooks

@@ -7,10 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from rich.console import Console
 
 from agent_hooks.cli.main import complain
 from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
@@ -19,7 +18,12 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
+from agent_hooks.server.sources import Sources
+from agent_hooks.server.stub import DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
 
@@ -85,6 +89,19 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
 
 
+def sources_of(setup: Setup) -> Sources:
+    """Return the files that hooks, settings and transformers come from, there or not yet."""
+    homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(setup.cwd, PROJECT_DIRECTORY))))
+    files = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
+    folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
+    named = [hook.resolved_path for hook in setup.loaded.hooks] + [error.path for error in setup.loaded.errors]
+    for path in named:  # from the settings; a package is all that is in its directory
+        elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
+        if elsewhere:
+            (folders if os.path.isdir(path) else files).append(path)
+    return Sources(files, folders)
+
+
 def guard_settings(cwd: str) -> GuardSettings:
     """Return the guards' section of the settings; raises `SettingsError`."""
     return read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
@@ -93,16 +110,18 @@ def guard_settings(cwd: str) -> GuardSettings:
 def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = ()) -> list[Guard]:
     """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
 
-    That is its settings, hooks and transformers; `hook_files` are absolute paths of more hooks.
+    That is its settings, hooks, transformers and what other agents run; `hook_files` are absolute paths of more hooks.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
     own = [os.path.join(folder, name) for folder in (agent_home(), Path(cwd, PROJECT_DIRECTORY)) for name in names]
-    own += [*load_settings(cwd=cwd).hooks, *hook_files]
+    own += [str(agent_home() / DIRECTORY), *load_settings(cwd=cwd).hooks, *hook_files]
     return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
 
 
 def console() -> Console:
     """Return a console for tables on stdout: as wide as the terminal, and wide enough when there is none."""
+    from rich.console import Console  # here, for it is large, and most commands need none
+
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
 
 

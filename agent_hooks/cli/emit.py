@@ -15,7 +15,7 @@ from rich.text import Text
 from agent_hooks.answers import Answer
 from agent_hooks.cli.common import console, cwd_option, json_option, short
 from agent_hooks.cli.main import FAILED
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import AssistantMessage, Entry, MessageEntry, SessionHeader, TextContent, UserMessage
 from agent_hooks.dispatch_table import EVENT_NAMES, SPECS
 from agent_hooks.errors import HookError, did_you_mean

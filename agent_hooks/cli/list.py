@@ -12,7 +12,7 @@ from rich.table import Table
 
 from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
 from agent_hooks.cli.main import FAILED
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
 from agent_hooks.handlers import Handler, name_of
 from agent_hooks.points import POINTS

@@ -29,7 +29,9 @@ COMMANDS = {
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
     "uninstall": "Take them out of its settings again.",
+    "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
     "bridge": "Answer one event of another agent; what `install` makes it run.",
+    "serve": "The resident process that answers another agent's events.",
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from msgspec.structs import replace
 from rich.console import Console
@@ -13,57 +11,14 @@ from rich.status import Status
 from rich.text import Text
 
 from agent_hooks.cli.common import short
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import ToolCallContent, ToolOutput
-from agent_hooks.errors import HookError, os_reason
+from agent_hooks.errors import HookError
 from agent_hooks.events import Event
 from agent_hooks.harmless import harmless
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import call_line
 from agent_hooks.wire import to_json
-
-
-class ReservedStdout:
-    """The real stdout, kept for the answer: `with ReservedStdout() as stdout: stdout.write(…)`.
-
-    What hooks and the programs they start print goes to stderr meanwhile.  When the reader of stdout is gone, what is
-    written is dropped; `broken` tells of any other failure, a full disk for example.
-    """
-
-    def __enter__(self) -> Self:
-        self.broken: str | None = None
-        if sys.stdout is not None:  # closed by whoever started us
-            sys.stdout.flush()
-        self._real = os.dup(1)
-        self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
-        self.is_terminal = self._file.isatty()
-        os.dup2(2, 1)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        os.dup2(self._real, 1)
-        os.close(self._real)
-        with suppress(OSError):  # `write` has told it
-            self._file.close()
-
-    def duplicate(self) -> int:
-        """Return a descriptor of the real stdout, for the caller to use and close."""
-        return os.dup(self._real)
-
-    def write(self, text: str) -> None:
-        """Write and flush."""
-        if self.is_terminal:
-            text = harmless(text)
-        try:
-            self._file.write(text)
-            self._file.flush()
-        except OSError as exc:
-            if not isinstance(exc, BrokenPipeError):
-                self.broken = os_reason(exc)
-            with suppress(OSError):  # or it is tried once more, when the object goes
-                self._file.close()
-            self._file = open(os.devnull, "w")  # noqa: SIM115  # stands for stdout until the process ends
 
 
 class Lines:
@@ -144,7 +99,8 @@ class Screen(Lines):
         self.rest()
 
     def injected(self, text: str, source: str | None) -> None:
-        """Show nothing: print mode takes no messages."""
+        """Print what a hook has the agent go on with; print mode takes no other messages."""
+        self._print(said(text, source))
 
     def text(self, delta: str) -> None:
         """Stream the model's words, if somebody watches."""
@@ -208,6 +164,12 @@ class JsonScreen(Screen):
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
         self._stdout.write(to_json(event).decode() + "\n")
+
+
+def said(text: str, source: str | None) -> Text:
+    """Return a message to the agent as it is shown, with the hook that sent it."""
+    whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
+    return Text.assemble(("> ", "bold"), whose, (harmless(text), "bold"))
 
 
 def _line(call: ToolCallContent) -> str:

@@ -95,7 +95,7 @@ def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, in
 
 PROGRAM = """\
 import sys, anyio
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.cli.pipes import RecordWriter
 
 async def main():

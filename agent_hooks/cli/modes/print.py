@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent_hooks.cli.common import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.output import JsonScreen, ReservedStdout, Screen
+from agent_hooks.cli.output import JsonScreen, Screen
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import ModelError
 
 

@@ -1,0 +1,265 @@
+"""What another agent runs at each of its events: takes the event to the resident server and prints the answer.
+
+This text is part of a generated file (see `stub`), which `python -I -S` runs: built-in and C modules only, for the start
+of an interpreter is what an event costs.  Without a server it starts one; where none comes up, a process of its own
+judges the event.  Whatever goes wrong, a gate is refused: a traceback or an exit code of 1 would let the call through.
+Above: stub.  Below: nothing of the package.
+"""
+
+from __future__ import annotations
+
+import _blake2
+import _json
+import _socket
+import posix
+import sys
+import time
+
+TYPE_CHECKING = False  # `typing` alone would double the time
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Config(TypedDict):
+        """What is known at installation.
+
+        `hello`: what a server of this version says first; `run`: what runs `agent-hooks`; `environment`, `project`: names
+        of variables; `events`: by event, `""` for any other, the seconds until we give up, and the refusal; `limit`:
+        bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to start.
+        """
+
+        agent: str
+        hello: str
+        run: list[str]
+        environment: list[str]
+        project: str
+        events: dict[str, tuple[float, str]]
+        limit: int
+        patience: float
+        start: float
+        remedy: str
+
+
+CHUNK = 1 << 20  # bytes read at once
+_ENDED = "the server ended while it judged this: agent-hooks serve --log"
+REASON = "@reason@"  # stands for the reason in a refusal
+
+
+class _FailedError(Exception):
+    """Nobody judged the event, and why."""
+
+
+def run(config: Config) -> None:
+    """Answer one event: `argv[1]` is its name, stdin its payload; never returns."""
+    event = sys.argv[1] if len(sys.argv) > 1 else ""
+    limit, refusal = config["events"].get(event) or config["events"][""]
+    code = 0
+    try:
+        answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
+    except BaseException as exc:
+        why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
+        reason = f"agent-hooks could not judge this: {why}; {config['remedy']}"
+        answer = refusal.replace(REASON, _quoted(reason)[1:-1])
+    try:
+        _write(1, answer.encode())
+    except BaseException as exc:
+        _write(2, f"agent-hooks: the answer could not be written: {exc}\n".encode())
+        code = 2 if REASON in refusal else 0  # every such agent takes 2 for a refusal
+    posix._exit(code)
+
+
+def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
+    """Return what to print and the exit code, from the server or else from a process of this event's own."""
+    server = _connect(config, deadline)
+    return (
+        _by_process(config, event, payload, deadline)
+        if server is None
+        else _by_server(config, event, payload, server, deadline)
+    )
+
+
+def _by_server(config: Config, event: str, payload: bytes, server: _socket.socket, deadline: float) -> tuple[str, int]:
+    with_names = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
+    said = ", ".join(f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in with_names if value is not None)
+    line = (
+        f'{{"do": "answer", "agent": {_quoted(config["agent"])}, "event": {_quoted(event)}, '
+        f'"environment": {{{said}}}, "payload": {_quoted(_text(payload))}}}\n'
+    )
+    try:
+        server.settimeout(max(deadline - time.monotonic(), 0.001))
+        server.sendall(line.encode())
+        answer = _json.make_scanner(_Parsing)(_line(server).decode(), 0)[0]  # type: ignore[arg-type]  # it has all it needs
+    except TimeoutError:
+        raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
+    except OSError:
+        raise _FailedError(_ENDED) from None
+    if isinstance(answer, dict):
+        raise _FailedError(answer["error"])
+    exit_code, text = answer
+    return text, exit_code
+
+
+def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
+    ours, theirs = _socket.socketpair()
+    child = posix.fork()
+    if child == 0:
+        _become([*config["run"], "bridge", config["agent"], *([event] if event else [])], theirs.fileno(), None)
+    theirs.close()
+    answer = b""
+    try:
+        ours.settimeout(max(deadline - time.monotonic(), 0.001))
+        ours.sendall(payload)
+        ours.shutdown(_socket.SHUT_WR)
+        while data := ours.recv(CHUNK):
+            answer += data
+    except TimeoutError:
+        posix.kill(child, 9)
+        raise _FailedError("a hook did not answer in time") from None
+    except OSError:  # it has ended; its exit code tells more
+        pass
+    code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
+    if code == 2:  # the reason is on stderr
+        return "", 2
+    if code or not answer.endswith(b"}\n"):
+        raise _FailedError(f"`{config['run'][0]} -m agent_hooks` ended with exit code {code} and without an answer")
+    return answer.decode(), 0
+
+
+# ---- the server
+
+
+def directory() -> str:
+    """Return the directory of this user's servers."""
+    return f"/tmp/agent-hooks-{posix.getuid()}"  # noqa: S108  # used only if it `is_private`
+
+
+def place(config: Config, project: str) -> tuple[str, str]:
+    """Return the directory of a project's server, and the name of its files there, without a suffix."""
+    homes = [_text(posix.environ.get(name, b"")) for name in (b"AGENT_HOME", b"HOME")]
+    key = "\0".join([project, *homes, config["hello"]]).encode("utf-8", "surrogateescape")
+    return directory(), _blake2.blake2b(key, digest_size=10).hexdigest()
+
+
+def is_private(path: str) -> bool:
+    """Tell whether a directory is this user's, and nobody else can look into it; makes it if it is not there."""
+    try:
+        posix.mkdir(path, 0o700)
+    except OSError:  # it is there, or cannot be: the next step tells
+        pass
+    try:
+        state = posix.lstat(path)
+    except OSError:
+        return False
+    return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
+
+
+def _connect(config: Config, deadline: float) -> _socket.socket | None:
+    """Return a connection to a server of this version, started if there is none; `None` where none can be had."""
+    project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
+    directory, name = place(config, _text(project))
+    if not is_private(directory):
+        return None
+    server = _reach(f"{directory}/{name}") or _start(config, f"{directory}/{name}", project, deadline)
+    if server is None:
+        return None
+    server.settimeout(config["patience"])
+    try:
+        hello = _line(server)
+    except TimeoutError:
+        raise _FailedError("the server does not answer: agent-hooks serve --log") from None
+    return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
+
+
+def _start(config: Config, path: str, project: bytes, deadline: float) -> _socket.socket | None:
+    """Start the server, and return a connection to it or to one that somebody else started just now."""
+    until = min(deadline, time.monotonic() + config["start"])
+    child = 0
+    while time.monotonic() < until:
+        if not child:
+            child = posix.fork()
+            if child == 0:
+                posix.setsid()
+                _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
+        if (server := _reach(path)) is not None:
+            return server
+        ended, status = posix.waitpid(child, posix.WNOHANG)
+        if ended and status:
+            return None
+        if ended:  # well: another one serves, or did until just now
+            child = 0
+        time.sleep(0.01)
+    return None
+
+
+def _reach(path: str) -> _socket.socket | None:
+    server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        server.connect(f"{path}.socket")
+    except OSError:
+        server.close()
+        return None
+    return server
+
+
+def _become(args: list[str], stdio: int | None, log: str | None) -> None:
+    """Turn a forked child into a program: `stdio` for its stdin and stdout, or `log` for what it says."""
+    try:
+        if log is not None:
+            stdin = posix.open("/dev/null", posix.O_RDONLY)
+            out = posix.open(log, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
+            posix.dup2(stdin, 0)
+            posix.dup2(out, 1)
+            posix.dup2(out, 2)
+        elif stdio is not None:
+            posix.dup2(stdio, 0)
+            posix.dup2(stdio, 1)
+        posix.execv(args[0], args)
+    finally:
+        posix._exit(127)
+
+
+# ---- small things
+
+
+class _Parsing:
+    """How the C scanner is to read JSON: plainly."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+    memo: dict[str, str] = {}  # noqa: RUF012  # `ClassVar` is of `typing`
+
+
+def _payload(limit: int) -> bytes:
+    """Return what is on stdin; read to its end, for the writer must not be cut off."""
+    parts, size = [], 0
+    while data := posix.read(0, CHUNK):
+        size += len(data)
+        if size <= limit:
+            parts.append(data)
+    if size > limit:
+        raise _FailedError(f"the payload is larger than {limit >> 20} MiB")
+    return b"".join(parts)
+
+
+def _line(server: _socket.socket) -> bytes:
+    """Return what the server says up to the end of a line."""
+    said = b""
+    while not said.endswith(b"\n"):
+        data = server.recv(CHUNK)
+        if not data:
+            raise _FailedError(_ENDED)
+        said += data
+    return said
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[posix.write(descriptor, data) :]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _quoted(text: str) -> str:
+    return _json.encode_basestring_ascii(text)

@@ -1,0 +1,182 @@
+"""The sessions of another agent, each with hooks of its own that live as long as it does.
+
+Above: server, cli.  Below: bridging, sources.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from msgspec.structs import replace
+
+from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
+from agent_hooks.bridging import Bridging
+from agent_hooks.events import SessionEvent
+from agent_hooks.lanes import Lane
+from agent_hooks.runner import HookRunner
+from agent_hooks.server.sources import Sources
+
+
+class Opened(NamedTuple):
+    """Hooks that were loaded for a session, and what there is to tell the person about that."""
+
+    runner: HookRunner
+    bridging: Bridging
+    sources: Sources
+    news: tuple[str, ...] = ()
+
+
+Open = Callable[[Bridge, Happening, Mapping[str, str]], Awaitable[Opened]]
+
+
+class Session:
+    """One session: its happenings are answered one after the other, by the hooks as their files are now.
+
+    `process`: the other agent's, by its id, if that is known; `heard`: when it last had something to say, in seconds of
+    `time.monotonic`.
+    """
+
+    def __init__(self, bridge: Bridge, open: Open, tasks: TaskGroup, process: int | None) -> None:
+        self.process = process
+        self.heard = time.monotonic()
+        self.left = False
+        self.file: str | None = None
+        self._bridge = bridge
+        self._open = open
+        self._tasks = tasks
+        self._lane = Lane()
+        self._opened: Opened | None = None
+        self._news: tuple[str, ...] = ()
+        self._end = anyio.Event()
+
+    async def answer(self, happening: Happening, environment: Mapping[str, str]) -> Verdict:
+        """Return what the hooks make of a happening; raises what loading them raised."""
+        self.heard = time.monotonic()
+        await self._lane.enter()
+        try:
+            opened = self._opened
+            if opened is None or opened.sources.changed():
+                opened = await self._load_anew(happening, environment)
+            self.file = happening.session_file or self.file
+            verdict = await opened.bridging.answer(happening)
+            news, self._news = self._news, ()
+            return replace(verdict, messages=(*verdict.messages, *news)) if news else verdict
+        finally:
+            self.heard = time.monotonic()
+            self._lane.leave()
+
+    async def end(self) -> None:
+        """End the hooks' tasks and unload them; hooks hear of it unless they have."""
+        await self._lane.enter()
+        try:
+            await self._close(None if self.left else "shutdown")
+        finally:
+            self._lane.leave()
+
+    async def _load_anew(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
+        with anyio.CancelScope(shield=True):  # or hooks would be left half loaded
+            await self._close("shutdown")
+            opened = await self._open(self._bridge, happening, environment)
+            self._end = anyio.Event()
+            await self._tasks.start(self._keep, opened.runner, self._end)
+            self._opened, self._news = opened, opened.news
+            if not _begins(happening):  # the agent began without these hooks, or without this process
+                await opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
+        return opened
+
+    async def _keep(self, runner: HookRunner, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        async with runner:
+            task_status.started()
+            await end.wait()
+
+    async def _close(self, reason: str | None) -> None:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        if reason is not None:
+            await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
+        self._end.set()
+
+
+class Sessions:
+    """All sessions of this process, each by its agent and its id."""
+
+    def __init__(self, open: Open, tasks: TaskGroup) -> None:
+        self._open = open
+        self._tasks = tasks
+        self._all: dict[tuple[str, str | None], Session] = {}
+        self.heard = time.monotonic()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    async def answer(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Verdict:
+        """Return what the hooks of a happening's session make of it."""
+        self.heard = time.monotonic()
+        session = self._session(bridge, happening, environment)
+        verdict = await session.answer(happening, environment)
+        if happening.leaves:
+            session.left = True
+            if _ends(happening):
+                self._all.pop((bridge.name, happening.session_id), None)
+                self._tasks.start_soon(session.end)
+        return verdict
+
+    def end_the_dead(self) -> None:
+        """End the sessions whose agent has gone without a word."""
+        for key, session in list(self._all.items()):
+            if session.process is not None and not _lives(session.process):
+                del self._all[key]
+                self._tasks.start_soon(session.end)
+
+    async def end(self) -> None:
+        """End all sessions."""
+        async with anyio.create_task_group() as ending:
+            while self._all:
+                ending.start_soon(self._all.popitem()[1].end)
+
+    def idle_since(self) -> float:
+        """Return when the last thing happened, in seconds of `time.monotonic`; now, if an agent lives."""
+        alive = any(session.process is not None and not session.left for session in self._all.values())
+        return time.monotonic() if alive else self.heard
+
+    def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Session:
+        key = (bridge.name, happening.session_id)
+        process = environment.get(bridge.process_variable, "")
+        pid = int(process) if process.isdecimal() else None
+        session = self._all.get(key)
+        if session is None and pid is not None:  # the agent has gone on from one session to another: so do its hooks
+            old = next((each for each, it in self._all.items() if it.left and it.process == pid), None)
+            session = None if old is None else self._all.pop(old)
+        if session is None:
+            session = Session(bridge, self._open, self._tasks, pid)
+        session.left = False
+        self._all[key] = session
+        return session
+
+
+def _begins(happening: Happening) -> bool:
+    return isinstance(happening, Told) and any(
+        isinstance(event, SessionEvent) and event.reason == "start" for event in happening.events
+    )
+
+
+def _ends(happening: Happening) -> bool:
+    return isinstance(happening, Told) and any(
+        isinstance(event, SessionEvent) and event.reason == "shutdown" for event in happening.events
+    )
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True

@@ -1,0 +1,51 @@
+"""Whether any of the files that hooks and settings come from has changed.  Above: sessions.  Below: nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+State = tuple[int, int, int] | None  # when it was written, its size, which file it is; `None`: there is none
+_READ = (".py", ".json", ".yaml", ".yml", ".toml")
+
+
+class Sources:
+    """Some files, and what lies in some directories: `if sources.changed(): …`.
+
+    `files` need not exist.  Of `directories` and what is below them, files of code and settings count; a directory that
+    is not there is as good as an empty one.
+    """
+
+    def __init__(self, files: Iterable[str], directories: Iterable[str]) -> None:
+        self._files = tuple(files)
+        self._roots = tuple(directories)
+        self._folders: tuple[str, ...] = ()
+        self._found: dict[str, State] = {}
+        self._folder_states: list[State] = []
+        self.changed()
+
+    def changed(self) -> bool:
+        """Tell whether anything is other than at the last call; a few microseconds when nothing is."""
+        folders = [_state(path) for path in self._folders or self._roots]
+        if folders == self._folder_states and all(_state(path) == was for path, was in self._found.items()):
+            return False
+        before = self._found
+        listed, folder_names = list(self._files), []
+        for root in self._roots:
+            folder_names.append(root)
+            for folder, inner, names in os.walk(root, followlinks=False):
+                inner[:] = sorted(name for name in inner if name != "__pycache__")
+                folder_names += [os.path.join(folder, name) for name in inner]
+                listed += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
+        self._folders = tuple(folder_names)
+        self._folder_states = [_state(path) for path in self._folders]
+        self._found = {path: _state(path) for path in listed}
+        return self._found != before
+
+
+def _state(path: str) -> State:
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino

@@ -1,0 +1,386 @@
+"""The resident server and the file that another agent runs, as that agent runs it: a process for each event."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks.server import client
+from agent_hooks.server.stub import config_of, stub_path, stub_text
+from other_agent import BRIDGE, CALL, OtherAgent
+
+COUNTING = """
+n = 0
+
+def register(api):
+    @api.on("tool_call")
+    def count(event, ctx):
+        global n
+        n += 1
+        ctx.ui.notify(f"call {n} of {ctx.session_id}")
+"""
+
+
+def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
+    """Return how long events may take, with this for calls."""
+    events = config_of(BRIDGE)["events"]
+    return {**events, "PreToolUse": (seconds, events["PreToolUse"][1])}
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def reason_of(said: Any) -> str:
+    """Return why a call is denied."""
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny", said
+    return str(said["hookSpecificOutput"]["permissionDecisionReason"])
+
+
+@pytest.mark.behaviour("B11")
+def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: OtherAgent) -> None:
+    """A counter counts on."""
+    agent.command.add_hook(COUNTING)
+    said = [agent(session_id=session)["systemMessage"] for session in ("a", "a", "b", "a")]
+    assert said == ["call 1 of a", "call 2 of a", "call 1 of b", "call 3 of a"]
+    server = agent.server()
+    assert server is not None
+    assert (server["sessions"], server["events"]) == (2, 4)
+
+
+@pytest.mark.behaviour("B12")
+def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
+    """The one that loses the race ends, and its event is answered by the other."""
+    agent.command.add_hook(COUNTING)
+    said: list[str] = []
+    threads = [threading.Thread(target=lambda: said.append(agent()["systemMessage"])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(said) == [f"call {number} of s" for number in range(1, 9)]
+
+
+@pytest.mark.behaviour("B14")
+def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: OtherAgent) -> None:
+    """Without a restart, and the hooks hear that they end and begin."""
+    path = agent.command.add_hook(
+        """
+        def register(api):
+            api.on("session", lambda event, ctx: ctx.ui.notify(event.reason))
+        """
+    )
+    assert agent()["systemMessage"] == "start"
+    assert agent() == {}
+    path.write_text("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'no'})")
+    assert reason_of(agent()).startswith("no")
+    path.write_text("def register(api:")
+    assert "hook.py:1" in reason_of(agent())
+    path.unlink()
+    assert agent() == {}
+    agent.command.add_hook(COUNTING, "later.py")
+    assert agent()["systemMessage"] == "call 1 of s"
+    (agent.command.project / ".agent" / "settings.json").write_text("{")
+    assert "settings.json" in reason_of(agent())
+
+
+@pytest.mark.behaviour("B13")
+def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: OtherAgent) -> None:
+    """Also by a hook's own hand, which in a process of its own would print nothing, and so let the call through."""
+    agent.command.add_hook(
+        """
+        import os
+        def register(api):
+            @api.on("tool_call")
+            def judge(event, ctx):
+                if event.input["command"] == "die":
+                    os._exit(0)
+            api.on("agent_end", lambda event, ctx: os._exit(0))
+        """
+    )
+    assert agent() == {}
+    assert "the server ended" in reason_of(agent(tool_input={"command": "die"}))
+    assert agent("Stop") == {}
+    assert agent() == {}
+
+
+@pytest.mark.behaviour("B13")
+def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: OtherAgent) -> None:
+    """Where there is no server."""
+    agent.write_stub(start=0.0)
+    agent.command.add_hook("import os\ndef register(api):\n    api.on('tool_call', lambda event, ctx: os._exit(0))")
+    assert "exit code 0 and without an answer" in reason_of(agent())
+
+
+@pytest.mark.behaviour("B13")
+def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent) -> None:
+    """It is told apart from one that thinks, by its first word."""
+    agent()
+    server = agent.server()
+    assert server is not None
+    os.kill(server["pid"], signal.SIGSTOP)
+    agent.write_stub(patience=0.3)
+    assert "does not answer" in reason_of(agent())
+    assert agent("Stop") == {}
+    assert "does not answer" in agent("UserPromptSubmit", prompt="x")["reason"]
+    os.kill(server["pid"], signal.SIGCONT)
+    assert agent() == {}
+
+
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
+    """In time, before the agent's own deadline lets the call through; the server gives the call up."""
+    marks = agent.command.project / "marks"
+    agent.command.add_hook(
+        f"""
+        import anyio
+        from pathlib import Path
+        def register(api):
+            @api.on("tool_call")
+            async def judge(event, ctx):
+                if event.input["command"] == "hang":
+                    try:
+                        await anyio.sleep_forever()
+                    finally:
+                        Path({str(marks)!r}).write_text("given up")
+        """
+    )
+    agent()
+    agent.write_stub(
+        events={**config_of(BRIDGE)["events"], "PreToolUse": (0.5, config_of(BRIDGE)["events"]["PreToolUse"][1])}
+    )
+    assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
+    until(marks.exists)
+    assert agent() == {}
+
+
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
+    """The process is killed."""
+    agent.write_stub(start=0.0, events=calls_end_after(1.0))
+    agent.command.add_hook("import time\ndef register(api):\n    time.sleep(1000)")
+    assert "in time" in reason_of(agent())
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        ("PreToolUse", ""),
+        ("PreToolUse", "nonsense"),
+        ("PreToolUse", b"\xff\xfe"),
+        ("PreToolUse", "[]"),
+        ("", '{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_in'),
+        ("PreToolUse", "[" * 100_000),
+        ("PreToolUse", json.dumps({**CALL, "tool_input": {"command": "x" * 50_000_000}})),
+    ],
+    ids=["empty", "words", "no UTF-8", "a list", "half", "deep", "50 MB"],
+)
+@pytest.mark.behaviour("B10")
+def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
+    """Other events pass in silence; the server lives on."""
+    done = agent.run(event, text)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
+    reason_of(json.loads(done.stdout))
+    assert json.loads(agent.run("Stop", text).stdout if event else b"{}") == {}
+    assert agent() == {}
+
+
+def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: OtherAgent) -> None:
+    """A full disk behind stdout; what cannot stop anything stays quiet."""
+    with open("/dev/full", "w") as full:
+        done = agent.run("PreToolUse", json.dumps(CALL), stdout=full, stderr=subprocess.PIPE)
+        assert (done.returncode, b"could not be written" in done.stderr) == (2, True)
+        assert agent.run("Stop", '{"hook_event_name": "Stop"}', stdout=full).returncode == 0
+
+
+def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) -> None:
+    """No file grows: no log, no bytecode, no lock; but the hooks can be read."""
+    agent.command.add_hook(
+        "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'no'})"
+    )
+    run = f"ulimit -f 0; exec {sys.executable} -I -S {agent.stub} PreToolUse"
+    done = subprocess.run(
+        ["/bin/sh", "-c", run], input=json.dumps(CALL).encode(), capture_output=True, env=agent.environment, check=False
+    )
+    assert "hook.py" in reason_of(json.loads(done.stdout))
+
+
+@pytest.mark.behaviour("B13")
+def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
+    """The event is judged by a process of its own: its hooks' state is not kept, but nothing passes unseen."""
+    agent.command.add_hook(COUNTING)
+    assert agent()["systemMessage"] == "call 1 of s"
+    server = agent.server()
+    assert server is not None
+    text = Path(agent.stub).read_text()
+    old = Path(agent.stub).with_name("old.py")
+    # as if the file of the older version had found the newer server at its place
+    old.write_text(text.replace('if hello == config["hello"].encode()', 'if hello == b"another"'))
+    agent.stub = str(old)
+    assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s"] * 2
+
+
+def test_a_server_that_starts_brings_the_installed_file_up_to_date(agent: OtherAgent) -> None:
+    """An update of the package leaves the old one's behind."""
+    agent.write_stub(remedy="old")
+    agent()
+    assert stub_path(BRIDGE).read_text() == stub_text(config_of(BRIDGE))
+
+
+def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent) -> None:
+    """The package, in the Python that it was installed with."""
+    agent.write_stub(run=[sys.executable, "-I", "-S", "-m", "agent_hooks"])
+    reason = reason_of(agent())
+    assert "exit code 1" in reason
+    assert "agent-hooks uninstall claude-code" in reason
+    assert agent.stub in reason
+    agent.write_stub(run=["/nowhere/python"])
+    assert "exit code 127" in reason_of(agent())
+
+
+@pytest.mark.behaviour("B15")
+def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: OtherAgent) -> None:
+    """After /clear the agent goes on in a session of another id: with the same hooks."""
+    marks = agent.command.project / "marks"
+    agent.environment["CLAUDE_PID"] = str(os.getpid())
+    agent.command.add_hook(
+        COUNTING
+        + f"""
+    from pathlib import Path
+    api.on("session", lambda event, ctx: ctx.ui.notify(event.reason))
+    api.on_unload(lambda: Path({str(marks)!r}).write_text("unloaded"))
+"""
+    )
+    assert agent("SessionStart", source="startup")["systemMessage"] == "start"
+    assert agent()["systemMessage"] == "call 1 of s"
+    agent("SessionEnd", reason="clear")
+    assert agent("SessionStart", source="clear", session_id="t")["systemMessage"] == "clear"
+    assert agent(session_id="t")["systemMessage"] == "call 2 of t"
+    assert not marks.exists()
+    assert agent("SessionEnd", reason="other", session_id="t")["systemMessage"] == "shutdown"
+    until(marks.exists)
+
+
+def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(agent: OtherAgent) -> None:
+    """What `api.send` says at the end of a turn comes with the next event whose answer the model reads."""
+    agent.command.add_hook(
+        """
+        def register(api):
+            api.on("session", lambda event, ctx: api.send("remember") if event.reason == "before_compact" else None)
+            for name in ("turn_start", "turn_end"):
+                api.on(name, lambda event, ctx: ctx.ui.notify(f"{event.type} {event.turn_index}"))
+        """
+    )
+    assert agent("UserPromptSubmit", prompt="x")["systemMessage"] == "turn_start 0"
+    assert agent("PreCompact", trigger="auto") == {}
+    assert agent("PreCompact", trigger="auto") == {}
+    said = agent("PostToolBatch", tool_calls=[])
+    assert said["systemMessage"] == "turn_end 0\nturn_start 1"
+    assert said["hookSpecificOutput"]["additionalContext"] == "remember\n\nremember"
+    assert agent("PostToolBatch", tool_calls=[])["systemMessage"] == "turn_end 1\nturn_start 2"
+
+
+def test_a_failure_of_an_observer_is_told_to_the_person(agent: OtherAgent) -> None:
+    """And the traceback is in the log."""
+    agent.command.add_hook("def register(api):\n    api.on('after_tool_call', lambda event, ctx: 1 / 0)")
+    said = agent("PostToolUse", **{**CALL, "hook_event_name": "PostToolUse", "tool_response": "done"})
+    assert "ZeroDivisionError" in said["systemMessage"]
+    assert "hook.py:2" in said["systemMessage"]
+    assert "ZeroDivisionError" in agent.command("serve", "--log").stdout
+
+
+@pytest.mark.behaviour("B15")
+def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent) -> None:
+    """Not while one lives."""
+    path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    agent.environment["CLAUDE_PID"] = str(other.pid)
+    with agent.command.start("serve", "--idle", "0.2") as serving:
+        until(lambda: Path(f"{path}.socket").exists())
+        assert agent() == {}
+        with pytest.raises(subprocess.TimeoutExpired):
+            serving.wait(1)
+        other.communicate()
+        assert serving.wait(20) == 0
+    assert agent.server() is None
+    assert not Path(f"{path}.socket").exists()
+
+
+def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> None:
+    """From any directory; and a second one does not disturb the first."""
+    assert "no server runs" in agent.command("serve", "--stop").stdout
+    agent()
+    status = agent.command("serve", "--status").stdout
+    assert f"{agent.command.project}: process " in status
+    assert "1 sessions, 1 events" in status
+    assert "serves" in agent.command("serve").stderr
+    assert "stopped" in agent.command("serve", "--stop").stdout
+    until(lambda: agent.server() is None)
+    assert agent.command("serve", "--log").stdout == ""
+    agent()
+    assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
+
+
+@pytest.mark.behaviour("B15")
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, agent: OtherAgent) -> None:
+    """They hear of the shutdown, and are unloaded; the event that is being judged is denied."""
+    marks = agent.command.project / "marks"
+    agent.command.add_hook(
+        f"""
+        import anyio
+        from pathlib import Path
+        def register(api):
+            @api.on("tool_call")
+            async def judge(event, ctx):
+                if event.input["command"] == "hang":
+                    Path({str(marks)!r}).write_text("judging ")
+                    await anyio.sleep_forever()
+            @api.on("session")
+            def tell(event, ctx):
+                Path({str(marks)!r} + ctx.session_id).write_text(event.reason)
+        """
+    )
+    agent(session_id="a")
+    said: list[Any] = []
+    hanging = threading.Thread(target=lambda: said.append(agent(tool_input={"command": "hang"}, session_id="b")))
+    hanging.start()
+    until(marks.exists)
+    server = agent.server()
+    assert server is not None
+    if how == "stop":
+        agent.command("serve", "--stop")
+    else:
+        os.kill(server["pid"], signal.SIGTERM)
+    hanging.join()
+    assert "the server ended" in reason_of(said[0])
+    assert Path(f"{marks}a").read_text() == "shutdown"
+    assert agent() == {}
+
+
+def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
+    """Nor a symlink, nor a file."""
+    assert client.is_private(str(tmp_path / "new"))
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    (tmp_path / "file").touch(0o700)
+    assert not any(client.is_private(str(tmp_path / name)) for name in ("open", "link", "file"))
+    if os.getuid() == 0:
+        os.chown(tmp_path / "new", 12345, -1)
+        assert not client.is_private(str(tmp_path / "new"))
