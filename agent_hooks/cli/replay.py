@@ -32,7 +32,7 @@ from agent_hooks.cli.common import (
     unused_hooks,
 )
 from agent_hooks.cli.main import FAILED, complain
-from agent_hooks.cli.output import ReservedStdout
+from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, HookError
 from agent_hooks.guards import BUILTIN
