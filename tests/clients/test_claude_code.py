@@ -700,6 +700,27 @@ def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> Non
         assert not server.replies
 
 
+@pytest.mark.terminal
+def test_a_question_is_asked_though_all_permissions_are_bypassed(claude: ClaudeCode) -> None:
+    """A hook that asks means it; what nobody asks about runs."""
+    claude.add_hook("""
+        from agent_hooks import Ask
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def gate(event, ctx):
+                return Ask("Shall it touch that?", "it is a file") if "asked" in event.input["command"] else None
+    """)
+    with ModelServer() as server, closing(Tmux(claude.project, columns=120, rows=45)) as tmux:
+        server.play(Say(calls=[bash("touch first")]), Say(calls=[bash("touch asked")]))
+        claude.open(tmux, server, "--permission-mode", "bypassPermissions")
+        tmux.enter("go")
+        assert "Shall it touch that?" in answer(tmux, "2")
+        tmux.sees(IDLE)
+    assert (claude.project / "first").exists()
+    assert not (claude.project / "asked").exists()
+
+
 # ---- when something is wrong, or gone
 
 
