@@ -175,6 +175,30 @@ def test_an_answer_that_would_let_calls_pass(script: str, text: str, project: Pa
     assert said.startswith(text)
 
 
+def test_what_answers_late_or_never(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow one works; one that does not end is a problem."""
+    entry = {"type": "command", "command": "/bin/sh", "args": ["-c", "echo '{}'", "bridge", "claude-code"]}
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setattr(agent_checks, "_SLOW", 0.0)
+    (found,) = agent_checks.trial(case(project))
+    assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
+    entry["args"] = ["-c", "exec sleep 60", "bridge", "claude-code"]
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setattr(agent_checks, "_PATIENCE", 0.1)
+    ((text, _),) = wrong(agent_checks.trial(case(project)))
+    assert text == "PreToolUse: did not end within 0.1 s"
+
+
+def test_settings_that_cannot_be_read(project: Path) -> None:
+    """Whether something is installed there, nobody knows."""
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text("{")
+    found = wrong(agent_checks.installation(case(project)))
+    assert f"{project / SETTINGS}: is not JSON" in found[0][0]
+    assert list(agent_checks.hindrances(case(project))) == []
+
+
 @pytest.mark.usefixtures("claude")
 def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     """An event that is not installed, one that the agent does not have, a tool that has another name here."""

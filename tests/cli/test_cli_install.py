@@ -224,6 +224,26 @@ def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
     assert not local(command).exists()
 
 
+def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home: Path) -> None:
+    """Before the settings name it."""
+    (home / ".agent").write_text("no directory")
+    done = command("install", "claude-code", code=1)
+    assert f"{home}/.agent/bridges/claude-code.py: cannot be written: " in done.stderr
+    assert not local(command).exists()
+
+
+def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -> None:
+    """Nobody but the person knows which of the two is wanted."""
+    path = local(command)
+    path.parent.mkdir()
+    path.write_text('{"a": 1}')
+    command("install", "claude-code")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
+    said = command("uninstall", "claude-code").stdout
+    assert "how it was before is in .claude/settings.local.json.before-agent-hooks" in said
+    assert json.loads(path.read_text()) == {"a": 1, "b": 2}
+
+
 def test_a_symlinked_file_stays_a_symlink(command: Command, tmp_path: Path) -> None:
     """Its target is changed, and the backup is beside the link."""
     real = tmp_path / "dotfiles.json"
