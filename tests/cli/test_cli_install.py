@@ -361,6 +361,17 @@ def test_install_and_uninstall_give_any_settings_back(
         assert list(path.parent.iterdir()) == [path]
 
 
+@given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
+@settings(max_examples=60, deadline=None)
+def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
+    """It runs at the start of each session, on whatever a person wrote there."""
+    CLAUDE.installed({"hooks": hooks})
+    ours = {"statusMessage": "agent_hooks: x", **entry}
+    (found,) = CLAUDE.installed({"hooks": {"Stop": [{"hooks": [entry, ours]}], "Mine": hooks}})[:1]
+    assert found.event == "Stop"
+    CLAUDE.hindrances("x", {"projects": hooks, "disableAllHooks": hooks}, "/p")
+
+
 @given(old=st.dictionaries(st.text(max_size=3), JSON), new=st.dictionaries(st.text(max_size=3), JSON), layout=LAYOUT)
 @settings(deadline=None)
 def test_an_edited_text_says_what_it_was_edited_to(
