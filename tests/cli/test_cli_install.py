@@ -189,6 +189,8 @@ def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> Non
 def test_a_file_that_git_would_take_along_is_told(command: Command) -> None:
     """Nothing personal is to land in a commit; the remedy works."""
     subprocess.run(["git", "init", "--quiet"], cwd=command.project, check=True)
+    command.project /= "below"
+    command.project.mkdir()
     warned = command("install", "claude-code").stderr
     remedy = warned.partition("git does not ignore .claude/settings.local.json: ")[2]
     subprocess.run(remedy, shell=True, cwd=command.project, check=True)
