@@ -1,7 +1,7 @@
 # `make demo` and `make test` set up what they need, in .venv; nothing else of the machine is changed.
 PYTHON ?= python3
 BIN := .venv/bin
-PEERS := pluggy blinker google_adk strands pydantic_ai
+PEERS := pluggy blinker google_adk strands pydantic_ai uvicorn
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk
