@@ -6,7 +6,17 @@ with `wrap_tools(tools, runner)` and emits the other events with `runner.emit(..
 
 from __future__ import annotations
 
-from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.answers import (
+    Answer,
+    Ask,
+    Block,
+    Cancel,
+    Compaction,
+    Continue,
+    Replace,
+    Rewrite,
+    SkipConversationRestore,
+)
 from agent_hooks.api import HookAPI
 from agent_hooks.content import (
     AssistantMessage,
@@ -100,6 +110,7 @@ __all__ = [
     "Cancel",
     "Compaction",
     "CompactionEntry",
+    "Continue",
     "CutPoint",
     "Event",
     "ExecResult",

@@ -1,4 +1,4 @@
-"""What a handler can return.  Frozen values; above: events.  Below: content, frozen.
+"""What a handler can return.  Frozen values; above: events.  Below: content, errors, frozen.
 
 Fields marked "set by the runner" tell who answered; what an author puts there is overwritten.
 """
@@ -12,10 +12,12 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import force_setattr
 
 from agent_hooks.content import ContentBlock, content_blocks
+from agent_hooks.errors import shown
 from agent_hooks.frozen import freeze
 
 Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
 DEFAULT_REASON = "blocked by a hook"
+CONTINUE_LIMIT = 8  # times in a row that hooks may keep one run going
 
 
 class Answer(Struct, frozen=True):
@@ -131,6 +133,20 @@ class Cancel(Answer, frozen=True):
     def __post_init__(self) -> None:
         if self.reason is not None and not isinstance(self.reason, str):
             raise TypeError(f"Cancel(reason) wants a str, not {type(self.reason).__name__}")
+
+
+class Continue(Answer, frozen=True):
+    """On `agent_end`: the agent goes on, with `text` as its next message; at most `CONTINUE_LIMIT` times in a row.
+
+    Set by the runner: `by`, the path of the hook.  Raises `TypeError` when there is nothing in `text`.
+    """
+
+    text: str
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise TypeError(f"Continue(text) wants a text with words in it, not {shown(self.text)}")
 
 
 class SkipConversationRestore(Answer, frozen=True):

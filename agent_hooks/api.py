@@ -12,7 +12,17 @@ from types import CoroutineType
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
 
-from agent_hooks.answers import Answer, Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.answers import (
+    Answer,
+    Ask,
+    Block,
+    Cancel,
+    Compaction,
+    Continue,
+    Replace,
+    Rewrite,
+    SkipConversationRestore,
+)
 from agent_hooks.content import Attachment
 from agent_hooks.context import HookContext
 from agent_hooks.dispatch_table import EVENT_NAMES, TOOL_EVENTS, OnError, rows_of
@@ -41,7 +51,7 @@ Observes = Awaitable[None] | None
 
 SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
 AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
-AgentEndHandler = Callable[[AgentEnd, HookContext], Observes]
+AgentEndHandler = Callable[[AgentEnd, HookContext], Returns[Continue]]
 TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
 TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
 BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]

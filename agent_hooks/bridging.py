@@ -13,12 +13,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.answers import Ask, Block, Cancel, Compaction
+from agent_hooks.answers import CONTINUE_LIMIT, Ask, Block, Cancel, Compaction, Continue
 from agent_hooks.bridges.base import (
     Bridge,
     Call,
     CallAsked,
     CallEnded,
+    EventRow,
     Happening,
     PermissionAsked,
     PromptGiven,
@@ -30,8 +31,9 @@ from agent_hooks.bridges.base import (
 from agent_hooks.content import Attachment, ToolOutput
 from agent_hooks.dispatch import current_dispatch
 from agent_hooks.errors import HookError
-from agent_hooks.events import AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
+from agent_hooks.events import AgentEnd, AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
 from agent_hooks.frozen import thaw
+from agent_hooks.loader import LoadedHook
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.points import (
     BusInput,
@@ -41,6 +43,7 @@ from agent_hooks.points import (
     PermissionInput,
     PermissionOutput,
 )
+from agent_hooks.redaction import Redactor
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import OnUpdate
 from agent_hooks.transformers.base import ConfiguredTransformer
@@ -96,8 +99,9 @@ class Bridging:
     `verdict = await Bridging(runner, ui).answer(happening)`.
 
     `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
-    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: more happenings
-    of the session will come here, so that what cannot be told now can be told with one of them.
+    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: whether this
+    object answers all of the session: then what cannot be told now is told later, and hooks may keep the agent going
+    `CONTINUE_LIMIT` times in a row, else once.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class Bridging:
         self._resident = resident
         self._sent: list[str] = []
         self._turns: dict[str, int] = {}  # by agent: the index of the turn it is in
+        self._continue_limit = CONTINUE_LIMIT if resident else 1
+        self._continued: dict[tuple[str | None, str], int] = {}  # times in a row, of each session and agent
         runner.has_ui = attended
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
@@ -228,16 +234,39 @@ class Bridging:
         )
 
     async def _tell(self, happening: Told) -> Verdict:
-        block, messages = None, []
+        block, go_on = None, None
+        messages: list[str] = []
         for event in happening.events:
-            answer: object = await self._runner.emit(self._counted(event, happening.agent_id))
-            if isinstance(answer, Cancel):
+            if isinstance(event, AgentEnd):
+                event = self._counted(happening, event)
+            answer: object = await self._runner.emit(self._numbered(event, happening.agent_id))
+            if isinstance(event, AgentEnd):
+                go_on, told = self._go_on(happening, event, answer)
+                messages += told
+            elif isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):
                 messages.append("a hook's summary was not used: this agent writes its own")
-        return Verdict(block=block, messages=tuple(messages))
+        return Verdict(block=block, go_on=go_on, messages=tuple(messages))
 
-    def _counted(self, event: Event[Any], agent_id: str) -> Event[Any]:
+    def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
+        """Return the end with the number of times that we know of; an agent may only tell whether there was one."""
+        known = self._continued.get((stop.session_id, stop.agent_id), 0)
+        return replace(event, continued=max(event.continued, known)) if event.continued else event
+
+    def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
+        """Return what the agent is to go on with, and what the person is told: never for ever."""
+        key = (stop.session_id, stop.agent_id)
+        self._continued.pop(key, None)
+        if not isinstance(answer, Continue):
+            return None, ()
+        self._continued[key] = min(event.continued + 1, self._continue_limit)
+        if event.continued < self._continue_limit:
+            return answer.text, ()
+        times = "once" if self._continue_limit == 1 else f"{self._continue_limit} times"
+        return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants it to go on",)
+
+    def _numbered(self, event: Event[Any], agent_id: str) -> Event[Any]:
         """Return a turn's event with its index, which another agent does not tell."""
         turn = self._turns.get(agent_id, 0)
         if isinstance(event, TurnEnd):
@@ -267,3 +296,36 @@ def wrong_matchers(runner: HookRunner, tools: Iterable[ToolWords]) -> list[str]:
                         text = f"{handler.label} never runs: the tool {words.theirs!r} is {words.ours!r} here"
                         found.setdefault((handler.label, handler.event), text)
     return list(found.values())
+
+
+def listened_to(
+    hooks: Iterable[LoadedHook],
+    transformers: Iterable[ConfiguredTransformer] = (),
+    redactor: Redactor | None = None,
+) -> frozenset[str]:
+    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`, and `send`.
+
+    `send`: any hook, for each may call `api.send`.
+    """
+    hooks = tuple(hooks)
+    names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
+    names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
+    filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
+    others = {"send": bool(hooks), "redaction": redactor is not None, "filter_output": filters}
+    return frozenset(names | {name for name, there in others.items() if there})
+
+
+def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other agent's events that have to be installed, each with who listens to what it becomes here.
+
+    Gates are needed always, so that a hook that comes later never fails to fire; all are, where the point `event` is
+    intercepted, which sees everything.
+    """
+    feeds = {row: tuple(name for name in (*row.feeds, "event") if name in listened) for row in rows}
+    return {row.name: by for row, by in feeds.items() if by or row.gate or row.always}
+
+
+def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
+    """Return the events and points that somebody listens to, and no event of the other agent reaches."""
+    reached = {"event", "send", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    return sorted(set(listened) - reached)

@@ -21,7 +21,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.answers import Answer, Ask, Block, Cancel, Rewrite
+from agent_hooks.answers import Answer, Ask, Block, Cancel, Continue, Rewrite
 from agent_hooks.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.deadlines import Clock, DidNotStopError, drive
 from agent_hooks.dispatch_table import EventSpec, OnError, read_answer, spec_name
@@ -201,7 +201,7 @@ class Dispatch(Struct, eq=False):
             self._mistake(handler, answer)
             return False
         answers = read_answer(handler.event, spec, answer)
-        return any(spec.fold(self, _signed(each, handler.label, spec)) for each in answers)
+        return any(spec.fold(self, _signed(each, handler, spec)) for each in answers)
 
     def _mistake(self, handler: Handler, answer: Any) -> None:
         """Report, once per handler, an answer to an event that takes none."""
@@ -220,7 +220,7 @@ class Dispatch(Struct, eq=False):
         why, clock.stop = clock.stop, "deadline"
         question, self.question = self.question, None
         if why == "asked" and question is not None:
-            return self.plan.spec.fold(self, _signed(question, self.handler.label, self.plan.spec))
+            return self.plan.spec.fold(self, _signed(question, self.handler, self.plan.spec))
         if why == "shutdown":
             return self._fail(None, "was stopped, because the session ends", closed=True)
         return self._fail(None, f"timed out after {clock.limit:.3g} s", timed_out=True)
@@ -306,10 +306,12 @@ def policy(handler: Handler, spec: EventSpec) -> OnError:
     return handler.on_error or spec.on_error
 
 
-def _signed(answer: Answer, hook: str, spec: EventSpec) -> Answer:
+def _signed(answer: Answer, handler: Handler, spec: EventSpec) -> Answer:
     """Return the answer with what only the runner may set: who answered."""
     if isinstance(answer, Block):
-        return Block(answer.reason, hook, spec.cause)
+        return Block(answer.reason, handler.label, spec.cause)
     if isinstance(answer, Ask):
-        return Ask(answer.title, answer.message, hook)
-    return replace(answer, by=hook) if isinstance(answer, Rewrite | Changed) else answer
+        return Ask(answer.title, answer.message, handler.label)
+    if isinstance(answer, Continue):
+        return Continue(answer.text, handler.hook)  # the source of a message, which is a path
+    return replace(answer, by=handler.label) if isinstance(answer, Rewrite | Changed) else answer

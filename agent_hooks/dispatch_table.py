@@ -15,7 +15,18 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
 from msgspec.structs import replace
 
-from agent_hooks.answers import Answer, Ask, Block, Cancel, Cause, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.answers import (
+    Answer,
+    Ask,
+    Block,
+    Cancel,
+    Cause,
+    Compaction,
+    Continue,
+    Replace,
+    Rewrite,
+    SkipConversationRestore,
+)
 from agent_hooks.errors import shown
 from agent_hooks.events import BeforeToolCall, Event, ToolResult
 from agent_hooks.points import POINTS, AtPoint, Changed
@@ -172,6 +183,15 @@ class CompactWire(CancelWire):
         return answers
 
 
+class ContinueWire(Wire):
+    """`{"continue": "text"}`."""
+
+    text: str | None = msgspec.field(default=None, name="continue")
+
+    def read(self) -> list[Answer]:
+        return [] if self.text is None else [Continue(self.text)]
+
+
 _REWRITE_HINT = "; a Rewrite belongs in a before_tool_call handler"
 
 
@@ -260,6 +280,12 @@ def fold_session(run: Folding, answer: Cancel | SkipConversationRestore | Compac
     return isinstance(answer, Cancel)
 
 
+def fold_end(run: Folding, answer: Continue) -> bool:
+    """The first one wins; every handler hears of the end all the same."""
+    run.outcome = run.outcome or answer
+    return False
+
+
 def fold_point(run: Folding, answer: Block | Changed[Any]) -> bool:
     """Outputs chain, each interceptor seeing the one before; the first block ends it."""
     if isinstance(answer, Changed):
@@ -333,7 +359,9 @@ SPECS: dict[str, EventSpec] = {
     "session:compact": _OBSERVE,
     "session:shutdown": EventSpec(deadline=None, total=5.0),
     "agent_start": _OBSERVE,
-    "agent_end": _OBSERVE,
+    "agent_end": EventSpec(
+        (Continue,), 'Continue("text") or {"continue": "text"},', ContinueWire, fold_end, lane="life"
+    ),
     "turn_start": _OBSERVE,
     "turn_end": _OBSERVE,
     "before_tool_call": EventSpec(

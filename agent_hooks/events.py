@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, Protoc
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from agent_hooks.answers import Ask, Block, Cancel, Compaction, Replace, Rewrite, SkipConversationRestore
+from agent_hooks.answers import Ask, Block, Cancel, Compaction, Continue, Replace, Rewrite, SkipConversationRestore
 from agent_hooks.content import (
     AssistantMessage,
     CompactionEntry,
@@ -134,12 +134,17 @@ class AgentStart(Event[Never], frozen=True, tag="agent_start"):
     type: ClassVar[str] = "agent_start"
 
 
-class AgentEnd(Event[Never], frozen=True, tag="agent_end"):
-    """The agent is done with a prompt; `messages` are the new messages of this prompt."""
+class AgentEnd(Event[Continue], frozen=True, tag="agent_end"):
+    """The agent is done with a prompt, unless a hook answers `Continue`; `messages` are the new messages of this prompt.
+
+    `continued`: how many times in a row hooks have kept it going already.  In another agent that tells only whether they
+    have, it may be 1 where it is more.
+    """
 
     type: ClassVar[str] = "agent_end"
 
     messages: tuple[Message, ...] = field(default_factory=_nothing)
+    continued: int = field(default_factory=int)
 
     def __post_init__(self) -> None:
         as_tuples(self, "messages")

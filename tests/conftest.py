@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_hooks.bytecode import cache_directory
+from other_agent import OtherAgent
 from running import Command
 from tmux import MISSING
 
@@ -65,3 +67,13 @@ def project(tmp_path: Path, home: Path) -> Path:
 def command(project: Path) -> Command:
     """Give the command line, in an empty project."""
     return Command(project)
+
+
+@pytest.fixture
+def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[OtherAgent]:
+    """Give another agent in an empty project; its server ends with the test."""
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
+        monkeypatch.delenv(name)
+    agent = OtherAgent(command)
+    yield agent
+    agent.end()

@@ -40,7 +40,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "ui": set[str](),
     "transformers": {"exclusion"},
     "guards": {"config", "sensitive"},
-    "bridges": {"claude_code_results"},
+    "bridges": {"claude_code_results", "claude_code_settings"},
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
     "cli/modes": set[str](),

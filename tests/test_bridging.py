@@ -12,12 +12,14 @@ from anyio import from_thread
 
 from agent_hooks import (
     AfterToolCall,
+    AgentEnd,
     Ask,
     Attachment,
     BeforeToolCall,
     Block,
     Cancel,
     Compaction,
+    Continue,
     HookAPI,
     HookContext,
     HookRunner,
@@ -26,7 +28,7 @@ from agent_hooks import (
     Rewrite,
     ToolCall,
 )
-from agent_hooks.answers import Answer
+from agent_hooks.answers import CONTINUE_LIMIT, Answer
 from agent_hooks.bridges.base import Happening, Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
@@ -322,6 +324,57 @@ async def test_what_we_have_no_word_for_is_seen_on_the_bus() -> None:
 
     await answer(hook_of(register), happening=CLAUDE.decode(PAYLOADS["SubagentStart"]))
     assert [(event.name, event.native["agent_type"]) for event in seen] == [("SubagentStart", "general-purpose")]
+
+
+async def more(event: AgentEnd, ctx: HookContext) -> Continue:
+    return Continue(f"after {event.continued}")
+
+
+def stopped(active: bool, **fields: Any) -> Happening:
+    """Return a Stop; `active`: a hook keeps the agent going already."""
+    return CLAUDE.decode({**PAYLOADS["Stop"], "stop_hook_active": active, **fields})
+
+
+@pytest.mark.behaviour("B16")
+async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> None:
+    """It knows nothing of the events before; the person is told why it ends."""
+    assert await answer(hook_on("agent_end", more), happening=stopped(False)) == Verdict(go_on="after 0")
+    verdict = await answer(hook_on("agent_end", more), happening=stopped(True))
+    assert verdict == Verdict(
+        messages=("the agent stops here: hooks may keep it going once in a row; hook.py wants it to go on",)
+    )
+
+
+@pytest.mark.behaviour("B16")
+async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
+    """Handlers are told how often; an end in peace, or a stop of the agent's own, begins anew."""
+    done = False
+
+    async def maybe(event: AgentEnd, ctx: HookContext) -> Continue | None:
+        return None if done else await more(event, ctx)
+
+    ui = BridgeUI()
+    async with HookRunner([hook_on("agent_end", maybe)], cwd="/w/proj", ui=ui, mode="bridge") as runner:
+        bridging = Bridging(runner, ui, resident=True)
+
+        async def stop(active: bool, **fields: Any) -> Verdict:
+            return await bridging.answer(stopped(active, **fields))
+
+        assert (await stop(False)).go_on == "after 0"
+        for count in range(1, CONTINUE_LIMIT):
+            assert (await stop(True)).go_on == f"after {count}"
+        assert (await stop(False, session_id="another")).go_on == "after 0"
+        assert (await stop(True, agent_id="sub")).go_on == "after 1"
+        for _ in range(2):
+            capped = await stop(True)
+            assert capped.go_on is None
+            assert "8 times in a row; hook.py wants" in capped.messages[0]
+        assert (await stop(False)).go_on == "after 0"
+        assert (await stop(True)).go_on == "after 1"
+        done = True
+        assert await stop(True) == Verdict()
+        done = False
+        assert (await stop(True)).go_on == "after 1"  # another program's hook keeps it going
 
 
 async def test_a_sent_file_is_told() -> None:

@@ -21,6 +21,7 @@ from agent_hooks import (
     Block,
     Cancel,
     Compaction,
+    Continue,
     HookAPI,
     HookContext,
     HookRunner,
@@ -163,6 +164,20 @@ async def test_on_before_branch_the_later_answer_wins_and_a_conflict_is_reported
     assert await runner.emit(SessionEvent(reason="before_branch")) == outcome
     assert len(errors) == conflicts
     assert all("the later one counts" in error.error for error in errors)
+
+
+@pytest.mark.behaviour("D23")
+async def test_on_agent_end_the_first_answer_wins_and_all_handlers_hear_of_it() -> None:
+    """Who recorded the start sees the end too; the answer is signed with the hook's path."""
+    seen: list[int] = []
+    runner, errors = runner_of(
+        hook_on("agent_end", lambda event, ctx: {"continue": "first"}, lambda event, ctx: Continue("x"), inline=True),
+        hook_on("agent_end", lambda event, ctx: Continue("second", by="me"), path="b.py", inline=True),
+        hook_on("agent_end", lambda event, ctx: seen.append(event.continued), path="c.py", inline=True),
+    )
+    assert await runner.emit(AgentEnd(continued=2)) == Continue("first", "hook.py")
+    assert seen == [2]
+    assert not errors
 
 
 async def test_on_before_compact_the_last_entry_wins() -> None:

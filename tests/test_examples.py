@@ -13,6 +13,7 @@ from textwrap import dedent
 import pytest
 
 from agent_hooks import (
+    AgentEnd,
     Cancel,
     HookRunner,
     SessionEvent,
@@ -26,6 +27,7 @@ from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
+from other_agent import OtherAgent
 from running import Command
 from support import SilentView
 
@@ -196,6 +198,37 @@ def test_without_a_desktop_the_bell_rings(command: Command, monkeypatch: pytest.
     assert "\a" not in command("run", "--hook", example("notify_when_done.py"), "hello").stderr
 
 
+MAKEFILE = "test:\n\t@test -e fixed || { echo fixed is missing; exit 1; }\n"
+
+
+def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
+    """It is shown what they said; once they pass, it may end."""
+    (command.project / "Makefile").write_text(MAKEFILE)
+    mend = {"toolCalls": [{"name": "bash", "arguments": {"command": "touch fixed"}}]}
+    turns = [{"text": "done"}, mend, {"text": "now it is"}]
+    (command.project / "turns.jsonl").write_text("".join(f"{json.dumps(turn)}\n" for turn in turns))
+    done = command("run", "--hook", example("finish_the_tests.py"), "--model", "script:turns.jsonl", "go")
+    assert done.stdout == "now it is\n"
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("> ")]
+    assert line.endswith("finish_the_tests.py] The tests fail: make test says")
+    assert done.stderr.count("fixed is missing") == 1
+
+
+async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: MakeRunner) -> None:
+    """Then the person is told, and nobody is when the tests pass."""
+    (project / "Makefile").write_text(MAKEFILE)
+    ui = ScriptedUI()
+    runner = await hook_runner("examples/hooks/finish_the_tests.py", ui=ui, cwd=project)
+    answer = await runner.emit(AgentEnd(continued=2))
+    assert answer
+    assert "fixed is missing" in answer.text
+    assert await runner.emit(AgentEnd(continued=3)) is None
+    assert [asked.title for asked in ui.asked] == ["make test still fails"]
+    (project / "fixed").touch()
+    assert await runner.emit(AgentEnd()) is None
+    assert len(ui.asked) == 1
+
+
 AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}  # to be tried with a second one; test_examples_sending drives them
 
 
@@ -217,6 +250,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "confirm_session_actions.py": "Cancel",
         "git_checkpoint.py": "not saved",
         "custom_compaction.py": "- What is in this directory?",
+        "finish_the_tests.py": "The tests fail: make test says",
         "full_compaction.py": "Person: Delete it.",
         "intercept_block.py": "publishing is done by CI",
         "intercept_defaults.py": "bash ls --color=never",
@@ -227,6 +261,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "notify_when_done.py": "notify",
         "permission_gate.py": "nobody",
         "protected_paths.py": "protected",
+        "safe_session.py": "nobody",
         "redact_secrets.py": "sk-***",
     }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr
@@ -298,6 +333,28 @@ def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
     source = (EXAMPLES / "rpc_client.py").read_text()
     assert source in (EXAMPLES.parent / "docs" / "rpc.md").read_text()
     assert source.count("\n") <= 60
+
+
+# ---- safe_session.py -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("B5", "B11")
+def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent: OtherAgent) -> None:
+    """One file, one session: its list of questions is told at the end."""
+    project = agent.command.project
+    subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
+    (project / "notes.txt").write_text("before")
+    agent.command.add_hook(Path(example("safe_session.py")).read_text())
+    assert agent("UserPromptSubmit", prompt="change the notes", cwd=str(project)) == {}
+    said = agent(tool_input={"command": "git push origin"}, cwd=str(project))["hookSpecificOutput"]
+    assert (said["permissionDecision"], "Let it git push?" in said["permissionDecisionReason"]) == ("ask", True)
+    response = {"stdout": "cus_1234567890 pays", "stderr": "", "interrupted": False}
+    said = agent("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="2", tool_response=response)
+    assert said["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == "cus_*** pays"
+    (project / "notes.txt").write_text("after")
+    assert agent("SessionEnd", reason="other")["systemMessage"] == "asked about: git push"
+    agent.command("checkpoints", "restore")
+    assert (project / "notes.txt").read_text() == "before"
 
 
 # ---- git_checkpoint.py -----------------------------------------------------------------------------------------------

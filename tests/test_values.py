@@ -25,6 +25,7 @@ from agent_hooks import (
     Block,
     Cancel,
     CompactionEntry,
+    Continue,
     CutPoint,
     Event,
     ImageContent,
@@ -86,7 +87,7 @@ SAMPLES: list[Event[Any]] = [
         model=ModelRef(provider="p", id="m"),
     ),
     AgentStart(),
-    AgentEnd(messages=(USER, ASSISTANT, RESULT)),
+    AgentEnd(messages=(USER, ASSISTANT, RESULT), continued=2),
     TurnStart(turn_index=0, timestamp=5, entry_index=2),
     TurnEnd(turn_index=0, message=ASSISTANT, tool_results=(RESULT,)),
     BeforeToolCall(tool_name="bash", params={"a": {"b": [1, {"c": 2}]}}, tool_call_id="1"),
@@ -392,6 +393,8 @@ def test_payloads_inside_content_are_read_only() -> None:
         (lambda: Replace(is_error=None), "is_error"),  # type: ignore[arg-type]  # the mistake
         (lambda: Replace(content=None), "content"),  # type: ignore[arg-type]  # the mistake
         (lambda: Cancel(5), "Cancel"),  # type: ignore[arg-type]  # the mistake
+        (lambda: Continue(" "), "words in it"),
+        (lambda: Continue(None), "words in it"),  # type: ignore[arg-type]  # the mistake
         (lambda: SkipConversationRestore("no"), "Skip"),  # type: ignore[arg-type]  # the mistake
     ],
 )

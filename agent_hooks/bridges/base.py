@@ -8,7 +8,7 @@ Above: the bridges, bridging, testing, cli.  Below: content, events, frozen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -98,7 +98,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     `block`: it must not happen, and why; `ask`: the person is to be asked this; `allow`: it needs no permission (only by
     `permission.ask` or `auto_allow`); `input`: what the tool is to be called with, the whole of it; `output`: what the
-    agent is to see of the result; `context`: texts for the model; `messages`: for the person.
+    agent is to see of the result; `go_on`: it stops, and is to go on with this; `context`: texts for the model;
+    `messages`: for the person.
     """
 
     block: str | None = None
@@ -106,6 +107,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     allow: bool = False
     input: Mapping[str, Any] | None = None
     output: ToolOutput | None = None
+    go_on: str | None = None
     context: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
 
@@ -135,6 +137,20 @@ class EventRow(NamedTuple):
     cannot: str = "-"
     gate: bool = False  # whether its hooks can stop something: a failure of ours then does
     timeout: int | None = None  # seconds, where the agent's own is too short
+    always: bool = False  # installed also where nobody listens, as gates are
+    feeds: tuple[
+        str, ...
+    ] = ()  # what it reaches here: our events, points, and the other words of `bridging.listened_to`
+
+
+class Installed(NamedTuple):
+    """One entry of ours in the other agent's settings."""
+
+    event: str
+    command: tuple[str, ...]
+    fails_closed: bool = False  # whether the agent takes a failure of the command for a denial
+    timeout: float | None = None  # seconds
+    limit: str = ""  # what keeps it from running at each such event, if anything
 
 
 class ToolWords(NamedTuple):
@@ -171,10 +187,11 @@ class Bridge(Protocol):
         """Return the events, in the order they are installed."""
         ...
 
-    def install(self, settings: Mapping[str, Any], command: Sequence[str]) -> dict[str, Any]:
+    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
         """Return the other agent's settings with our entries; `command` and the event's name are what they run.
 
-        Everything else stays, entries of an earlier installation are replaced.  Raises `BridgeError`.
+        `events`: which, of `describe()`.  Everything else stays where it is, and so do earlier entries of ours,
+        brought up to date.  Raises `BridgeError`.
         """
         ...
 
@@ -182,8 +199,15 @@ class Bridge(Protocol):
         """Return the settings without our entries.  Raises `BridgeError`."""
         ...
 
-    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
-        """Return the path of the settings file: the person's, with `~` for home, or a project's, relative to that."""
+    def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
+        """Return our entries in the settings, whatever else is in them."""
+        ...
+
+    def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the paths of the settings files `local`, `project`, `user`.
+
+        The first two are relative to the project's directory: this person's own there, and what all who work there share.
+        """
         ...
 
     def runs_here(self, environment: Mapping[str, str]) -> bool:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent_hooks.bridges.base import (
-    OURS,
     BridgeError,
     CallAsked,
     CallEnded,
@@ -27,6 +26,7 @@ from agent_hooks.bridges.base import (
     to_theirs,
 )
 from agent_hooks.bridges.claude_code_results import native_result, our_result
+from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
 from agent_hooks.content import (
     AssistantBlock,
     AssistantMessage,
@@ -41,14 +41,31 @@ from agent_hooks.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
 
 _FILE = {"file_path": "path"}
 _NO_HISTORY = "`entries` and `messages` are empty"
-_STATUS = f"{OURS}: hooks judge this (to remove: agent-hooks uninstall claude-code)"
+
+_RESULT = ("tool_result", "tool.after", "after_tool_call", "redaction")
 
 EVENTS = (
-    EventRow("PreToolUse", "a tool call, up to `tool_call`", "deny, ask, rewrite, add context", gate=True),
     EventRow(
-        "PostToolUse", "`tool_result`, `tool.after`, redaction, `after_tool_call`", "replace the result, add context"
+        "PreToolUse",
+        "a tool call, up to `tool_call`",
+        "deny, ask, rewrite, add context",
+        gate=True,
+        timeout=600,
+        feeds=("tool.before", "before_tool_call", "tool_call"),
     ),
-    EventRow("PostToolUseFailure", "the same, with `is_error`", "add context", "replace the error's text"),
+    EventRow(
+        "PostToolUse",
+        "`tool_result`, `tool.after`, redaction, `after_tool_call`",
+        "replace the result, add context",
+        feeds=(*_RESULT, "filter_output"),
+    ),
+    EventRow(
+        "PostToolUseFailure",
+        "the same, with `is_error`",
+        "add context",
+        "replace the error's text",
+        feeds=_RESULT,
+    ),
     EventRow(
         "UserPromptSubmit",
         "`message.before`, `agent_start`, `turn_start`",
@@ -56,15 +73,40 @@ EVENTS = (
         "rewrite the prompt: the rewritten one is added as context",
         gate=True,
         timeout=600,
+        feeds=("message.before", "agent_start", "turn_start"),
     ),
-    EventRow("SessionStart", "`session` start; `clear` after /clear", "add context", _NO_HISTORY),
-    EventRow("SessionEnd", "`session` shutdown", "-", _NO_HISTORY, timeout=10),
-    EventRow("PostToolBatch", "`turn_end`, then `turn_start`", "add context", "`turn_index` is 0"),
-    EventRow("Stop", "`agent_end`", "`api.send` keeps the agent going, once", "all `messages` but the last"),
-    EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop"),
-    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}"),
-    EventRow("PostCompact", "`session` compact", "-", f"{_NO_HISTORY}; of the entry only `summary` is known"),
-    EventRow("PermissionRequest", "`permission.ask`", "allow, deny"),
+    EventRow(
+        "SessionStart",
+        "`session` start; `clear` after /clear",
+        "add context",
+        _NO_HISTORY,
+        always=True,
+        feeds=("session",),
+    ),
+    EventRow("SessionEnd", "`session` shutdown", "-", _NO_HISTORY, timeout=10, always=True, feeds=("session",)),
+    EventRow(
+        "PostToolBatch",
+        "`turn_end`, then `turn_start`",
+        "add context",
+        feeds=("turn_end", "turn_start"),
+    ),
+    EventRow(
+        "Stop",
+        "`agent_end`",
+        "`Continue` and, once, `api.send` keep the agent going",
+        "all `messages` but the last",
+        feeds=("agent_end", "send"),
+    ),
+    EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop", feeds=("agent_end",)),
+    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}", feeds=("session",)),
+    EventRow(
+        "PostCompact",
+        "`session` compact",
+        "-",
+        f"{_NO_HISTORY}; of the entry only `summary` is known",
+        feeds=("session",),
+    ),
+    EventRow("PermissionRequest", "`permission.ask`", "allow, deny", feeds=("permission.ask",)),
     EventRow("Notification", "the point `event`", "add context"),
     EventRow("SubagentStart", "the point `event`", "add context"),
 )
@@ -77,11 +119,11 @@ _ATTENDED, _ENTRYPOINT, _CLAUDE = "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_E
 _OTHERS = ("COPILOT_CLI", "CURSOR_VERSION", "GEMINI_SESSION_ID")  # agents that read Claude Code's settings, or could
 
 
-class ClaudeCode:
+class ClaudeCode(ClaudeCodeSettings):
     """The bridge to Claude Code."""
 
     name = "claude-code"
-    environment: Sequence[str] = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, *_OTHERS)
+    environment: Sequence[str] = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS)
     project_variable = _STARTED_IN
     process_variable = _PROCESS
     tools: Sequence[ToolWords] = (
@@ -111,7 +153,7 @@ class ClaudeCode:
             "cwd": _text(payload, "cwd", None),
             "agent_id": _text(payload, "agent_id", "main"),
         }
-        goes_on = common["name"] in _STOPS and payload.get("stop_hook_active") is False  # a text after it does that
+        goes_on = common["name"] in _STOPS and not _was_continued(payload)  # a text after it does that
         common["takes_context"] = goes_on or common["name"] in _TAKES_CONTEXT
         common["leaves"] = common["name"] == "SessionEnd"
         match common["name"]:
@@ -164,7 +206,8 @@ class ClaudeCode:
                 return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now)
             case "Stop" | "SubagentStop", _, _:
                 words = _text(payload, "last_assistant_message", "")
-                return (AgentEnd(messages=(_said((TextContent(words),), now),)),)
+                said = _said((TextContent(words),), now)
+                return (AgentEnd(messages=(said,), continued=int(_was_continued(payload))),)
         return ()
 
     def _turn_end(self, payload: Mapping[str, Any], now: int) -> TurnEnd:
@@ -196,7 +239,9 @@ class ClaudeCode:
                 self._replace(event, answer.output, specific, context)
             case _ if answer.block is not None:
                 reply = {"decision": "block", "reason": answer.block}
-        if context and event.takes_context:
+            case Told(name="Stop" | "SubagentStop") if answer.go_on is not None:
+                reply = {"decision": "block", "reason": answer.go_on}
+        if context and (event.takes_context or answer.go_on is not None):
             specific["additionalContext"] = "\n\n".join(context)
         else:
             messages += [f"not given to the model, because {event.name} takes no text now: {text}" for text in context]
@@ -241,44 +286,7 @@ class ClaudeCode:
         """Return the events, in the order they are installed."""
         return EVENTS
 
-    # ---- the settings
-
-    def install(self, settings: Mapping[str, Any], command: Sequence[str]) -> dict[str, Any]:
-        """Return the settings with our entries; everything else stays.  Raises `BridgeError`."""
-        installed = self.uninstall(settings)
-        hooks = installed.setdefault("hooks", {})
-        for row in EVENTS:
-            entry: dict[str, Any] = {"type": "command", "command": command[0], "args": [*command[1:], row.name]}
-            if row.timeout is not None:
-                entry["timeout"] = row.timeout
-            if row.gate:
-                entry["onFailure"] = "block"
-            hooks.setdefault(row.name, []).append({"hooks": [{**entry, "statusMessage": _STATUS}]})
-        # a group of ours goes back to where it was, so that installing twice changes nothing
-        return _same_order(installed, settings)
-
-    def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings without our entries, and without what they alone made necessary.  Raises `BridgeError`."""
-        hooks = settings.get("hooks")
-        if hooks is None:
-            return dict(settings)
-        if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-            raise BridgeError("key 'hooks' must be an object of lists")
-        left = {}
-        for event, groups in hooks.items():
-            kept = [each for group in groups if (each := _without_ours(group)) is not None]
-            if kept or not groups:
-                left[event] = kept
-        rest = {key: value for key, value in settings.items() if key != "hooks"}
-        if not left and hooks:
-            return rest
-        return {key: left if key == "hooks" else value for key, value in settings.items()}
-
-    def settings_file(self, environment: Mapping[str, str], *, user: bool) -> str:
-        """Return the path of `settings.json`: the person's, with `~` for home, or a project's, relative to that."""
-        if not user:
-            return ".claude/settings.json"
-        return f"{environment.get('CLAUDE_CONFIG_DIR') or '~/.claude'}/settings.json"
+    # ---- where it runs
 
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Tell whether Claude Code runs us, and not another agent that reads its settings."""
@@ -308,24 +316,6 @@ def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
     return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
 
 
-def _without_ours(group: Any) -> Any:
-    """Return a group without our entries, `None` when nothing else was in it; what is no group stays."""
-    if not isinstance(group, dict) or not isinstance(entries := group.get("hooks"), list):
-        return group
-    kept = [entry for entry in entries if not _is_ours(entry)]
-    return group if len(kept) == len(entries) else {**group, "hooks": kept} if kept else None
-
-
-def _is_ours(entry: Any) -> bool:
-    return isinstance(entry, dict) and str(entry.get("statusMessage", "")).startswith(f"{OURS}:")
-
-
-def _same_order(installed: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with the keys and events that were there in the order they had."""
-
-    def like(new: dict[str, Any], old: Any) -> dict[str, Any]:
-        known = [key for key in old if key in new] if isinstance(old, dict) else []
-        return {key: new[key] for key in [*known, *(key for key in new if key not in known)]}
-
-    ordered = like(installed, dict(before))
-    return {**ordered, "hooks": like(ordered["hooks"], before.get("hooks"))}
+def _was_continued(payload: Mapping[str, Any]) -> bool:
+    """Tell whether a hook keeps the agent going already; the payload does not say how many times in a row."""
+    return payload.get("stop_hook_active") is not False

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, read_payload
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
+from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
 from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_of
+from agent_hooks.cli.installation import missing, places
 from agent_hooks.cli.main import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import AgentHooksError, HookError, describe
@@ -87,7 +88,10 @@ async def open_session(
     bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
     for failure in setup.errors:
         complain(harmless(str(failure)))
-    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools)]
+    # a hook that was dropped in later must not fail to fire in silence
+    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+    vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
     return Opened(runner, bridging, sources_of(setup), tuple(f"agent_hooks: {text}" for text in news))
 
 

@@ -19,6 +19,7 @@ from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
 from agent_hooks.server.sources import Sources
+from agent_hooks.server.stub import DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
 
 if TYPE_CHECKING:
@@ -109,11 +110,11 @@ def guard_settings(cwd: str) -> GuardSettings:
 def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = ()) -> list[Guard]:
     """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
 
-    That is its settings, hooks and transformers; `hook_files` are absolute paths of more hooks.
+    That is its settings, hooks, transformers and what other agents run; `hook_files` are absolute paths of more hooks.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
     own = [os.path.join(folder, name) for folder in (agent_home(), Path(cwd, PROJECT_DIRECTORY)) for name in names]
-    own += [*load_settings(cwd=cwd).hooks, *hook_files]
+    own += [str(agent_home() / DIRECTORY), *load_settings(cwd=cwd).hooks, *hook_files]
     return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
 
 

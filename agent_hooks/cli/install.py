@@ -1,86 +1,179 @@
-"""`agent-hooks install` and `uninstall`: let another agent run our hooks, by an entry in its settings file."""
+"""`agent-hooks install`: let another agent run our hooks, by entries in its settings file."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import sys
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Bridge, BridgeError
-from agent_hooks.cli.common import short
-from agent_hooks.errors import SettingsError, shown
-from agent_hooks.host.tools.base import Refused, write_atomically
-from agent_hooks.settings import read_file
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridging import listened_to, needed_events
+from agent_hooks.cli.common import Setup, set_up, short
+from agent_hooks.cli.installation import (
+    PROGRAM,
+    Place,
+    entry_command,
+    install_line,
+    places,
+    targets,
+    twice,
+    uninstall_line,
+)
+from agent_hooks.cli.settings_edit import Edit, edit, undo
+from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.errors import SettingsError, os_reason
+from agent_hooks.server.stub import stub_path, write_stub
+
+_WHERE = {
+    "local": "In .claude/settings.local.json of this directory: this project, for you only (the default).",
+    "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
+    "user": "In your own settings, for every project.",
+}
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what says which settings file is meant."""
-    agent = click.argument("agent", type=click.Choice(list(BRIDGES)))
-    project = click.option(
-        "--project",
-        "target",
-        flag_value="project",
-        default="project",
-        help="In the settings of this directory (the default).",
-    )
-    user = click.option("--user", "target", flag_value="user", help="In your own settings, for every project.")
-    return agent(project(user(function)))
+    """Add what says which agent and which settings file are meant, and that nothing is to be written."""
+    function = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(function)
+    for name, text in reversed(_WHERE.items()):
+        function = click.option(f"--{name}", "target", flag_value=name, help=text)(function)
+    return click.argument("agent", type=click.Choice(list(BRIDGES)))(function)
 
 
 @click.command("install")
 @target_options
-def command(agent: str, target: str) -> None:
-    """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there."""
-    bridge = open_bridge(agent)
-    # -P: a file of the project must not pass for a module of ours
-    run = [sys.executable, "-P", "-m", "agent_hooks", "bridge", agent]
-    path = _path(bridge, target)
-    changed = _edit(path, lambda settings: bridge.install(settings, run))
-    click.echo(f"{short(path)}: {'installed' if changed else 'is installed already'}; it runs {sys.executable}")
-    click.echo(f"to remove it: agent-hooks uninstall {agent} --{target}")
+@click.option("--all-events", is_flag=True, help="Also those events that none of your hooks listens to now.")
+def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> None:
+    """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there.
 
-
-def _path(bridge: Bridge, target: str) -> str:
-    return os.path.abspath(os.path.expanduser(bridge.settings_file(os.environ, user=target == "user")))
-
-
-def uninstall_from(agent: str, target: str) -> None:
-    """Take our entries out, and say so."""
-    bridge = open_bridge(agent)
-    path = _path(bridge, target)
-    changed = _edit(path, bridge.uninstall)
-    click.echo(f"{short(path)}: {'uninstalled' if changed else 'nothing of agent_hooks is in it'}")
-
-
-def _edit(path: str, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> bool:
-    """Change a settings file in one step, in the form it has; return whether anything changed.
-
-    Raises `SettingsError`, and then the file is as it was.
+    Gates and the start and end of a session are installed always, other events as your hooks need them.
     """
-    text = read_file(Path(path))
+    bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
+    with ReservedStdout():
+        setup = anyio.run(set_up, cwd, ())
+    before = places(bridge, cwd)
+    if name == "local" and (shared := _of(before, "project")) and shared.entries:
+        click.echo(f"{short(shared.target.path)} runs your hooks already, for everybody who works here")
+        click.echo("nothing was changed: in both files each event would fire twice")
+        _warn_of_the_rest(bridge, before)
+        return
+    edits = _edits(bridge, setup, name, before, all_events=all_events)
+    for each in edits:
+        if each.changes:
+            click.echo(each.diff())
+    if not dry_run:
+        _write(bridge, edits, generated=name != "project")
+    done = {each.path: each.changes for each in edits}
+    path = targets(bridge, cwd)[name].path
+    click.echo(f"{short(path)}: {_told(done[path], 'installed', 'is installed already', dry_run=dry_run)}")
+    for each in edits:
+        if each.path != path and each.changes:
+            click.echo(f"{short(each.path)}: {'would be ' * dry_run}taken out, or each event would fire twice")
+        if each.keep:
+            click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
+    click.echo(f"to remove it: {uninstall_line(bridge, name)}")
+    _warn_of_the_rest(bridge, before if dry_run else places(bridge, cwd))
+    if name == "project" and shutil.which(PROGRAM) is None:
+        _warn(
+            f"there is no {PROGRAM} on the PATH, so every tool call here would be denied; for others too: put it there"
+        )
+    if name == "local" and _is_not_ignored(path):
+        _warn(f"git does not ignore {short(path)}: echo '{short(path)}*' >> .git/info/exclude")
+
+
+def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_events: bool) -> list[Edit]:
+    """Return the edit of the file that is meant, and of a local one that would do the same a second time."""
+    rows = bridge.describe()
+    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+    events = {row.name for row in rows} if all_events else set(needed_events(rows, listened))
+    own, local = _of(before, name), _of(before, "local")
+    moved = local if local is not None and name != "local" and local != own else None
+    for place in (own, moved):
+        events |= {entry.event for entry in place.entries} if place is not None else set()
+    run, path = entry_command(bridge, name), targets(bridge, setup.cwd)[name].path
+    first = own is None or not own.entries
+    edits = [edit(path, lambda found: bridge.install(found, run, events), keep=first)]
+    if moved is not None and moved.entries:
+        edits.append(uninstalling(bridge, moved))
+    return edits
+
+
+def uninstalling(bridge: Bridge, place: Place) -> Edit:
+    """Return the edit that takes our entries out of a file; raises `SettingsError`."""
+    run, events = entry_command(bridge, place.target.name), {entry.event for entry in place.entries}
+
+    def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
+        return bridge.uninstall(bridge.install(settings, run, events))
+
+    return undo(place.target.path, bridge.uninstall, forth_and_back)
+
+
+def _of(found: list[Place], name: str) -> Place | None:
+    return next((place for place in found if place.target.name == name), None)
+
+
+def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
+    """Write the generated file, then the settings that name it."""
     try:
-        settings: object = json.loads(text) if text is not None and text.strip() else {}
-    except (ValueError, RecursionError) as exc:
-        raise SettingsError(f"{path}: is not JSON: {exc}; mend it first, nothing was changed") from None
-    if not isinstance(settings, dict):
-        raise SettingsError(f"{path}: expected a JSON object, found {shown(settings)}; nothing was changed")
+        if generated:
+            write_stub(bridge)
+    except OSError as exc:
+        raise SettingsError(f"{stub_path(bridge)}: cannot be written: {os_reason(exc)}; nothing was changed") from None
+    for each in edits:
+        if each.changes:
+            each.make()
+
+
+def _told(changes: bool, done: str, nothing: str, *, dry_run: bool) -> str:
+    return f"{'would be ' * dry_run}{done}" if changes else nothing
+
+
+def _warn_of_the_rest(bridge: Bridge, found: list[Place]) -> None:
+    """Name what fires twice, and what cannot be read."""
+    for place in found:
+        if place.problem:
+            _warn(place.problem)
+    for text in twice_told(bridge, found):
+        _warn(text)
+
+
+def twice_told(bridge: Bridge, found: list[Place]) -> list[str]:
+    """Return a sentence for each two files that run our hooks in two ways."""
+    pairs = [(one, other) for index, one in enumerate(found) for other in found[:index] if twice(one, other)]
+    return [
+        f"events fire twice here: {short(one.target.path)} and {short(other.target.path)} run your hooks by different "
+        f"commands; take one out: {_one_way(bridge, one.target.name, other.target.name)}"
+        for one, other in pairs
+    ]
+
+
+def _one_way(bridge: Bridge, *names: str) -> str:
+    """Return the command after which one of two files is left; what is shared stays."""
+    if "project" not in names:
+        return install_line(bridge, "user")
+    return uninstall_line(bridge, next(name for name in names if name != "project"))
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)
+
+
+def _is_not_ignored(path: str) -> bool:
+    """Tell whether git would take a file along; where there is no git, it would not."""
     try:
-        changed = change(settings)
-    except BridgeError as exc:
-        raise SettingsError(f"{path}: {exc}; nothing was changed") from None
-    if json.dumps(changed) == json.dumps(settings):
+        done = subprocess.run(
+            ["git", "check-ignore", "--quiet", path],  # noqa: S607  # the git of the person's own PATH
+            cwd=Path(path).parent,
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return False
-    indent = re.search(rb"^([ \t]+)\S", text or b"", re.MULTILINE)
-    form: Any = indent[1].decode() if indent else 2
-    try:
-        write_atomically(path, (json.dumps(changed, indent=form, ensure_ascii=False) + "\n").encode(), path)
-    except Refused as exc:
-        raise SettingsError(str(exc)) from None
-    return True
+    return done.returncode == 1

@@ -99,7 +99,8 @@ class Screen(Lines):
         self.rest()
 
     def injected(self, text: str, source: str | None) -> None:
-        """Show nothing: print mode takes no messages."""
+        """Print what a hook has the agent go on with; print mode takes no other messages."""
+        self._print(said(text, source))
 
     def text(self, delta: str) -> None:
         """Stream the model's words, if somebody watches."""
@@ -163,6 +164,12 @@ class JsonScreen(Screen):
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
         self._stdout.write(to_json(event).decode() + "\n")
+
+
+def said(text: str, source: str | None) -> Text:
+    """Return a message to the agent as it is shown, with the hook that sent it."""
+    whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
+    return Text.assemble(("> ", "bold"), whose, (harmless(text), "bold"))
 
 
 def _line(call: ToolCallContent) -> str:

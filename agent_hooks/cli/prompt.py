@@ -38,9 +38,8 @@ from prompt_toolkit.output import Output
 from rich.console import Console
 from rich.text import Text
 
-from agent_hooks.cli.common import short
 from agent_hooks.cli.line import CommandCompleter, PromptHistory
-from agent_hooks.cli.output import Lines
+from agent_hooks.cli.output import Lines, said
 from agent_hooks.harmless import harmless
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.terminal import STYLE, Dialog, Line, cut, fragments, wrap
@@ -361,12 +360,6 @@ class PromptScreen(Lines):
         else:
             with suppress(RuntimeError):  # the loop has ended: nobody looks any more
                 self._loop.call_soon_threadsafe(function, *args)
-
-
-def said(text: str, source: str | None) -> Text:
-    """Return a message to the agent as it is shown, with the hook that sent it."""
-    whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
-    return Text.assemble(("> ", "bold"), whose, (harmless(text), "bold"))
 
 
 def ruled(text: str) -> Text:

@@ -224,7 +224,10 @@ class RunStart(Record, frozen=True, kw_only=True, tag="run_start"):
 
 
 class MessageInjected(Record, frozen=True, kw_only=True, tag="message_injected"):
-    """A message that was queued is delivered to the working agent; `source` as in `run_start`."""
+    """A message is delivered to the working agent: one that was queued, or what a hook wants it to go on with.
+
+    `source` as in `run_start`.
+    """
 
     type: ClassVar[str] = "message_injected"
 

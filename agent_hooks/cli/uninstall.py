@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from agent_hooks.cli.install import target_options, uninstall_from
+from agent_hooks.bridges import open_bridge
+from agent_hooks.cli.common import short
+from agent_hooks.cli.install import target_options, uninstalling
+from agent_hooks.cli.installation import places, targets
+from agent_hooks.cli.main import FAILED, complain
 
 
 @click.command("uninstall")
 @target_options
-def command(agent: str, target: str) -> None:
-    """Take the entries of `agent-hooks install` out of AGENT's settings; everything else stays."""
-    uninstall_from(agent, target)
+@click.pass_context
+def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -> None:
+    """Take the entries of `agent-hooks install` out of AGENT's settings, wherever they are; everything else stays."""
+    bridge = open_bridge(agent)
+    known = targets(bridge, os.getcwd())
+    asked = list(known) if target is None else [target]
+    paths = {os.path.realpath(known[name].path) for name in asked}
+    found = [place for place in places(bridge, os.getcwd()) if os.path.realpath(place.target.path) in paths]
+    for place in found:
+        if place.problem:
+            complain(place.problem)
+            continue
+        change = uninstalling(bridge, place)
+        click.echo(change.diff())
+        if not dry_run:
+            change.make()
+        path = short(place.target.path)
+        gone = " nothing else was in it, so it is gone" if change.after is None else ""
+        click.echo(f"{path}: {'would be uninstalled' if dry_run else 'uninstalled'}{gone and f';{gone}'}")
+        if os.path.lexists(change.backup) and not change.spent:
+            click.echo(f"it was changed since; how it was before is in {short(change.backup)}")
+    if not found:
+        click.echo(f"{', '.join(short(known[name].path) for name in asked)}: nothing of agent_hooks is there")
+    ctx.exit(FAILED if any(place.problem for place in found) else 0)

@@ -2,6 +2,7 @@
 
     agent_start → [turn_start → (tool_call → tool → tool_result)* → turn_end]* → agent_end
 
+A hook that answers `Continue` at `agent_end` begins another round of turns and another `agent_end`.
 The calls of one turn are judged one after another, in the model's order, and then run in parallel; the model sees their
 results in its own order.  Above: lifecycle.  Below: pipeline, model, session, view.
 """
@@ -13,7 +14,9 @@ from time import perf_counter
 from typing import Any
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
+from agent_hooks.answers import CONTINUE_LIMIT, Continue
 from agent_hooks.content import (
     AssistantMessage,
     Attachment,
@@ -22,7 +25,7 @@ from agent_hooks.content import (
     ToolOutput,
     ToolResultMessage,
 )
-from agent_hooks.errors import did_you_mean
+from agent_hooks.errors import MessageBlockedError, did_you_mean
 from agent_hooks.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.host.model import (
     BrokenResponseError,
@@ -96,7 +99,7 @@ class Agent:
     async def prompt(
         self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
     ) -> AssistantMessage:
-        """Work on one prompt until a response calls no tool, and return that response.
+        """Work on one prompt until a response calls no tool and no hook wants more, and return that response.
 
         `source`: the hook that sent it, `None` for the person.
         Raises `ModelError` when the model cannot answer, and `MessageBlockedError` when an interceptor blocks the prompt;
@@ -108,16 +111,51 @@ class Agent:
         params = await self.steering.params(said, own)
         self._params = None if params == own else params
         self.add(said.message)
+        continued, ended = 0, False
         try:
             await self._runner.emit(AgentStart())
             while True:
-                message = await self._turn()
-                if not message.tool_calls:
+                message = await self._turns()
+                ended = True
+                more = await self._end(continued)
+                if more is None or not await self._go_on(more, continued):
                     return message
+                continued, ended = continued + 1, False
         finally:
             self._params = None
-            with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
-                await self._runner.emit(AgentEnd(messages=tuple(self._new)))
+            if not ended:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
+                    await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
+
+    async def _end(self, continued: int) -> Continue | None:
+        """Tell the hooks that the agent is done; return what one wants it to go on with.
+
+        All of them hear of it: an abort leaves them a moment.
+        """
+        more = None
+        async with anyio.create_task_group() as tasks:
+            with anyio.CancelScope(shield=True) as scope:
+                tasks.start_soon(_hurry, scope)
+                more = await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
+            tasks.cancel_scope.cancel()
+        await checkpoint_if_cancelled()  # asyncio has not raised it yet
+        return more
+
+    async def _go_on(self, more: Continue, continued: int) -> bool:
+        """Give the agent what a hook wants it to go on with; return `False` when it ends all the same."""
+        if continued == CONTINUE_LIMIT:
+            self._view.warning(
+                f"the agent stops here: hooks have kept it going {CONTINUE_LIMIT} times in a row, which is the most; "
+                f"{more.by} wants it to go on"
+            )
+            return False
+        self._view.injected(more.text, more.by)
+        try:
+            await self.inject(more.text, source=more.by)
+        except MessageBlockedError as exc:
+            self._view.warning(str(exc))
+            return False
+        return True
 
     async def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
         """Add a user message to the conversation: what the next request goes out with.
@@ -131,6 +169,12 @@ class Agent:
         self._new.append(message)
         self.messages.append(message)
         self.session.add_message(message)
+
+    async def _turns(self) -> AssistantMessage:
+        """Take turns until a response calls no tool, and return that."""
+        while (message := await self._turn()).tool_calls:
+            pass
+        return message
 
     async def _turn(self) -> AssistantMessage:
         if self._before_turn is not None:
@@ -211,3 +255,11 @@ class Agent:
         tool = self._tools.get(call.name) or MissingTool(call.name, self._tools)
         arguments = call.arguments if call.invalid is None else call.invalid
         return await preflight(tool, call.id, arguments, runner=self._runner)
+
+
+async def _hurry(scope: anyio.CancelScope) -> None:
+    """Once this task is cancelled, end a scope that is shielded from that in a moment."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        scope.deadline = anyio.current_time() + END_GRACE

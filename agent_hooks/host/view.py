@@ -20,7 +20,7 @@ class View(Protocol):
         """
 
     def injected(self, text: str, source: str | None) -> None:
-        """Show a message that the model is given in the middle of a run."""
+        """Show a message that the model is given in the middle of a run; `source` as above."""
 
     def text(self, delta: str) -> None:
         """Show more of the model's words."""

@@ -1,6 +1,6 @@
 """The conformance suite of bridges: what every codec between another agent and our events must do.
 
-Above: testing.  Below: bridges.base.
+Above: testing.  Below: bridges.base, events.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from agent_hooks.bridges.base import (
     CallEnded,
     Happening,
     Reply,
+    Told,
     Verdict,
     to_ours,
     to_theirs,
 )
 from agent_hooks.content import ToolOutput
+from agent_hooks.events import AgentEnd
 from agent_hooks.frozen import thaw
 
 _WHY = "because the suite says so"
@@ -46,6 +48,8 @@ def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
             _check_gate(bridge, event)
         if isinstance(event, CallEnded):
             _check_result(bridge, event)
+        if isinstance(event, Told) and any(isinstance(each, AgentEnd) for each in event.events):
+            _check_end(bridge, event)
         _check_refusal(bridge, event)
     _must({CallAsked, CallEnded} <= kinds, "give payloads of a call that is asked for and of one that ended")
     _check_junk(bridge)
@@ -95,6 +99,13 @@ def _check_result(bridge: Bridge, event: CallEnded) -> None:
     _must(any("changed by the suite" in text for text in told), f"{event.name}: a changed result is lost")
 
 
+def _check_end(bridge: Bridge, event: Happening) -> None:
+    """What the agent is to go on with reaches it, with a text that a hook sent."""
+    told = _texts(_said(bridge.encode(event, Verdict(go_on=_WHY, context=("for the model",))), event.name))
+    for text in (_WHY, "for the model"):
+        _must(any(text in each for each in told), f"{event.name}: {text!r} is lost when the agent goes on")
+
+
 def _check_refusal(bridge: Bridge, event: Happening) -> None:
     rows = {row.name: row for row in bridge.describe()}
     reply = bridge.refuse(event.name, _WHY)
@@ -126,17 +137,24 @@ def _check_tools(bridge: Bridge) -> None:
 
 
 def _check_settings(bridge: Bridge) -> None:
-    command = ["/usr/bin/python3", "-m", "agent_hooks"]
+    command = ["/usr/bin/python3", "-m", "agent_hooks", "bridge", bridge.name]
+    events = [row.name for row in bridge.describe()]
     for settings in ({}, _FOREIGN):
         before = deepcopy(settings)
-        installed = bridge.install(settings, command)
+        installed = bridge.install(settings, command, events)
         text = json.dumps(installed)
         _must(settings == before, "install changes what it was given")
+        there = {entry.event: entry for entry in bridge.installed(installed)}
+        _must(list(there) == [each for each in there if each in events], "installed finds what is not ours")
         for row in bridge.describe():
-            _must(json.dumps(row.name) in text, f"install leaves {row.name} out")
+            _must(row.name in there, f"install leaves {row.name} out")
+            _must(there[row.name].command == (*command, row.name), f"{row.name}: another command is installed")
+            _must(there[row.name].fails_closed or not row.gate, f"{row.name}: a failure of the command lets it pass")
+        one = bridge.installed(bridge.install(settings, command, events[:1]))
+        _must([entry.event for entry in one] == events[:1], "install takes more events than it was asked for")
         for foreign in ("dark", "theirs"):
             _must(foreign in text or not settings, "install loses what is not ours")
-        _must(json.dumps(bridge.install(installed, command)) == text, "installing twice is not installing once")
+        _must(json.dumps(bridge.install(installed, command, events)) == text, "installing twice is not installing once")
         _must(bridge.uninstall(installed) == before, "uninstall does not lead back")
         _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
 

@@ -18,6 +18,7 @@ from agent_hooks.bridges.base import (
     CallEnded,
     EventRow,
     Happening,
+    Installed,
     PermissionAsked,
     PromptGiven,
     Reply,
@@ -69,6 +70,8 @@ class Broken(ClaudeCode):
                 return super().encode(event, Verdict(block=answer.block, ask=answer.ask, input=answer.input))
             case "result" if answer.output:
                 return Reply("{}")
+            case "end" if answer.go_on:
+                return super().encode(event, Verdict(context=answer.context))
         return super().encode(event, answer)
 
     def refuse(self, event_name: str | None, reason: str) -> Reply:
@@ -76,6 +79,17 @@ class Broken(ClaudeCode):
 
     def uninstall(self, settings: Any) -> dict[str, Any]:
         return {} if self.fault == "uninstall" else super().uninstall(settings)
+
+    def install(self, settings: Any, command: Any, events: Any) -> dict[str, Any]:
+        if self.fault == "install":
+            settings = {}
+        if self.fault == "all":
+            events = [row.name for row in self.describe()]
+        return super().install(settings, command, events)
+
+    def installed(self, settings: Any) -> list[Installed]:
+        found = super().installed(settings)
+        return [entry._replace(fails_closed=False) for entry in found] if self.fault == "passes" else list(found)
 
     def describe(self) -> tuple[EventRow, ...]:
         rows = super().describe()
@@ -92,9 +106,13 @@ class Broken(ClaudeCode):
         ("list", "is no JSON object"),
         ("lost", "'for the model' is lost"),
         ("result", "a changed result is lost"),
+        ("end", "is lost when the agent goes on"),
         ("open", "lets it pass in silence"),
         ("gate", "does not call it a gate"),
-        ("uninstall", "install loses what is not ours"),
+        ("uninstall", "uninstall does not lead back"),
+        ("install", "install loses what is not ours"),
+        ("all", "install takes more events than it was asked for"),
+        ("passes", "PreToolUse: a failure of the command lets it pass"),
     ],
 )
 def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
@@ -272,6 +290,34 @@ def test_a_continued_stop_is_not_continued_again() -> None:
     assert again == {"systemMessage": "not given to the model, because Stop takes no text now: go on"}
 
 
+@pytest.mark.parametrize("name", ["Stop", "SubagentStop"])
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.behaviour("B16")
+def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
+    """As a block with a reason; what hooks sent goes along.  Nobody wants it: nothing is printed."""
+    payload = {**PAYLOADS[name], "stop_hook_active": active}
+    assert said(payload, go_on="run the tests") == {"decision": "block", "reason": "run the tests"}
+    both = said(payload, go_on="run the tests", context=("and lint",), messages=("told",))
+    assert both == {
+        "decision": "block",
+        "reason": "run the tests",
+        "systemMessage": "told",
+        "hookSpecificOutput": {"hookEventName": name, "additionalContext": "and lint"},
+    }
+    assert said(payload) == {}
+    stop = CLAUDE.decode(payload)
+    assert isinstance(stop, Told)
+    [end] = stop.events
+    assert isinstance(end, AgentEnd)
+    assert end.continued == int(active)
+
+
+def test_only_a_stop_goes_on() -> None:
+    """At any other event a block would keep something from happening."""
+    for name in ("SessionStart:startup", "PreCompact", "PostToolBatch", "UserPromptSubmit"):
+        assert "decision" not in said(PAYLOADS[name], go_on="more")
+
+
 def test_permissions_prompts_and_compactions_are_denied_in_their_own_way() -> None:
     """Each event has a form of its own."""
     asked = PAYLOADS["PermissionRequest:Bash"]
@@ -311,7 +357,7 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     """Also groups of others beside ours, and odd ones."""
     theirs = {"type": "command", "command": "theirs"}
     settings = {"a": 1, "hooks": {"Stop": [{"hooks": [theirs]}, "odd"], "Mine": []}, "z": 2}
-    installed = deepcopy(CLAUDE.install(settings, ["/py"]))
+    installed = deepcopy(CLAUDE.install(settings, ["/py"], ["PreToolUse", "Stop"]))
     assert list(installed) == ["a", "hooks", "z"]
     assert list(installed["hooks"])[:2] == ["Stop", "Mine"]
     assert installed["hooks"]["Stop"][:2] == [{"hooks": [theirs]}, "odd"]
@@ -323,4 +369,4 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     assert gate["args"] == ["PreToolUse"]
     assert "agent-hooks uninstall claude-code" in gate["statusMessage"]
     with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
-        CLAUDE.install({"hooks": []}, ["/py"])
+        CLAUDE.install({"hooks": []}, ["/py"], [])

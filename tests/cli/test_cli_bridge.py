@@ -1,10 +1,9 @@
-"""`agent-hooks bridge`, `install` and `uninstall`, run as another agent and a person run them."""
+"""`agent-hooks bridge`, run as another agent runs it."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +145,20 @@ def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(comman
     assert bridge(command, payload(command, "Stop")) == {}
 
 
+@pytest.mark.behaviour("B16")
+def test_a_hook_keeps_the_agent_going_once_in_a_row(command: Command) -> None:
+    """Each event is a process of its own, which cannot count."""
+    hook = command.add_hook("""
+        def register(api):
+            api.on("agent_end", lambda event, ctx: {"continue": "run the tests"})
+    """)
+    for name in ("Stop", "SubagentStop"):
+        assert bridge(command, payload(command, name)) == {"decision": "block", "reason": "run the tests"}
+        said = bridge(command, payload(command, name, stop_hook_active=True))
+        told = f"the agent stops here: hooks may keep it going once in a row; {hook} wants it to go on"
+        assert said == {"systemMessage": told}
+
+
 def test_an_answer_that_cannot_be_written_denies(command: Command) -> None:
     """By the exit code, which is what is left."""
     with open("/dev/full", "w") as full:
@@ -208,52 +221,3 @@ def test_another_agent_that_reads_the_settings_is_left_alone(command: Command, m
     """It has a bridge of its own, or none."""
     monkeypatch.setenv("COPILOT_CLI", "1")
     assert bridge(command, payload(command, tool_input={"command": "rm -rf /"})) == {}
-
-
-@pytest.mark.behaviour("B9")
-def test_what_is_installed_runs_and_uninstall_leads_back(command: Command) -> None:
-    """The entry is taken as the agent takes it; the file is written as it was."""
-    path = command.project / ".claude" / "settings.json"
-    path.parent.mkdir()
-    theirs = {"matcher": "", "hooks": [{"type": "command", "command": "theirs"}]}
-    text = json.dumps({"model": "é", "hooks": {"Stop": [theirs]}}, indent=4, ensure_ascii=False) + "\n"
-    path.write_text(text)
-    assert "installed" in command("install", "claude-code").stdout
-    once = path.read_text()
-    assert '    "model": "é"' in once
-    assert "installed already" in command("install", "claude-code", "--project").stdout
-    assert path.read_text() == once
-    (entry,) = json.loads(once)["hooks"]["PreToolUse"][0]["hooks"]
-    given = json.dumps(payload(command, tool_input={"command": "rm -rf /"}))
-    run = [entry["command"], *entry["args"]]
-    done = subprocess.run(run, input=given, capture_output=True, text=True, timeout=60, check=True, cwd="/")
-    assert decision(json.loads(done.stdout))[0] == "deny"
-    assert "uninstalled" in command("uninstall", "claude-code").stdout
-    assert path.read_text() == text
-    assert "nothing of agent_hooks" in command("uninstall", "claude-code").stdout
-
-
-@pytest.mark.behaviour("B9")
-def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the home directory, or where Claude Code is told to look."""
-    command("install", "claude-code", "--user")
-    assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
-    command("install", "claude-code", "--user")
-    assert "PreToolUse" in (home / "other" / "settings.json").read_text()
-    assert not (command.project / ".claude").exists()
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": {}}}'])
-def test_settings_that_are_no_settings_stay_as_they_are(text: str, command: Command) -> None:
-    """The error names the file."""
-    path = command.project / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(text)
-    done = command("install", "claude-code", code=1)
-    assert str(path) in done.stderr
-    assert "nothing was changed" in done.stderr
-    assert path.read_text() == text
-    shutil.rmtree(path.parent)
-    path.parent.write_text("no directory")
-    assert ".claude" in command("install", "claude-code", code=1).stderr

@@ -766,6 +766,24 @@ def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command
     rpc.end()
 
 
+def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command: Command) -> None:
+    """In one run, with the count in the event; the last time is a warning."""
+    hook = command.add_hook("""
+        def register(api):
+            api.on("agent_end", lambda event, ctx: {"continue": f"more {event.continued}"})
+    """)
+    rpc = client()
+    rpc.send("prompt", id="p", message="go")
+    rpc.expect("run_end", aborted=False)
+    rpc.end()
+    injected = [{"type": "message_injected", "message": f"more {n}", "source": str(hook)} for n in range(8)]
+    assert rpc.all("message_injected") == injected
+    assert [end["continued"] for end in rpc.all("agent_end")] == [*range(9)]
+    assert len(rpc.all("run_start")) == 1
+    [told] = rpc.all("hook_ui_request", method="notify")
+    assert "kept it going 8 times in a row" in told["message"]
+
+
 def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:
     """Hooks that lie above the directory, for example."""
     command.add_hook(GATE)

@@ -9,19 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_hooks.bridges import open_bridge
 from agent_hooks.server import client
-from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
-from running import Command
+from agent_hooks.server.stub import config_of, stub_path, stub_text
+from other_agent import BRIDGE, CALL, OtherAgent
 
-BRIDGE = open_bridge("claude-code")
-CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
 COUNTING = """
 n = 0
 
@@ -32,58 +29,6 @@ def register(api):
         n += 1
         ctx.ui.notify(f"call {n} of {ctx.session_id}")
 """
-
-
-class Agent:
-    """Another agent in a project: `agent("PreToolUse", payload)` runs what it has installed, and returns the answer."""
-
-    def __init__(self, command: Command) -> None:
-        self.command = command
-        self.environment = {**os.environ, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(command.project)}
-        self.stub = write_stub(BRIDGE)
-
-    def run(self, event: str, text: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        """Run it with this payload."""
-        return subprocess.run(
-            [sys.executable, "-I", "-S", self.stub, event],
-            input=text.encode() if isinstance(text, str) else text,
-            capture_output="stdout" not in options,
-            timeout=60,
-            env=self.environment,
-            cwd=self.command.project,
-            check=False,
-            **options,
-        )
-
-    def __call__(self, name: str = "PreToolUse", **fields: Any) -> Any:
-        """Return what is answered to an event; to a call of Bash, unless it is another one."""
-        given = {**(CALL if name == "PreToolUse" else {}), "hook_event_name": name, "session_id": "s", **fields}
-        done = self.run(name, json.dumps(given))
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.count(b"\n") == 1
-        return json.loads(done.stdout)
-
-    def write_stub(self, **changes: Any) -> None:
-        """Give the installed file other settings."""
-        Path(self.stub).write_text(stub_text({**config_of(BRIDGE), **changes}))  # type: ignore[typeddict-item]  # known to fit
-
-    def server(self) -> dict[str, Any] | None:
-        """Return the status of this project's server, `None` if there is none."""
-        said = [json.loads(line) for line in self.command("serve", "--status", "--json").stdout.splitlines()]
-        return next((each for each in said if each["project"] == str(self.command.project)), None)
-
-
-@pytest.fixture
-def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agent]:
-    """Give another agent; its server ends with the test."""
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
-        monkeypatch.delenv(name)
-    agent = Agent(command)
-    yield agent
-    server = agent.server()
-    if server is not None and "pid" in server:
-        os.kill(server["pid"], signal.SIGCONT)
-        os.kill(server["pid"], signal.SIGKILL)
 
 
 def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
@@ -106,7 +51,8 @@ def reason_of(said: Any) -> str:
     return str(said["hookSpecificOutput"]["permissionDecisionReason"])
 
 
-def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: Agent) -> None:
+@pytest.mark.behaviour("B11")
+def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: OtherAgent) -> None:
     """A counter counts on."""
     agent.command.add_hook(COUNTING)
     said = [agent(session_id=session)["systemMessage"] for session in ("a", "a", "b", "a")]
@@ -116,7 +62,8 @@ def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agen
     assert (server["sessions"], server["events"]) == (2, 4)
 
 
-def test_many_first_events_at_once_start_one_server(agent: Agent) -> None:
+@pytest.mark.behaviour("B12")
+def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
     """The one that loses the race ends, and its event is answered by the other."""
     agent.command.add_hook(COUNTING)
     said: list[str] = []
@@ -128,7 +75,8 @@ def test_many_first_events_at_once_start_one_server(agent: Agent) -> None:
     assert sorted(said) == [f"call {number} of s" for number in range(1, 9)]
 
 
-def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Agent) -> None:
+@pytest.mark.behaviour("B14")
+def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: OtherAgent) -> None:
     """Without a restart, and the hooks hear that they end and begin."""
     path = agent.command.add_hook(
         """
@@ -150,7 +98,8 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ag
     assert "settings.json" in reason_of(agent())
 
 
-def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: OtherAgent) -> None:
     """Also by a hook's own hand, which in a process of its own would print nothing, and so let the call through."""
     agent.command.add_hook(
         """
@@ -169,14 +118,16 @@ def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_ano
     assert agent() == {}
 
 
-def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: OtherAgent) -> None:
     """Where there is no server."""
     agent.write_stub(start=0.0)
     agent.command.add_hook("import os\ndef register(api):\n    api.on('tool_call', lambda event, ctx: os._exit(0))")
     assert "exit code 0 and without an answer" in reason_of(agent())
 
 
-def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent) -> None:
     """It is told apart from one that thinks, by its first word."""
     agent()
     server = agent.server()
@@ -190,7 +141,8 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: Agent) -> 
     assert agent() == {}
 
 
-def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
     """In time, before the agent's own deadline lets the call through; the server gives the call up."""
     marks = agent.command.project / "marks"
     agent.command.add_hook(
@@ -216,7 +168,8 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: Agent) -> N
     assert agent() == {}
 
 
-def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
     """The process is killed."""
     agent.write_stub(start=0.0, events=calls_end_after(1.0))
     agent.command.add_hook("import time\ndef register(api):\n    time.sleep(1000)")
@@ -237,7 +190,7 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: Agent) -> None:
     ids=["empty", "words", "no UTF-8", "a list", "half", "deep", "50 MB"],
 )
 @pytest.mark.behaviour("B10")
-def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: Agent) -> None:
+def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
     """Other events pass in silence; the server lives on."""
     done = agent.run(event, text)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
@@ -246,7 +199,7 @@ def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, a
     assert agent() == {}
 
 
-def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: Agent) -> None:
+def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: OtherAgent) -> None:
     """A full disk behind stdout; what cannot stop anything stays quiet."""
     with open("/dev/full", "w") as full:
         done = agent.run("PreToolUse", json.dumps(CALL), stdout=full, stderr=subprocess.PIPE)
@@ -254,7 +207,7 @@ def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: Agent) 
         assert agent.run("Stop", '{"hook_event_name": "Stop"}', stdout=full).returncode == 0
 
 
-def test_where_nothing_can_be_written_a_call_is_still_judged(agent: Agent) -> None:
+def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) -> None:
     """No file grows: no log, no bytecode, no lock; but the hooks can be read."""
     agent.command.add_hook(
         "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'no'})"
@@ -266,7 +219,8 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: Agent) -> No
     assert "hook.py" in reason_of(json.loads(done.stdout))
 
 
-def test_a_server_of_another_version_is_not_asked(agent: Agent) -> None:
+@pytest.mark.behaviour("B13")
+def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
     """The event is judged by a process of its own: its hooks' state is not kept, but nothing passes unseen."""
     agent.command.add_hook(COUNTING)
     assert agent()["systemMessage"] == "call 1 of s"
@@ -280,14 +234,14 @@ def test_a_server_of_another_version_is_not_asked(agent: Agent) -> None:
     assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s"] * 2
 
 
-def test_a_server_that_starts_brings_the_installed_file_up_to_date(agent: Agent) -> None:
+def test_a_server_that_starts_brings_the_installed_file_up_to_date(agent: OtherAgent) -> None:
     """An update of the package leaves the old one's behind."""
     agent.write_stub(remedy="old")
     agent()
     assert stub_path(BRIDGE).read_text() == stub_text(config_of(BRIDGE))
 
 
-def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: Agent) -> None:
+def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent) -> None:
     """The package, in the Python that it was installed with."""
     agent.write_stub(run=[sys.executable, "-I", "-S", "-m", "agent_hooks"])
     reason = reason_of(agent())
@@ -298,7 +252,8 @@ def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: Agent) -> 
     assert "exit code 127" in reason_of(agent())
 
 
-def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: Agent) -> None:
+@pytest.mark.behaviour("B15")
+def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: OtherAgent) -> None:
     """After /clear the agent goes on in a session of another id: with the same hooks."""
     marks = agent.command.project / "marks"
     agent.environment["CLAUDE_PID"] = str(os.getpid())
@@ -320,7 +275,7 @@ def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: Agent)
     until(marks.exists)
 
 
-def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(agent: Agent) -> None:
+def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(agent: OtherAgent) -> None:
     """What `api.send` says at the end of a turn comes with the next event whose answer the model reads."""
     agent.command.add_hook(
         """
@@ -339,7 +294,7 @@ def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(ag
     assert agent("PostToolBatch", tool_calls=[])["systemMessage"] == "turn_end 1\nturn_start 2"
 
 
-def test_a_failure_of_an_observer_is_told_to_the_person(agent: Agent) -> None:
+def test_a_failure_of_an_observer_is_told_to_the_person(agent: OtherAgent) -> None:
     """And the traceback is in the log."""
     agent.command.add_hook("def register(api):\n    api.on('after_tool_call', lambda event, ctx: 1 / 0)")
     said = agent("PostToolUse", **{**CALL, "hook_event_name": "PostToolUse", "tool_response": "done"})
@@ -348,7 +303,8 @@ def test_a_failure_of_an_observer_is_told_to_the_person(agent: Agent) -> None:
     assert "ZeroDivisionError" in agent.command("serve", "--log").stdout
 
 
-def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: Agent) -> None:
+@pytest.mark.behaviour("B15")
+def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent) -> None:
     """Not while one lives."""
     path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
     other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
@@ -364,7 +320,7 @@ def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: Agent) -> 
     assert not Path(f"{path}.socket").exists()
 
 
-def test_serve_tells_what_runs_stops_it_and_serves_once(agent: Agent) -> None:
+def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> None:
     """From any directory; and a second one does not disturb the first."""
     assert "no server runs" in agent.command("serve", "--stop").stdout
     agent()

@@ -350,6 +350,26 @@ def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_nam
     assert "> [.agent/hooks/hook.py] look at this too" in screen
 
 
+def test_a_hook_that_keeps_the_agent_going_is_seen_and_ended(terminal: Terminal, command: Command) -> None:
+    """What it wants bears its name; after so many times the person is told, and goes on."""
+    command.add_hook("""
+        from agent_hooks import Continue
+        def register(api):
+            @api.on("agent_end")
+            async def more(event, ctx):
+                if event.messages[0].content[0].text == "go":
+                    return Continue(f"more {event.continued}")
+    """)
+    tmux = terminal(rows=50)
+    tmux.start_agent("--no-session")
+    tmux.enter("go")
+    screen = tmux.sees("the agent stops here")
+    assert "> [.agent/hooks/hook.py] more 7\nmore 7\n" in screen
+    assert "more 8" not in screen
+    tmux.enter("thanks")
+    tmux.sees("thanks", times=2)
+
+
 def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command: Command) -> None:
     """And the reason is told; what was queued before it is not lost."""
     tmux = terminal()

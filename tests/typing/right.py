@@ -18,6 +18,7 @@ from agent_hooks import (
     Block,
     Cancel,
     Compaction,
+    Continue,
     ExecResult,
     HookAPI,
     HookContext,
@@ -167,7 +168,10 @@ def register(api: HookAPI) -> None:
     async def start(event: AgentStart, ctx: HookContext) -> None: ...
 
     @api.on("agent_end")
-    async def end(event: AgentEnd, ctx: HookContext) -> None: ...
+    async def end(event: AgentEnd, ctx: HookContext) -> Continue | None:
+        return Continue("Run the tests.") if event.continued < 2 else None
+
+    api.on("agent_end", lambda event, ctx: {"continue": "Run the tests."})
 
     @api.on("turn_start")
     async def turn_start(event: TurnStart, ctx: HookContext) -> None:
@@ -213,6 +217,7 @@ async def embed(tools: Sequence[Tool]) -> None:
             await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text")), Replace | None
         )
         assert_type(await runner.emit(AgentStart()), None)
+        assert_type(await runner.emit(AgentEnd()), Continue | None)
         assert_type(wrap_tools([*tools, DeployTool(), add, add_later], runner), list[Tool])
         assert_type(wrap_tool(add, runner), Tool)
         output = await wrap_tool(DeployTool(), runner).execute("1", {})

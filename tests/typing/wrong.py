@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from agent_hooks import (
+    AgentEnd,
     AgentStart,
     Block,
     Cancel,
+    Continue,
     HookAPI,
     HookContext,
     HookRunner,
@@ -44,6 +46,14 @@ async def cancelling_start(event: AgentStart, ctx: HookContext) -> Cancel:
     raise NotImplementedError
 
 
+async def blocking_end(event: AgentEnd, ctx: HookContext) -> Block:
+    raise NotImplementedError
+
+
+async def continuing_start(event: AgentStart, ctx: HookContext) -> Continue:
+    raise NotImplementedError
+
+
 async def no_context(event: ToolCall) -> None: ...
 
 
@@ -54,6 +64,8 @@ def register(api: HookAPI) -> None:
     api.on("tool_call", rewriting_gate)  # ERROR
     api.on("tool_call", plain_wrong_answer)  # ERROR
     api.on("agent_start", cancelling_start)  # ERROR
+    api.on("agent_start", continuing_start)  # ERROR
+    api.on("agent_end", blocking_end)  # ERROR
     api.on("tool_call", no_context)  # ERROR
     api.on("tool_call", any_event, prioriti=1)  # ERROR
     api.on("tool_call", any_event, priority="high")  # ERROR

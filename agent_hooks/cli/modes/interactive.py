@@ -23,7 +23,8 @@ from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.prompt import PromptScreen, ruled, said
+from agent_hooks.cli.output import said
+from agent_hooks.cli.prompt import PromptScreen, ruled
 from agent_hooks.cli.terminal import OwnTerminal
 from agent_hooks.content import (
     AssistantMessage,

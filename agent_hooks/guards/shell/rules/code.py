@@ -117,6 +117,10 @@ def _language(command: Command) -> None:
             command.reads(*operands)
         return
     if "m" in options.flags:
+        words = list(command.argv)
+        at = words.index(Word("-m")) if "-m" in words else len(words)
+        if words[at + 1 : at + 2] == ["agent_hooks"]:
+            command.runs([Word("agent-hooks"), *words[at + 2 :]])
         return
     if operands and operands[0] not in ("-", "/dev/stdin"):
         word = operands[0]

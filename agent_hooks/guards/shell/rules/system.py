@@ -53,6 +53,14 @@ def volumes(command: Command) -> None:
         command.report("disk", "destroys a volume")
 
 
+def own(command: Command) -> None:
+    """What takes the hooks out of another agent, or ends what judges its calls."""
+    words = command.argv[1:]
+    ends = words[:1] == ["serve"] and "--stop" in words
+    if ends or (words[:1] == ["uninstall"] and "--dry-run" not in words):
+        command.report("write-guard-settings", "takes away what decides about guards and hooks")
+
+
 # ---- containers
 
 
@@ -394,6 +402,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         f"mkfs.{kind}": (disk,)
         for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")
     },
+    **rules_of("agent-hooks", own),
     **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
     **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
     **rules_of("kubectl k oc", kubectl),

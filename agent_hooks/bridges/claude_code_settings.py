@@ -1,0 +1,138 @@
+"""Claude Code's settings files, as data: what an entry of ours looks like, how it is put in, found and taken out.
+
+Above: claude_code.  Below: base, errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Installed
+from agent_hooks.errors import shown
+
+_STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
+CONFIG = "CLAUDE_CONFIG_DIR"
+_BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
+_FILE = "/bridges/claude-code.py"  # of the entries that name our generated file
+_EVERY_TOOL = (None, "", "*")  # matchers
+
+
+class ClaudeCodeSettings:
+    """What the bridge to Claude Code knows of its settings files."""
+
+    def describe(self) -> Sequence[EventRow]:
+        """Return the events, in the order they are installed."""
+        raise NotImplementedError
+
+    def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the paths of `settings.local.json`, and of `settings.json` of the project and of the person."""
+        own = environment.get(CONFIG) or "~/.claude"
+        return {
+            "local": ".claude/settings.local.json",
+            "project": ".claude/settings.json",
+            "user": f"{own}/settings.json",
+        }
+
+    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
+        """Return the settings with our entries; everything else stays where it is.  Raises `BridgeError`."""
+        hooks = dict(_hooks(settings))
+        for row in self.describe():
+            if row.name in events:
+                hooks[row.name] = _with_ours(hooks.get(row.name, []), _entry(row, command))
+        return {**settings, "hooks": hooks}
+
+    def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings without our entries, and without what they alone made necessary.  Raises `BridgeError`."""
+        hooks = _hooks(settings)
+        left = {}
+        for event, groups in hooks.items():
+            kept = [each for group in groups for each in _left_of(group)]
+            if kept or not groups:
+                left[event] = kept
+        if hooks and not left:
+            return {key: value for key, value in settings.items() if key != "hooks"}
+        return {key: left if key == "hooks" else value for key, value in settings.items()}
+
+    def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
+        """Return our entries, also from settings that are not quite as they must be."""
+        hooks = settings.get("hooks")
+        return [] if not isinstance(hooks, dict) else list(_entries(hooks))
+
+
+def _hooks(settings: Mapping[str, Any]) -> dict[str, list[Any]]:
+    hooks = settings.get("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+        raise BridgeError("key 'hooks' must be an object of lists")
+    return hooks
+
+
+def _entry(row: EventRow, command: Sequence[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "command", "command": command[0], "args": [*command[1:], row.name]}
+    if row.timeout is not None:
+        entry["timeout"] = row.timeout
+    if row.gate:
+        entry["onFailure"] = "block"
+    return {**entry, "statusMessage": _STATUS}
+
+
+def _with_ours(groups: Sequence[Any], entry: dict[str, Any]) -> list[Any]:
+    """Return an event's groups with our entry once: where it was, if that is a place where it runs for every tool."""
+    done: list[Any] = []
+    placed = False
+    for group in groups:
+        if placed or not _has_ours(group) or group.get("matcher") not in _EVERY_TOOL:
+            done += _left_of(group)
+            continue
+        first = next(each for each in group["hooks"] if _is_ours(each))
+        kept = [entry if each is first else each for each in group["hooks"] if each is first or not _is_ours(each)]
+        done.append({**group, "hooks": kept})
+        placed = True
+    return done if placed else [*done, {"hooks": [entry]}]
+
+
+def _has_ours(group: Any) -> bool:
+    return isinstance(group, dict) and isinstance(group.get("hooks"), list) and any(map(_is_ours, group["hooks"]))
+
+
+def _left_of(group: Any) -> list[Any]:
+    """Return a group without our entries, or nothing when nothing else was in it; what is no group stays."""
+    if not _has_ours(group):
+        return [group]
+    kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
+    return [{**group, "hooks": kept}] if kept else []
+
+
+def _is_ours(entry: Any) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    if str(entry.get("statusMessage", "")).startswith(f"{OURS}:"):
+        return True
+    words = _command(entry)
+    return _BRIDGE in pairwise(words) or any(word.endswith(_FILE) for word in words)
+
+
+def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what an entry runs, as words."""
+    args = entry.get("args")
+    if isinstance(args, list):
+        return (str(entry.get("command", "")), *map(str, args))
+    return tuple(str(entry.get("command", "")).split())
+
+
+def _entries(hooks: Mapping[str, Any]) -> Iterator[Installed]:
+    for event, groups in hooks.items():
+        for group in groups if isinstance(groups, list) else ():
+            for entry in group["hooks"] if _has_ours(group) else ():
+                if _is_ours(entry):
+                    seconds = entry.get("timeout")
+                    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and isfinite(seconds)
+                    closed = entry.get("onFailure") == "block"
+                    yield Installed(event, _command(entry), closed, seconds if known else None, _limit(group, entry))
+
+
+def _limit(group: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    limits = {"matcher": group.get("matcher"), **{key: entry.get(key) for key in ("if", "once", "async")}}
+    return ", ".join(f"{key} {shown(value)}" for key, value in limits.items() if value not in (*_EVERY_TOOL, False))

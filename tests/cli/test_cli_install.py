@@ -1,0 +1,412 @@
+"""`agent-hooks install` and `uninstall`, run as a person runs them; what they write is run as Claude Code runs it."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.cli.install import uninstalling
+from agent_hooks.cli.installation import Place, Target, places
+from agent_hooks.cli.json_text import edited, parse
+from agent_hooks.cli.settings_edit import BACKUP, Edit, edit
+from agent_hooks.errors import SettingsError
+from running import Command
+
+CLAUDE = open_bridge("claude-code")
+EVENTS = [row.name for row in CLAUDE.describe()]
+ALWAYS = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd"]
+REDACTED = ["PostToolUse", "PostToolUseFailure"]  # by default
+RUN = ["/py", "-m", "agent_hooks", "bridge", "claude-code"]
+ROOT = Path(__file__).parent.parent.parent
+CALL = json.loads((ROOT / "tests" / "bridges" / "claude_code.json").read_text())["PreToolUse:Bash"]
+
+
+@pytest.fixture(autouse=True)
+def _no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be an agent."""
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`agent-hooks` is there, as in a shell whose environment is active."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def local(command: Command) -> Path:
+    """Return the settings file that `install` writes by default."""
+    return command.project / ".claude" / "settings.local.json"
+
+
+def events(path: Path) -> list[str]:
+    """Return the events that are installed in a file."""
+    return [entry.event for entry in CLAUDE.installed(json.loads(path.read_text()))]
+
+
+def entry(path: Path, event: str = "PreToolUse") -> Any:
+    """Return our one entry for an event."""
+    ((found,),) = (group["hooks"] for group in json.loads(path.read_text())["hooks"][event])
+    return found
+
+
+def judge(entry: Any, text: str) -> Any:
+    """Run an entry as Claude Code does, on a call of Bash."""
+    done = subprocess.run(
+        [entry["command"], *entry["args"]],
+        input=json.dumps({**CALL, "tool_input": {"command": text}}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd="/",
+    )
+    return json.loads(done.stdout)
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("B9")
+def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(command: Command) -> None:
+    """The entry is taken as the agent takes it; what others wrote keeps its very text, and a backup is beside it."""
+    path = local(command)
+    path.parent.mkdir()
+    text = '{\n    "n": 1.50e3, "allow": ["é",  "\\u00e9"],\n    "hooks": {"Stop": [], "PreToolUse": [{"hooks": [1]}]}}'
+    path.write_text(text)
+    path.chmod(0o640)
+    said = command("install", "claude-code").stdout
+    assert ".claude/settings.local.json: installed" in said
+    assert '\n+        "PreToolUse": [\n' in said
+    once = path.read_text()
+    assert '"n": 1.50e3' in once
+    assert '"allow": ["é",  "\\u00e9"]' in once
+    assert path.with_name(path.name + BACKUP).read_text() == text
+    assert {oct(each.stat().st_mode & 0o777) for each in path.parent.iterdir()} == {"0o640"}
+    assert "is installed already" in command("install", "claude-code", "--local").stdout
+    assert path.read_text() == once
+    ours = json.loads(once)["hooks"]["PreToolUse"][1]["hooks"][0]
+    assert judge(ours, "rm -rf /")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert (ours["onFailure"], ours["timeout"]) == ("block", 600)
+    assert "uninstalled" in command("uninstall", "claude-code").stdout
+    assert path.read_text() == text
+    assert list(path.parent.iterdir()) == [path]
+    assert "nothing of agent_hooks is there" in command("uninstall", "claude-code").stdout
+
+
+def test_a_dry_run_shows_what_would_change(command: Command) -> None:
+    """And changes nothing."""
+    said = command("install", "claude-code", "--dry-run").stdout
+    assert said.startswith("--- /dev/null\n+++ ")
+    assert "settings.local.json: would be installed" in said
+    assert not local(command).parent.exists()
+    command("install", "claude-code")
+    once = local(command).read_text()
+    assert "would be uninstalled; nothing else was in it" in command("uninstall", "claude-code", "--dry-run").stdout
+    assert local(command).read_text() == once
+    command("uninstall", "claude-code", "--local")
+    assert not local(command).exists()
+
+
+def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
+    """None is taken away before `uninstall`; `--all-events` takes them all."""
+    (command.project / ".agent").mkdir()
+    (command.project / ".agent" / "settings.json").write_text('{"redaction": {"enabled": false}}')
+    command("install", "claude-code")
+    path = local(command)
+    assert events(path) == ALWAYS
+    command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
+    command("install", "claude-code")
+    assert events(path) == [*ALWAYS, "PostToolBatch", "Stop"]
+    (command.project / ".agent" / "settings.json").unlink()
+    shutil.rmtree(command.project / ".agent" / "hooks")
+    command("install", "claude-code")
+    assert sorted(events(path)) == sorted([*ALWAYS, *REDACTED, "PostToolBatch", "Stop"])
+    command("install", "claude-code", "--all-events")
+    assert sorted(events(path)) == sorted(EVENTS)
+
+
+def test_what_is_shared_names_nothing_of_this_machine(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And runs where `agent-hooks` is on the PATH; where it is not, that is told."""
+    command("install", "claude-code", "--project")
+    path = command.project / ".claude" / "settings.json"
+    assert (entry(path)["command"], entry(path)["args"]) == (
+        "agent-hooks",
+        ["bridge", "claude-code", "--resident", "PreToolUse"],
+    )
+    assert str(Path(sys.executable).parent) not in path.read_text()
+    assert judge(entry(path), "rm -rf /")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "there is no agent-hooks on the PATH" in command("install", "claude-code", "--project").stderr
+
+
+@pytest.mark.behaviour("B9")
+def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the home directory, or where Claude Code is told to look."""
+    command("install", "claude-code", "--user")
+    assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
+    command("install", "claude-code", "--user")
+    assert "PreToolUse" in (home / "other" / "settings.json").read_text()
+    assert not (command.project / ".claude").exists()
+
+
+# ---- several files ---------------------------------------------------------------------------------------------------
+
+
+def test_no_event_fires_twice_without_a_word(command: Command, home: Path) -> None:
+    """A local installation gives way to one that does the same; of two others the person is told, with the remedy."""
+    shared, own = command.project / ".claude" / "settings.json", home / ".claude" / "settings.json"
+    command("install", "claude-code", "--all-events")
+    done = command("install", "claude-code", "--project")
+    assert ".claude/settings.local.json: taken out" in done.stdout
+    assert (local(command).exists(), sorted(events(shared))) == (False, sorted(EVENTS))
+    assert "nothing was changed" in command("install", "claude-code").stdout
+    assert not local(command).exists()
+    done = command("install", "claude-code", "--user")
+    assert f"{own} and .claude/settings.json run your hooks by different commands" in done.stderr
+    assert "take one out: agent-hooks uninstall claude-code --user\n" in done.stderr
+    gone = command("uninstall", "claude-code").stdout
+    assert ".claude/settings.json: uninstalled" in gone
+    assert f"{own}: uninstalled" in gone
+    assert (own.exists(), shared.exists()) == (False, False)
+
+
+def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> None:
+    """Claude Code sees to that; an older command is told of, and the remedy works."""
+    command("install", "claude-code", "--user")
+    assert command("install", "claude-code", "--local").stderr == ""
+    path = local(command)
+    path.write_text(path.read_text().replace('"-I", ', ""))
+    assert "fire twice" in command("install", "claude-code", "--user", "--dry-run").stderr
+    done = command("install", "claude-code", "--user")
+    assert (done.stderr, path.exists()) == ("", False)
+
+
+def test_a_file_that_git_would_take_along_is_told(command: Command) -> None:
+    """Nothing personal is to land in a commit; the remedy works."""
+    subprocess.run(["git", "init", "--quiet"], cwd=command.project, check=True)
+    warned = command("install", "claude-code").stderr
+    remedy = warned.partition("git does not ignore .claude/settings.local.json: ")[2]
+    subprocess.run(remedy, shell=True, cwd=command.project, check=True)
+    assert command("install", "claude-code").stderr == ""
+
+
+# ---- files as they are -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b'{"hooks": 3}', b'{"hooks": {"Stop": {}}}', b'{"a": NaN}', b"\xff\xfe"])
+def test_settings_that_are_no_settings_stay_as_they_are(text: bytes, command: Command) -> None:
+    """The error names the file."""
+    path = local(command)
+    path.parent.mkdir()
+    path.write_bytes(text)
+    done = command("install", "claude-code", code=1)
+    assert str(path) in done.stderr
+    assert "nothing was changed" in done.stderr
+    assert path.read_bytes() == text
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
+    """A file where the directory should be; a settings file elsewhere that cannot be read stops nothing."""
+    command.project.joinpath(".claude").write_text("no directory")
+    assert ".claude" in command("install", "claude-code", code=1).stderr
+    command.project.joinpath(".claude").unlink()
+    (command.project / ".claude").mkdir()
+    (command.project / ".claude" / "settings.json").write_text("{")
+    assert "settings.json: is not JSON" in command("install", "claude-code").stderr
+    done = command("uninstall", "claude-code", code=1)
+    assert "settings.json: is not JSON" in done.stderr
+    assert not local(command).exists()
+
+
+def test_a_symlinked_file_stays_a_symlink(command: Command, tmp_path: Path) -> None:
+    """Its target is changed, and the backup is beside the link."""
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    path = local(command)
+    path.parent.mkdir()
+    path.symlink_to(real)
+    command("install", "claude-code")
+    assert path.is_symlink()
+    assert "PreToolUse" in real.read_text()
+    assert path.with_name(path.name + BACKUP).read_text() == "{}"
+    command("uninstall", "claude-code")
+    assert (path.is_symlink(), real.read_text()) == (True, "{}")
+
+
+def test_an_edit_does_not_write_over_what_another_program_wrote(tmp_path: Path) -> None:
+    """Claude Code writes its settings too."""
+    path = tmp_path / "settings.json"
+    path.write_text("{}")
+    planned = edit(str(path), lambda found: {**found, "ours": 1}, keep=True)
+    path.write_text('{"theirs": 1}')
+    with pytest.raises(SettingsError, match="changed by another program"):
+        planned.make()
+    assert path.read_text() == '{"theirs": 1}'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_first_backup_stays(tmp_path: Path) -> None:
+    """It is how the file was before us; after other changes, uninstall leaves both."""
+    path = tmp_path / "settings.json"
+    path.write_text('{"a": 1}')
+    install(path).make()
+    path.write_text(edited(path.read_text(), {**parse(path.read_text()), "b": 2}))
+    assert not install(path).changes
+    removed = uninstalling(CLAUDE, place(path))
+    removed.make()
+    assert parse(path.read_text()) == {"a": 1, "b": 2}
+    install(path).make()
+    assert path.with_name(path.name + BACKUP).read_text() == '{"a": 1}'
+
+
+# ---- any settings ----------------------------------------------------------------------------------------------------
+
+
+def install(path: Path, names: list[str] = EVENTS) -> Edit:
+    """Return the edit that installs."""
+    return edit(str(path), lambda found: CLAUDE.install(found, RUN, names), keep=True)
+
+
+def place(path: Path) -> Place:
+    """Return the file as a place where we are installed."""
+    found = tuple(CLAUDE.installed(json.loads(path.read_bytes())))
+    return Place(Target("local", str(path)), found)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+GROUP = st.fixed_dictionaries(
+    {"hooks": st.lists(st.fixed_dictionaries({"type": st.just("command"), "command": st.text()}) | JSON, max_size=3)},
+    optional={"matcher": st.text(max_size=3)},
+)
+HOOKS = st.dictionaries(st.sampled_from([*EVENTS, "Mine"]), st.lists(GROUP | JSON, max_size=3), max_size=4)
+SETTINGS = st.tuples(st.dictionaries(st.text(max_size=5), JSON, max_size=3), st.none() | HOOKS, st.booleans()).map(
+    lambda drawn: (
+        drawn[0]
+        if drawn[1] is None
+        else {"hooks": drawn[1], **drawn[0]}
+        if drawn[2]
+        else {**drawn[0], "hooks": drawn[1]}
+    )
+)
+LAYOUT = st.fixed_dictionaries(
+    {
+        "indent": st.sampled_from([None, 2, 4, "\t"]),
+        "ensure_ascii": st.booleans(),
+        "separators": st.sampled_from([None, (" ,", " : "), (",", ":")]),
+    }
+)
+
+
+@given(
+    found=SETTINGS,
+    layout=LAYOUT,
+    around=st.sampled_from(["", "\n", " \r\n"]),
+    bom=st.booleans(),
+    names=st.sets(st.sampled_from(EVENTS), min_size=1),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.behaviour("B9")
+def test_install_and_uninstall_give_any_settings_back(
+    found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
+) -> None:
+    """To the byte; in between nothing foreign is lost, and installing twice is installing once."""
+    before = (codecs.BOM_UTF8 if bom else b"") + (around + json.dumps(found, **layout) + around).encode()
+    with TemporaryDirectory() as directory:
+        path = Path(directory, "settings.json")
+        path.write_bytes(before)
+        install(path, sorted(names)).make()
+        text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()
+        assert path.read_bytes().startswith(codecs.BOM_UTF8) == bom
+        assert {entry.event for entry in CLAUDE.installed(json.loads(text))} == names
+        without = CLAUDE.uninstall(json.loads(text))
+        assert {**without, "hooks": None} == {**found, "hooks": None}
+        assert [key for key in json.loads(text) if key in found] == list(found)
+        hooks, old = without.get("hooks", {}), found.get("hooks", {})
+        assert {event: groups for event, groups in old.items() if groups} == {
+            event: groups for event, groups in hooks.items() if groups
+        }
+        assert not install(path, sorted(names)).changes
+        uninstalling(CLAUDE, place(path)).make()
+        assert path.read_bytes() == before
+        assert list(path.parent.iterdir()) == [path]
+
+
+@given(old=st.dictionaries(st.text(max_size=3), JSON), new=st.dictionaries(st.text(max_size=3), JSON), layout=LAYOUT)
+@settings(deadline=None)
+def test_an_edited_text_says_what_it_was_edited_to(
+    old: dict[str, Any], new: dict[str, Any], layout: dict[str, Any]
+) -> None:
+    """Whatever that is; what stays keeps its text."""
+    text = json.dumps(old, **layout)
+    for changed in (new, {**old, **new}):
+        written = edited(text, changed)
+        assert json.dumps(parse(written)) == json.dumps(changed)
+        assert parse(written.encode().decode()) == changed
+    assert edited(text, old) == text
+
+
+# ---- what is missing -------------------------------------------------------------------------------------------------
+
+
+def start(command: Command) -> str:
+    """Return what the person is told when a session starts."""
+    payload = {"hook_event_name": "SessionStart", "source": "startup", "cwd": str(command.project), "session_id": "1"}
+    done = command("bridge", "claude-code", stdin=json.dumps(payload))
+    return str(json.loads(done.stdout).get("systemMessage", ""))
+
+
+def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_start(command: Command) -> None:
+    """With the command that mends it."""
+    command("install", "claude-code")
+    assert start(command) == ""
+    command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)")
+    assert start(command).splitlines() == [
+        "agent_hooks: Stop, which agent_end and send need, is not installed: agent-hooks install claude-code --local",
+        "agent_hooks: SubagentStop, which agent_end needs, is not installed: agent-hooks install claude-code --local",
+    ]
+    command("install", "claude-code", "--local")
+    assert start(command) == ""
+
+
+def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Command) -> None:
+    """Also where no hook listens."""
+    command("install", "claude-code")
+    path = local(command)
+    found = json.loads(path.read_text())
+    found["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
+    del found["hooks"]["UserPromptSubmit"]
+    path.write_text(json.dumps(found))
+    said = start(command)
+    assert "PreToolUse is installed with matcher 'Bash' only" in said
+    assert "UserPromptSubmit is not installed: agent-hooks install claude-code --local" in said
+    command("install", "claude-code")
+    assert start(command) == ""
+    path.write_text("{")
+    assert start(command) == ""  # started in another way, as far as anybody can see
+
+
+def test_places_are_found_once(command: Command, home: Path) -> None:
+    """In the home directory, the project's file is the person's."""
+    path = home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(CLAUDE.install({}, RUN, EVENTS)))
+    assert [found.target.path for found in places(CLAUDE, str(home), {})] == [str(path)]

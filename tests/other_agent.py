@@ -1,0 +1,64 @@
+"""Another agent, which runs what we have installed at each of its events."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.server.stub import config_of, stub_text, write_stub
+from running import Command
+
+BRIDGE = open_bridge("claude-code")
+CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
+
+
+class OtherAgent:
+    """Another agent in a project: `agent("PreToolUse", payload)` runs what it has installed, and returns the answer."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.environment = {**os.environ, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(command.project)}
+        self.stub = write_stub(BRIDGE)
+
+    def run(self, event: str, text: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        """Run it with this payload."""
+        return subprocess.run(
+            [sys.executable, "-I", "-S", self.stub, event],
+            input=text.encode() if isinstance(text, str) else text,
+            capture_output="stdout" not in options,
+            timeout=60,
+            env=self.environment,
+            cwd=self.command.project,
+            check=False,
+            **options,
+        )
+
+    def __call__(self, name: str = "PreToolUse", **fields: Any) -> Any:
+        """Return what is answered to an event; to a call of Bash, unless it is another one."""
+        given = {**(CALL if name == "PreToolUse" else {}), "hook_event_name": name, "session_id": "s", **fields}
+        done = self.run(name, json.dumps(given))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(b"\n") == 1
+        return json.loads(done.stdout)
+
+    def write_stub(self, **changes: Any) -> None:
+        """Give the installed file other settings."""
+        Path(self.stub).write_text(stub_text({**config_of(BRIDGE), **changes}))  # type: ignore[typeddict-item]  # known to fit
+
+    def server(self) -> dict[str, Any] | None:
+        """Return the status of this project's server, `None` if there is none."""
+        said = [json.loads(line) for line in self.command("serve", "--status", "--json").stdout.splitlines()]
+        return next((each for each in said if each["project"] == str(self.command.project)), None)
+
+    def end(self) -> None:
+        """End this project's server, also one that is stuck."""
+        server = self.server()
+        if server is not None and "pid" in server:
+            os.kill(server["pid"], signal.SIGCONT)
+            os.kill(server["pid"], signal.SIGKILL)

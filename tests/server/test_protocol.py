@@ -1,0 +1,216 @@
+"""What the server makes of lines, in process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_hooks import HookRunner, LoadedHook, SettingsError
+from agent_hooks.bridges.base import Bridge, Happening
+from agent_hooks.bridging import BridgeUI, Bridging
+from agent_hooks.server.server import Server
+from agent_hooks.server.sessions import Opened
+from agent_hooks.server.sources import Sources
+from agent_hooks.server.stub import HELLO
+from support import hook_on
+
+CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
+
+
+def opening(*hooks: LoadedHook) -> Any:
+    """Return what opens a session with these hooks."""
+
+    async def open_session(bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Opened:
+        ui = BridgeUI()
+        runner = HookRunner(hooks, cwd="/", ui=ui, mode="bridge")
+        return Opened(runner, Bridging(runner, ui, resident=True), Sources([], []))
+
+    return open_session
+
+
+def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) -> bytes:
+    """Return a line that asks for an answer."""
+    text = payload if isinstance(payload, str) else json.dumps(payload)
+    return json.dumps({"do": "answer", "agent": "claude-code", "event": event, "payload": text, **fields}).encode()
+
+
+@asynccontextmanager
+async def serving(path: Path, *hooks: LoadedHook, opened: Any = None) -> AsyncIterator[Server]:
+    """Run a server, and stop it at the end."""
+    server = Server(str(path / "s"), "/project", opened or opening(*hooks))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run)
+        while not (path / "s.socket").exists():
+            await anyio.sleep(0.001)
+        yield server
+        server.stopped.set()
+
+
+def stdout_of(answer: bytes) -> Any:
+    """Return the JSON object that is to be printed."""
+    code, text = json.loads(answer)
+    assert code == 0
+    return json.loads(text)
+
+
+nested: st.SearchStrategy[Any] = st.recursive(st.none() | st.text(), st.lists)
+
+
+@given(st.binary() | st.text().map(str.encode) | nested.map(json.dumps).map(str.encode))
+def test_any_line_gets_an_answer_that_is_one_line(line: bytes) -> None:
+    """And is no yes to anything."""
+
+    async def ask() -> bytes:
+        return await Server("/nowhere", "/project", opening()).handle(line)
+
+    answer = asyncio.run(ask())
+    assert answer.count(b"\n") == 1
+    assert "error" in json.loads(answer)
+
+
+@given(st.text(), st.sampled_from(["PreToolUse", "UserPromptSubmit", "Stop", "", "Nonsense"]))
+def test_any_payload_that_is_no_event_denies_what_can_be_stopped(payload: str, event: str) -> None:
+    """What nobody knows may be a call."""
+
+    async def ask() -> bytes:
+        return await Server("/nowhere", "/project", opening()).handle(request(payload, event))
+
+    said = stdout_of(asyncio.run(ask()))
+    if event in ("PreToolUse", ""):
+        assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+    elif event == "UserPromptSubmit":
+        assert said["decision"] == "block"
+    else:
+        assert said == {}
+
+
+async def answer_of(server: Server, line: bytes) -> bytes:
+    """Return what a client gets for one line."""
+    reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
+    try:
+        assert await reader.readline() == HELLO.encode()
+        writer.write(line + b"\n")
+        return await reader.readline()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+class TestConnections:
+    """Over a real socket; the server's own loop is asyncio's."""
+
+    async def test_requests_of_one_client_are_answered_in_order_and_in_pieces(self, tmp_path: Path) -> None:
+        """However the bytes arrive."""
+        async with serving(tmp_path) as server:
+            reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
+            await reader.readline()
+            line = request() + b"\n" + b'{"do": "status"}\n' + request(event="x") + b"\n"
+            for at in range(0, len(line), 7):
+                writer.write(line[at : at + 7])
+                await writer.drain()
+            assert stdout_of(await reader.readline()) == {}
+            assert json.loads(await reader.readline())["events"] == 1
+            assert stdout_of(await reader.readline()) == {}
+            writer.close()
+            await writer.wait_closed()
+
+    async def test_a_client_that_goes_gives_its_request_up(self, tmp_path: Path) -> None:
+        """The handler is cancelled, and the next one is judged."""
+        begun, ended = anyio.Event(), anyio.Event()
+
+        async def judge(event: object, ctx: object) -> None:
+            begun.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                ended.set()
+
+        async with serving(tmp_path, hook_on("tool_call", judge)) as server:
+            _, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
+            writer.write(request() + b"\n")
+            await begun.wait()
+            writer.close()
+            await ended.wait()
+            assert stdout_of(await answer_of(server, request({"hook_event_name": "Stop"}, "Stop"))) == {}
+
+    async def test_a_session_that_is_stuck_does_not_hold_up_another(self, tmp_path: Path) -> None:
+        """Within a session, events wait for one another."""
+        begun, go_on = anyio.Event(), anyio.Event()
+
+        async def judge(event: Any, ctx: Any) -> None:
+            if ctx.session_id == "stuck":
+                begun.set()
+                await go_on.wait()
+
+        async with serving(tmp_path, hook_on("tool_call", judge)) as server, anyio.create_task_group() as tasks:
+            tasks.start_soon(answer_of, server, request({**CALL, "session_id": "stuck"}))
+            await begun.wait()
+            assert stdout_of(await answer_of(server, request({**CALL, "session_id": "free"}))) == {}
+            go_on.set()
+
+    async def test_settings_that_cannot_be_read_deny_until_they_can(self, tmp_path: Path) -> None:
+        """Every event tries again."""
+        broken = True
+
+        async def opened(bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Opened:
+            if broken:
+                raise SettingsError("settings.json: broken")
+            done: Opened = await opening()(bridge, happening, environment)
+            return done
+
+        async with serving(tmp_path, opened=opened) as server:
+            said = stdout_of(await answer_of(server, request()))
+            assert "settings.json: broken" in said["hookSpecificOutput"]["permissionDecisionReason"]
+            broken = False
+            assert stdout_of(await answer_of(server, request())) == {}
+
+    async def test_a_line_without_an_end_is_cut_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Memory is bounded."""
+        monkeypatch.setattr("agent_hooks.server.server._LONGEST", 100_000)
+        async with serving(tmp_path) as server:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(f"{server.path}.socket")
+                client.setblocking(False)
+                text = b"x" * 10_000_000
+                with pytest.raises(OSError, match=r"reset|pipe"):
+                    await asyncio.get_running_loop().sock_sendall(client, text)
+
+
+def test_sources_see_every_change_of_code_and_settings_and_nothing_else(tmp_path: Path) -> None:
+    """New, changed in place, replaced, deleted; in directories that are there or come later."""
+    settings, hooks = tmp_path / "settings.json", tmp_path / "hooks"
+    sources = Sources([str(settings)], [str(hooks)])
+    changes: list[Callable[[], object]] = [
+        lambda: settings.write_text("{}"),
+        lambda: hooks.mkdir(),
+        lambda: (hooks / "a.py").write_text("a"),
+        lambda: (hooks / "a.py").write_text("bb"),
+        lambda: (hooks / "new").write_text("bb"),
+        lambda: (hooks / "new").replace(hooks / "a.py"),
+        lambda: (hooks / "package").mkdir(),
+        lambda: (hooks / "package" / "inner").mkdir(),
+        lambda: (hooks / "package" / "inner" / "deep.py").write_text(""),
+        lambda: (hooks / "state.txt").write_text("what a hook keeps"),
+        lambda: (hooks / "__pycache__").mkdir(),
+        lambda: (hooks / "__pycache__" / "x.py").write_text(""),
+        lambda: (hooks / "package" / "inner" / "deep.py").unlink(),
+        lambda: settings.unlink(),
+    ]
+    seen = []
+    for change in changes:
+        change()
+        seen.append(sources.changed())
+        assert not sources.changed()
+    yes, no = True, False
+    assert seen == [yes, no, yes, yes, no, yes, no, no, yes, no, no, no, yes, yes]
