@@ -18,7 +18,7 @@ import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.bridge import open_session
-from agent_hooks.cli.common import cwd_option, json_option
+from agent_hooks.cli.common import cwd_option, json_option, leave_soon
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, refresh_stubs
@@ -72,9 +72,11 @@ def _serve(path: str, project: str, idle: float | None) -> None:
     _shorten(Path(f"{path}.log"))
     refresh_stubs()  # an update of agent_hooks leaves the old one's behind
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    os.chdir(project)  # the agent may have been started by somebody who is elsewhere
     server = Server(path, project, open_session, idle=IDLE if idle is None else idle)
     if not anyio.run(server.run):
         click.echo(f"another process serves {project} already", err=True)
+    leave_soon(0)
 
 
 def _tidy(directory: Path) -> None:

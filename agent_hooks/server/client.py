@@ -171,19 +171,21 @@ def _connect(config: Config, deadline: float) -> _socket.socket | None:
 
 def _start(config: Config, path: str, project: bytes, deadline: float) -> _socket.socket | None:
     """Start the server, and return a connection to it or to one that somebody else started just now."""
-    child = posix.fork()
-    if child == 0:
-        posix.setsid()
-        _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
     until = min(deadline, time.monotonic() + config["start"])
+    child = 0
     while time.monotonic() < until:
+        if not child:
+            child = posix.fork()
+            if child == 0:
+                posix.setsid()
+                _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
         if (server := _reach(path)) is not None:
             return server
-        if child:
-            ended, status = posix.waitpid(child, posix.WNOHANG)
-            if ended and status:
-                return None
-            child = 0 if ended else child  # it ended well: another one serves, or is about to
+        ended, status = posix.waitpid(child, posix.WNOHANG)
+        if ended and status:
+            return None
+        if ended:  # well: another one serves, or did until just now
+            child = 0
         time.sleep(0.01)
     return None
 

@@ -14,6 +14,7 @@ import asyncio
 import fcntl
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Mapping
@@ -33,6 +34,7 @@ from agent_hooks.server.stub import HELLO, LIMIT
 
 IDLE = 1800.0  # seconds without an event and without a living session, after which the server ends
 _LOOK_ROUND = 15.0  # seconds between looks whether agents have died
+_GRACE = 3.0  # seconds that hooks get to end with the server
 _LONGEST = 6 * LIMIT + 65536  # bytes of a line: JSON may write a byte as six
 
 
@@ -74,12 +76,15 @@ class Server:
             async with anyio.create_task_group() as tasks:
                 self._sessions = Sessions(self._open, tasks)
                 listener = await self._listen()
+                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                    asyncio.get_running_loop().add_signal_handler(number, self.stopped.set)
                 tasks.start_soon(self._watch)
                 await self.stopped.wait()
                 with suppress(FileNotFoundError):  # so that the next event starts another one
                     os.unlink(f"{self.path}.socket")
                 listener.close()
-                await self._sessions.end()
+                with anyio.move_on_after(_GRACE):
+                    await self._sessions.end()
                 tasks.cancel_scope.cancel()
         finally:
             os.close(lock)
@@ -99,7 +104,7 @@ class Server:
     async def _watch(self) -> None:
         while True:
             await anyio.sleep(min(_LOOK_ROUND, self._idle))
-            await self._sessions.end_the_dead()
+            self._sessions.end_the_dead()
             if time.monotonic() - self._sessions.idle_since() >= self._idle:
                 self.stopped.set()
 

@@ -127,17 +127,18 @@ class Sessions:
                 self._tasks.start_soon(session.end)
         return verdict
 
-    async def end_the_dead(self) -> None:
+    def end_the_dead(self) -> None:
         """End the sessions whose agent has gone without a word."""
         for key, session in list(self._all.items()):
             if session.process is not None and not _lives(session.process):
                 del self._all[key]
-                await session.end()
+                self._tasks.start_soon(session.end)
 
     async def end(self) -> None:
         """End all sessions."""
-        while self._all:
-            await self._all.popitem()[1].end()
+        async with anyio.create_task_group() as ending:
+            while self._all:
+                ending.start_soon(self._all.popitem()[1].end)
 
     def idle_since(self) -> float:
         """Return when the last thing happened, in seconds of `time.monotonic`; now, if an agent lives."""

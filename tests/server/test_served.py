@@ -335,6 +335,43 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
 
 
+@pytest.mark.behaviour("B15")
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, agent: OtherAgent) -> None:
+    """They hear of the shutdown, and are unloaded; the event that is being judged is denied."""
+    marks = agent.command.project / "marks"
+    agent.command.add_hook(
+        f"""
+        import anyio
+        from pathlib import Path
+        def register(api):
+            @api.on("tool_call")
+            async def judge(event, ctx):
+                if event.input["command"] == "hang":
+                    Path({str(marks)!r}).write_text("judging ")
+                    await anyio.sleep_forever()
+            @api.on("session")
+            def tell(event, ctx):
+                Path({str(marks)!r} + ctx.session_id).write_text(event.reason)
+        """
+    )
+    agent(session_id="a")
+    said: list[Any] = []
+    hanging = threading.Thread(target=lambda: said.append(agent(tool_input={"command": "hang"}, session_id="b")))
+    hanging.start()
+    until(marks.exists)
+    server = agent.server()
+    assert server is not None
+    if how == "stop":
+        agent.command("serve", "--stop")
+    else:
+        os.kill(server["pid"], signal.SIGTERM)
+    hanging.join()
+    assert "the server ended" in reason_of(said[0])
+    assert Path(f"{marks}a").read_text() == "shutdown"
+    assert agent() == {}
+
+
 def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
     """Nor a symlink, nor a file."""
     assert client.is_private(str(tmp_path / "new"))
