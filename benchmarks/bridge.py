@@ -24,9 +24,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from agent_hooks.bridges import open_bridge
 from agent_hooks.guards import BUILTIN
-from agent_hooks.server.stub import config_of, stub_text
 from benchmarks.harness import Effort, Row, Side, interleave
 from benchmarks.peer_runs import HOME, ROOT, Peers
 
@@ -95,8 +93,6 @@ class Project:
         (home / "settings.json").write_text(json.dumps(settings))
         if hook is not None:
             (home / "hooks" / "hook.py").write_text(hook)
-        self.stub = folder / "stub.py"
-        self.stub.write_text(stub_text(config_of(open_bridge(AGENT))))
         self.payload = folder / "payload.json"
         said = {
             "session_id": "8e1fd0a2-4a53-4a73-a1b4-5b8d2b0d3a7e",
@@ -141,8 +137,8 @@ class Project:
 
     @property
     def ask(self) -> list[str]:
-        """What the other agent runs."""
-        return [sys.executable, "-I", "-S", str(self.stub), EVENT]
+        """What the other agent runs, once `served` has started it."""
+        return [sys.executable, "-I", "-S", str(self.folder / ".agent" / "bridges" / f"{AGENT}.py"), EVENT]
 
 
 class Resident:
@@ -156,8 +152,9 @@ class Resident:
 
 @contextmanager
 def served(project: Project) -> Iterator[Resident]:
-    """Let the first event start a server, and end it."""
-    assert (said := project.run(project.ask, subprocess.PIPE)).startswith(b"{"), said
+    """Write what the other agent runs, let the first event start a server, and end it."""
+    first = [sys.executable, "-m", "agent_hooks", "bridge", AGENT, EVENT, "--resident"]
+    assert (said := project.run(first, subprocess.PIPE)).startswith(b"{"), said
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
     mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
     try:
@@ -168,6 +165,8 @@ def served(project: Project) -> Iterator[Resident]:
             connection.sendall(_line({"do": "stop"}))
             while connection.recv(4096):
                 pass
+        for left in Path(mine["path"]).parent.glob(f"{Path(mine['path']).name}.*"):
+            left.unlink()
 
 
 # ---- a process for each event
