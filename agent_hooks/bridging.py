@@ -77,13 +77,15 @@ class BridgeUI(SilentUI):
 
 
 class ForeignTool:
-    """A tool that another agent runs: it gives the result that came of it; no schema is known."""
+    """A tool that another agent runs: it gives the result that came of it; little is known of its arguments."""
 
     description = ""
-    input_schema: Mapping[str, Any] = {}
 
-    def __init__(self, name: str, output: ToolOutput | None = None) -> None:
+    def __init__(
+        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] | None = None
+    ) -> None:
         self.name = name
+        self.input_schema = input_schema or {}
         self._output = output
 
     async def execute(
@@ -170,7 +172,7 @@ class Bridging:
         if runner.audience(call.tool_name).nobody:
             return Verdict()
         self._ui.asked = None
-        tool = ForeignTool(call.tool_name)
+        tool = ForeignTool(call.tool_name, input_schema=thaw(call.input_schema))
         judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
         if judged.block is not None:
             refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers
@@ -227,7 +229,8 @@ class Bridging:
             return Verdict(block=str(output))
         self._turns[said.agent_id] = 0
         await runner.emit(AgentStart())
-        await runner.emit(TurnStart(turn_index=0, timestamp=int(time.time() * 1000)))
+        now = int(time.time() * 1000)  # also the entry_index, which only has to grow: checkpoints go by it
+        await runner.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now))
         context = tuple(output.context)
         if output.message == said.prompt:
             return Verdict(context=context)
@@ -307,15 +310,12 @@ def listened_to(
     transformers: Iterable[ConfiguredTransformer] = (),
     redactor: Redactor | None = None,
 ) -> frozenset[str]:
-    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`, and `send`.
-
-    `send`: any hook, for each may call `api.send`.
-    """
+    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`."""
     hooks = tuple(hooks)
     names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
     names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
     filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
-    others = {"send": bool(hooks), "redaction": redactor is not None, "filter_output": filters}
+    others = {"redaction": redactor is not None, "filter_output": filters}
     return frozenset(names | {name for name, there in others.items() if there})
 
 
@@ -331,5 +331,5 @@ def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[s
 
 def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
     """Return the events and points that somebody listens to, and no event of the other agent reaches."""
-    reached = {"event", "send", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)

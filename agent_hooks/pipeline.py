@@ -72,6 +72,7 @@ class JudgedCall(Struct, frozen=True):
     native: Any = None  # the payload of the agent that a bridge speaks for
     allowed: bool = False  # whether permission.ask settled a question about it
     notes: tuple[str, ...] = ()  # what transformers changed; the model reads it below the result
+    rewritten_by: tuple[str, ...] = ()  # who changed the input, in their order
 
 
 def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
@@ -273,7 +274,7 @@ async def _intercept(call: JudgedCall, runner: HookRunner) -> JudgedCall:
 
 def _rewritten(call: JudgedCall, input: Any, by: str) -> JudgedCall:
     """Return the call with another input; blocked, when that breaks the tool's schema."""
-    call = replace(call, input=freeze(input), arguments=thaw(input))
+    call = replace(call, input=freeze(input), arguments=thaw(input), rewritten_by=(*call.rewritten_by, by))
     if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
         return _blocked(call, Block(f"{error} (rewritten by {by})", by, "schema"))
     return call

@@ -25,6 +25,7 @@ BENCHMARKS = (
     "redaction",
     "guards",
     "bridge",
+    "replay",
 )
 
 

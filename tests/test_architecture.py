@@ -31,6 +31,8 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "bridging",
     "__init__ testing",
     "host server",
+    "transcripts",
+    "replaying",
     "cli",
     "__main__",
 ]
@@ -41,6 +43,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "transformers": {"exclusion"},
     "guards": {"config", "sensitive"},
     "bridges": {"claude_code_results", "claude_code_settings"},
+    "transcripts": set[str](),
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
     "cli/modes": set[str](),

@@ -76,7 +76,9 @@ class Call(Happening, frozen=True):
 
 
 class CallAsked(Call, frozen=True):
-    """A tool is about to run: the gate."""
+    """A tool is about to run: the gate.  `input_schema`: what is known of the tool's arguments, in our words."""
+
+    input_schema: Mapping[str, Any] = {}
 
 
 class CallEnded(Call, frozen=True):
@@ -153,6 +155,29 @@ class Installed(NamedTuple):
     limit: str = ""  # what keeps it from running at each such event, if anything
 
 
+class Facts(NamedTuple):
+    """What `agent-hooks doctor` has to know of an agent that works on a project; `~` stands for home.
+
+    `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
+    beside the settings; `others`: globs of files in which an agent that reads the same settings has hooks of its own;
+    `environment`: what the agent sets for a hook's command; `samples`: payloads of events at which nothing happens.
+    """
+
+    program: str
+    tested: str
+    files: tuple[str, ...]
+    others: tuple[str, ...]
+    environment: Mapping[str, str]
+    samples: tuple[Mapping[str, Any], ...]
+
+
+class Hindrance(NamedTuple):
+    """What keeps hooks from running; `always`, and not only until a question is answered."""
+
+    text: str
+    always: bool = True
+
+
 class ToolWords(NamedTuple):
     """A tool's name and the names of its arguments, theirs and ours; arguments that are not here keep theirs."""
 
@@ -160,6 +185,7 @@ class ToolWords(NamedTuple):
     ours: str
     arguments: Mapping[str, str] = {}  # theirs → ours
     milliseconds: tuple[str, ...] = ()  # arguments of theirs that are seconds with us
+    needs: str = ""  # an argument, called so by both, without which a call is something else
 
 
 class Bridge(Protocol):
@@ -203,6 +229,14 @@ class Bridge(Protocol):
         """Return our entries in the settings, whatever else is in them."""
         ...
 
+    def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
+        """Return what there is to know for a check of an installation; `project`: an absolute path."""
+        ...
+
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running."""
+        ...
+
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of the settings files `local`, `project`, `user`.
 
@@ -240,7 +274,7 @@ def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> 
     Raises `BridgeError` for an input in which two arguments would become one.
     """
     words = _words(tools, name)
-    if words is None:
+    if words is None or words.needs not in ("", *input):
         return name, dict(input)
     said: dict[str, Any] = {}
     for key, value in input.items():
@@ -254,7 +288,7 @@ def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> 
 def to_theirs(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return an input of ours in the words of their tool `name`; the opposite of `to_ours`."""
     words = _words(tools, name)
-    if words is None:
+    if words is None or words.needs not in ("", *input):
         return dict(input)
     back = {ours: theirs for theirs, ours in words.arguments.items()}
     said: dict[str, Any] = {}
