@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from agent_hooks.bridges.base import BridgeError
 from agent_hooks.cli.json_text import edited, parse
 from agent_hooks.errors import SettingsError, os_reason, shown
-from agent_hooks.host.tools.base import Refused, write_atomically
 from agent_hooks.settings import read_file
 
 BACKUP = ".before-agent-hooks"  # what a backup's name ends in
@@ -73,6 +72,8 @@ class Edit(NamedTuple):
 
     def make(self) -> None:
         """Do it; raises `SettingsError`, and then the file is as it was."""
+        from agent_hooks.host.tools.base import Refused, write_atomically  # here: who only reads settings needs no tools
+
         if read_file(Path(self.path)) != self.before:
             raise SettingsError(f"{self.path}: was changed by another program just now; {_UNCHANGED}: do it again")
         try:
