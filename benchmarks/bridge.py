@@ -32,6 +32,7 @@ AGENT = "claude-code"
 EVENT = "PreToolUse"
 CONNECTIONS = 64
 BASE = [sys.executable, "-I", "-S", "-c", "pass"]
+IDLE = "import sys; print(flush=True); sys.stdin.read()"
 IMPORTED = "json, decimal"  # what a hook file may need
 HOOK = f"import {IMPORTED}\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
 BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
@@ -72,7 +73,9 @@ async def _rows(folder: Path, effort: Effort, lines: list[str]) -> list[Row]:
         rows += await _commands(bare, guarded, effort)
         rows += await _echoes(folder, bare, guarded, effort, lines)
         rows += await _many(folder, bare, effort, lines)
-        rows += _memory({"bare": bare, "guards and redaction": guarded, "the hooks of examples/": examples}, lines)
+        rows += _memory(
+            {"bare": bare, "with guards and redaction": guarded, "with the hooks of examples/": examples}, lines
+        )
     return rows
 
 
@@ -188,8 +191,8 @@ async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[R
     }
     rounds = await interleave(sides, effort)
     return [
-        Row("a command that asks the server", rounds.ratio("bare", "base"), must=1.1, note="to base; bare"),
-        Row("the same", rounds.ratio("guarded", "base"), note="to base; guards and redaction"),
+        Row("a command that asks the server, bare", rounds.ratio("bare", "base"), must=1.1, note="to base"),
+        Row("the same, with guards and redaction", rounds.ratio("guarded", "base"), note="to base"),
     ]
 
 
@@ -263,20 +266,16 @@ async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effor
         }
         rounds = await interleave(sides, effort)
     micros = rounds.seconds("one") * 1e6
+    note = "to a C echo"
     return [
-        Row(
-            "the server, p50, one connection",
-            rounds.ratio("one", "one echo"),
-            must=3,
-            note=f"to a C echo; {micros:.0f} µs",
-        ),
-        Row("the same, with guards and redaction", rounds.ratio("one guarded", "one echo"), note="to a C echo"),
-        Row("the server, p50, new connections", rounds.ratio("new", "new echo"), must=5, note="to a C echo"),
+        Row("the server, p50, bare", rounds.ratio("one", "one echo"), must=3, note=f"{note}; {micros:.0f} µs"),
+        Row("with guards and redaction", rounds.ratio("one guarded", "one echo"), note=note),
+        Row("a new connection each time, bare", rounds.ratio("new", "new echo"), must=5, note=note),
     ]
 
 
 async def _many(folder: Path, bare: Resident, effort: Effort, lines: list[str]) -> list[Row]:
-    note = f"to uvicorn with h11, which answers {{}} to the same; {CONNECTIONS} connections"
+    note = f"to uvicorn with h11; {CONNECTIONS} connections"
     python = HOME / "uvicorn" / "bin" / "python"
     if not (HOME / "uvicorn" / "ready").exists():
         lines.append("uvicorn: not installed (make bench-peers)")
@@ -295,7 +294,7 @@ async def _many(folder: Path, bare: Resident, effort: Effort, lines: list[str]) 
             "uvicorn": on_many(connections(http, greets=False), post + body, b"{}\n"),
         }
         rounds = await interleave(sides, effort)
-    return [Row("the server, an event of many at once", rounds.ratio("ours", "uvicorn"), must=0.25, note=note)]
+    return [Row("an event of many at once, bare", rounds.ratio("ours", "uvicorn"), must=0.25, note=note)]
 
 
 def _compiled(path: Path) -> str | None:
@@ -356,17 +355,16 @@ def _memory(servers: dict[str, Resident], lines: list[str]) -> list[Row]:
     if not Path("/proc/self/status").exists():
         lines.append("memory of the server: no /proc here that tells")
         return []
-    idle = "import sys; sys.stdin.read()"
-    with subprocess.Popen([*BASE[:-1], idle], stdin=subprocess.PIPE) as process:
-        time.sleep(0.2)
+    with subprocess.Popen([*BASE[:-1], IDLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
         base = _resident(process.pid)
+        process.communicate()
     rows = []
     for name, server in servers.items():
-        kilobytes = _resident(server.pid)
+        size = _resident(server.pid)
         must = 3 if name == "bare" else None
-        rows.append(
-            Row("the server's memory", kilobytes / base, must=must, note=f"to base; {name}: {kilobytes / 1024:.1f} MiB")
-        )
+        rows.append(Row(f"its memory, {name}", size / base, must=must, note=f"to base; {size / 1024:.1f} MiB"))
     return rows
 
 
