@@ -303,15 +303,12 @@ def listened_to(
     transformers: Iterable[ConfiguredTransformer] = (),
     redactor: Redactor | None = None,
 ) -> frozenset[str]:
-    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`, and `send`.
-
-    `send`: any hook, for each may call `api.send`.
-    """
+    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`."""
     hooks = tuple(hooks)
     names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
     names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
     filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
-    others = {"send": bool(hooks), "redaction": redactor is not None, "filter_output": filters}
+    others = {"redaction": redactor is not None, "filter_output": filters}
     return frozenset(names | {name for name, there in others.items() if there})
 
 
@@ -327,5 +324,5 @@ def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[s
 
 def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
     """Return the events and points that somebody listens to, and no event of the other agent reaches."""
-    reached = {"event", "send", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)

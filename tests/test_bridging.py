@@ -31,9 +31,19 @@ from agent_hooks import (
 from agent_hooks.answers import CONTINUE_LIMIT, Answer
 from agent_hooks.bridges.base import Happening, Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, wrong_matchers
+from agent_hooks.bridging import (
+    BridgeUI,
+    Bridging,
+    in_our_words,
+    listened_to,
+    needed_events,
+    never_reached,
+    wrong_matchers,
+)
+from agent_hooks.dispatch_table import EVENT_NAMES
 from agent_hooks.guards import builtin_guards
 from agent_hooks.loader import load_hooks
+from agent_hooks.points import POINTS
 from agent_hooks.redaction import Redactor
 from agent_hooks.testing import RecordedEvents, call_tool
 from agent_hooks.transformers import builtin_transformer
@@ -398,3 +408,72 @@ def test_a_handler_that_names_a_tool_in_foreign_words_is_told() -> None:
 
     runner = HookRunner([hook_on("tool_call", gate, tool="Bash"), hook_on("tool_call", gate, tool="bash")], cwd=".")
     assert wrong_matchers(runner, CLAUDE.tools) == ["hook.py never runs: the tool 'Bash' is 'bash' here"]
+
+
+# ---- which events have to be installed -------------------------------------------------------------------------------
+
+
+def nothing(*given: object) -> None:
+    """Listen."""
+
+
+@pytest.mark.parametrize(
+    ("listens", "events"),
+    [
+        ("tool_call", {}),
+        ("agent_start", {}),
+        ("turn_start", {"PostToolBatch": ("turn_start",)}),
+        ("turn_end", {"PostToolBatch": ("turn_end",)}),
+        ("agent_end", {"SubagentStop": ("agent_end",)}),
+        ("session", {"PreCompact": ("session",), "PostCompact": ("session",)}),
+        ("after_tool_call", {"PostToolUse": ("after_tool_call",), "PostToolUseFailure": ("after_tool_call",)}),
+        ("permission.ask", {"PermissionRequest": ("permission.ask",)}),
+        ("event", {row.name: ("event",) for row in CLAUDE.describe()}),
+    ],
+)
+def test_an_event_is_needed_where_somebody_listens_to_what_it_becomes(listens: str, events: dict[str, Any]) -> None:
+    """Beside the ones that are needed always."""
+    rows = CLAUDE.describe()
+    always = {row.name for row in rows if row.gate or row.always}
+    assert always == {"PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"}
+
+    def register(api: HookAPI) -> None:
+        if "." in listens or listens == "event":
+            api.intercept(listens, nothing)
+        else:
+            api.on(listens, nothing)  # type: ignore[call-overload]  # any of them
+
+    found = needed_events(rows, listened_to([hook_of(register)]))
+    assert found.keys() == always | events.keys()
+    assert {name: by for name, by in found.items() if name in events} == events
+
+
+def test_settings_need_events_too() -> None:
+    """Redaction wants results, and so does a transformer that filters them; one that only rewrites calls does not."""
+    steps = {
+        name: ConfiguredTransformer(tool="find", name=name, transformer=builtin_transformer(name))
+        for name in ("exclude_directories", "default_args")
+    }
+    assert listened_to([]) == frozenset()
+    assert listened_to([], redactor=Redactor()) == {"redaction"}
+    assert listened_to([], [steps["exclude_directories"]]) == {"filter_output"}
+    assert listened_to([], [steps["default_args"]]) == frozenset()
+    rows = CLAUDE.describe()
+    assert {"PostToolUse", "PostToolUseFailure"} <= needed_events(rows, {"redaction"}).keys()
+    assert "PostToolUseFailure" not in needed_events(rows, {"filter_output"})
+
+
+def test_every_event_of_ours_is_reached_or_told_of() -> None:
+    """A name in the table that is none of ours would never be found."""
+    rows = CLAUDE.describe()
+    known = {*EVENT_NAMES, *POINTS, "redaction", "filter_output"}
+    assert {name for row in rows for name in row.feeds} <= known
+    assert never_reached(rows, known) == [
+        "chat.headers",
+        "chat.messages.transform",
+        "chat.system.transform",
+        "command.execute.before",
+        "config",
+        "params.before",
+        "session.compacting",
+    ]

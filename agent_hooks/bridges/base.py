@@ -153,6 +153,29 @@ class Installed(NamedTuple):
     limit: str = ""  # what keeps it from running at each such event, if anything
 
 
+class Facts(NamedTuple):
+    """What `agent-hooks doctor` has to know of an agent that works on a project; `~` stands for home.
+
+    `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
+    beside the settings; `others`: globs of files in which an agent that reads the same settings has hooks of its own;
+    `environment`: what the agent sets for a hook's command; `samples`: payloads of events at which nothing happens.
+    """
+
+    program: str
+    tested: str
+    files: tuple[str, ...]
+    others: tuple[str, ...]
+    environment: Mapping[str, str]
+    samples: tuple[Mapping[str, Any], ...]
+
+
+class Hindrance(NamedTuple):
+    """What keeps hooks from running; `always`, and not only until a question is answered."""
+
+    text: str
+    always: bool = True
+
+
 class ToolWords(NamedTuple):
     """A tool's name and the names of its arguments, theirs and ours; arguments that are not here keep theirs."""
 
@@ -201,6 +224,14 @@ class Bridge(Protocol):
 
     def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
         """Return our entries in the settings, whatever else is in them."""
+        ...
+
+    def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
+        """Return what there is to know for a check of an installation; `project`: an absolute path."""
+        ...
+
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running."""
         ...
 
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:

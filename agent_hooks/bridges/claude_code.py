@@ -95,7 +95,8 @@ EVENTS = (
         "`agent_end`",
         "`Continue` and, once, `api.send` keep the agent going",
         "all `messages` but the last",
-        feeds=("agent_end", "send"),
+        always=True,  # any hook may call `api.send`
+        feeds=("agent_end",),
     ),
     EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop", feeds=("agent_end",)),
     EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}", feeds=("session",)),

@@ -8,15 +8,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite
+from pathlib import PurePath
 from typing import Any
 
-from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Installed
+from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Facts, Hindrance, Installed
 from agent_hooks.errors import shown
 
 _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
 CONFIG = "CLAUDE_CONFIG_DIR"
 _BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
 _FILE = "/bridges/claude-code.py"  # of the entries that name our generated file
+_DOCTOR = "agent-hooks doctor"  # stands in the events of a check
+_TRUSTED = "hasTrustDialogAccepted"
+_MANAGED = (
+    "/etc/claude-code/managed-settings.json",
+    "/Library/Application Support/ClaudeCode/managed-settings.json",
+)
+# Copilot and Cursor read .claude/settings.json too
+_READERS = (".github/hooks/*.json", ".cursor/hooks.json", "~/.copilot/hooks/*.json", "~/.cursor/hooks.json")
 _EVERY_TOOL = (None, "", "*")  # matchers
 
 
@@ -35,6 +44,43 @@ class ClaudeCodeSettings:
             "project": ".claude/settings.json",
             "user": f"{own}/settings.json",
         }
+
+    def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
+        """Return what there is to know for a check of an installation."""
+        own = environment.get(CONFIG)
+        common = {"session_id": _DOCTOR, "transcript_path": "", "cwd": project, "permission_mode": "default"}
+        call = {"command": "true", "description": _DOCTOR}
+        named = {"tool_name": "Bash", "tool_input": call, "tool_use_id": _DOCTOR}
+        return Facts(
+            program="claude",
+            tested="2.1.329",
+            files=(*_MANAGED, f"{own}/.claude.json" if own else "~/.claude.json"),
+            others=_READERS,
+            environment={
+                "CLAUDECODE": "1",
+                "CLAUDE_PROJECT_DIR": project,
+                "CLAUDE_CODE_ENTRYPOINT": "cli",
+                "CLAUDE_CODE_SESSION_ID": _DOCTOR,
+            },
+            samples=(
+                {**common, "hook_event_name": "PreToolUse", **named},
+                {**common, "hook_event_name": "UserPromptSubmit", "prompt": _DOCTOR},
+            ),
+        )
+
+    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+        """Return what switches hooks off; `.claude.json` says whether the person trusts a directory."""
+        said = []
+        if found.get("disableAllHooks") is True:
+            said.append(Hindrance("disableAllHooks is on: Claude Code runs no hook"))
+        if path in _MANAGED and found.get("allowManagedHooksOnly") is True:  # elsewhere it does nothing
+            said.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
+        projects = found.get("projects")
+        if isinstance(projects, dict):
+            above = (project, *map(str, PurePath(project).parents))
+            if not any(isinstance(each := projects.get(path), dict) and each.get(_TRUSTED) for path in above):
+                said.append(Hindrance("you were not asked yet whether you trust this directory", always=False))
+        return said
 
     def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
         """Return the settings with our entries; everything else stays where it is.  Raises `BridgeError`."""

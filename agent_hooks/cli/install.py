@@ -19,6 +19,7 @@ from agent_hooks.cli.common import Setup, set_up, short
 from agent_hooks.cli.installation import (
     PROGRAM,
     Place,
+    Target,
     entry_command,
     install_line,
     places,
@@ -32,7 +33,7 @@ from agent_hooks.errors import SettingsError, os_reason
 from agent_hooks.server.stub import stub_path, write_stub
 
 _WHERE = {
-    "local": "In .claude/settings.local.json of this directory: this project, for you only (the default).",
+    "local": "In .claude/settings.local.json of this directory: this project, for you only.",
     "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
     "user": "In your own settings, for every project.",
 }
@@ -52,13 +53,13 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> None:
     """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there.
 
-    Gates and the start and end of a session are installed always, other events as your hooks need them.
+    Without an option, for this project and you only. Gates are installed always, most others as hooks need them.
     """
     bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, ())
-    before = places(bridge, cwd)
-    if name == "local" and (shared := _of(before, "project")) and shared.entries:
+    known, before = targets(bridge, cwd), places(bridge, cwd)
+    if name == "local" and (shared := _of(before, known["project"])) and shared.entries:
         click.echo(f"{short(shared.target.path)} runs your hooks already, for everybody who works here")
         click.echo("nothing was changed: in both files each event would fire twice")
         _warn_of_the_rest(bridge, before)
@@ -70,7 +71,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
     if not dry_run:
         _write(bridge, edits, generated=name != "project")
     done = {each.path: each.changes for each in edits}
-    path = targets(bridge, cwd)[name].path
+    path = known[name].path
     click.echo(f"{short(path)}: {_told(done[path], 'installed', 'is installed already', dry_run=dry_run)}")
     for each in edits:
         if each.path != path and each.changes:
@@ -79,6 +80,8 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
             click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
     click.echo(f"to remove it: {uninstall_line(bridge, name)}")
     _warn_of_the_rest(bridge, before if dry_run else places(bridge, cwd))
+    for error in setup.errors:
+        _warn(f"{error}; until it is mended, calls are denied")
     if name == "project" and shutil.which(PROGRAM) is None:
         _warn(
             f"there is no {PROGRAM} on the PATH, so every tool call here would be denied; for others too: put it there"
@@ -92,11 +95,12 @@ def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_
     rows = bridge.describe()
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
     events = {row.name for row in rows} if all_events else set(needed_events(rows, listened))
-    own, local = _of(before, name), _of(before, "local")
-    moved = local if local is not None and name != "local" and local != own else None
+    known = targets(bridge, setup.cwd)
+    own, local = _of(before, known[name]), _of(before, known["local"])
+    moved = local if local != own else None
     for place in (own, moved):
         events |= {entry.event for entry in place.entries} if place is not None else set()
-    run, path = entry_command(bridge, name), targets(bridge, setup.cwd)[name].path
+    run, path = entry_command(bridge, name), known[name].path
     first = own is None or not own.entries
     edits = [edit(path, lambda found: bridge.install(found, run, events), keep=first)]
     if moved is not None and moved.entries:
@@ -114,8 +118,10 @@ def uninstalling(bridge: Bridge, place: Place) -> Edit:
     return undo(place.target.path, bridge.uninstall, forth_and_back)
 
 
-def _of(found: list[Place], name: str) -> Place | None:
-    return next((place for place in found if place.target.name == name), None)
+def _of(found: list[Place], target: Target) -> Place | None:
+    """Return what is in a file; in the home directory, the project's is the person's."""
+    path = os.path.realpath(target.path)
+    return next((place for place in found if os.path.realpath(place.target.path) == path), None)
 
 
 def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
     "uninstall": "Take them out of its settings again.",
+    "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
     "bridge": "Answer one event of another agent; what `install` makes it run.",
     "serve": "The resident process that answers another agent's events.",
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",

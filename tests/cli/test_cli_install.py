@@ -26,24 +26,14 @@ from running import Command
 
 CLAUDE = open_bridge("claude-code")
 EVENTS = [row.name for row in CLAUDE.describe()]
-ALWAYS = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd"]
+ALWAYS = ["PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"]
 REDACTED = ["PostToolUse", "PostToolUseFailure"]  # by default
 RUN = ["/py", "-m", "agent_hooks", "bridge", "claude-code"]
 ROOT = Path(__file__).parent.parent.parent
 CALL = json.loads((ROOT / "tests" / "bridges" / "claude_code.json").read_text())["PreToolUse:Bash"]
 
 
-@pytest.fixture(autouse=True)
-def _no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may be an agent."""
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture(autouse=True)
-def _on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`agent-hooks` is there, as in a shell whose environment is active."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path")
 
 
 def local(command: Command) -> Path:
@@ -62,7 +52,7 @@ def entry(path: Path, event: str = "PreToolUse") -> Any:
     return found
 
 
-def judge(entry: Any, text: str) -> Any:
+def judge(entry: Any, text: str, project: Path) -> Any:
     """Run an entry as Claude Code does, on a call of Bash."""
     done = subprocess.run(
         [entry["command"], *entry["args"]],
@@ -72,22 +62,23 @@ def judge(entry: Any, text: str) -> Any:
         timeout=60,
         check=True,
         cwd="/",
+        env={**os.environ, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(project)},
     )
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"]
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("B9")
-def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(command: Command) -> None:
+def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Command) -> None:
     """The entry is taken as the agent takes it; what others wrote keeps its very text, and a backup is beside it."""
-    path = local(command)
+    path = local(served)
     path.parent.mkdir()
     text = '{\n    "n": 1.50e3, "allow": ["é",  "\\u00e9"],\n    "hooks": {"Stop": [], "PreToolUse": [{"hooks": [1]}]}}'
     path.write_text(text)
     path.chmod(0o640)
-    said = command("install", "claude-code").stdout
+    said = served("install", "claude-code").stdout
     assert ".claude/settings.local.json: installed" in said
     assert '\n+        "PreToolUse": [\n' in said
     once = path.read_text()
@@ -95,15 +86,15 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(command: Co
     assert '"allow": ["é",  "\\u00e9"]' in once
     assert path.with_name(path.name + BACKUP).read_text() == text
     assert {oct(each.stat().st_mode & 0o777) for each in path.parent.iterdir()} == {"0o640"}
-    assert "is installed already" in command("install", "claude-code", "--local").stdout
+    assert "is installed already" in served("install", "claude-code", "--local").stdout
     assert path.read_text() == once
     ours = json.loads(once)["hooks"]["PreToolUse"][1]["hooks"][0]
-    assert judge(ours, "rm -rf /")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert judge(ours, "rm -rf /", served.project) == "deny"
     assert (ours["onFailure"], ours["timeout"]) == ("block", 600)
-    assert "uninstalled" in command("uninstall", "claude-code").stdout
+    assert "uninstalled" in served("uninstall", "claude-code").stdout
     assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
-    assert "nothing of agent_hooks is there" in command("uninstall", "claude-code").stdout
+    assert "nothing of agent_hooks is there" in served("uninstall", "claude-code").stdout
 
 
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:
@@ -129,27 +120,27 @@ def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
     assert events(path) == ALWAYS
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
     command("install", "claude-code")
-    assert events(path) == [*ALWAYS, "PostToolBatch", "Stop"]
+    assert events(path) == [*ALWAYS, "PostToolBatch"]
     (command.project / ".agent" / "settings.json").unlink()
     shutil.rmtree(command.project / ".agent" / "hooks")
     command("install", "claude-code")
-    assert sorted(events(path)) == sorted([*ALWAYS, *REDACTED, "PostToolBatch", "Stop"])
+    assert sorted(events(path)) == sorted([*ALWAYS, *REDACTED, "PostToolBatch"])
     command("install", "claude-code", "--all-events")
     assert sorted(events(path)) == sorted(EVENTS)
 
 
-def test_what_is_shared_names_nothing_of_this_machine(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """And runs where `agent-hooks` is on the PATH; where it is not, that is told."""
-    command("install", "claude-code", "--project")
-    path = command.project / ".claude" / "settings.json"
+    served("install", "claude-code", "--project")
+    path = served.project / ".claude" / "settings.json"
     assert (entry(path)["command"], entry(path)["args"]) == (
         "agent-hooks",
         ["bridge", "claude-code", "--resident", "PreToolUse"],
     )
     assert str(Path(sys.executable).parent) not in path.read_text()
-    assert judge(entry(path), "rm -rf /")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert judge(entry(path), "rm -rf /", served.project) == "deny"
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert "there is no agent-hooks on the PATH" in command("install", "claude-code", "--project").stderr
+    assert "there is no agent-hooks on the PATH" in served("install", "claude-code", "--project").stderr
 
 
 @pytest.mark.behaviour("B9")
@@ -380,7 +371,6 @@ def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_st
     assert start(command) == ""
     command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)")
     assert start(command).splitlines() == [
-        "agent_hooks: Stop, which agent_end and send need, is not installed: agent-hooks install claude-code --local",
         "agent_hooks: SubagentStop, which agent_end needs, is not installed: agent-hooks install claude-code --local",
     ]
     command("install", "claude-code", "--local")
@@ -404,9 +394,18 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     assert start(command) == ""  # started in another way, as far as anybody can see
 
 
-def test_places_are_found_once(command: Command, home: Path) -> None:
+def test_places_are_found_once(home: Path) -> None:
     """In the home directory, the project's file is the person's."""
     path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(CLAUDE.install({}, RUN, EVENTS)))
+    command = Command(home)
+    command("install", "claude-code", "--user", "--all-events")
     assert [found.target.path for found in places(CLAUDE, str(home), {})] == [str(path)]
+    command("install", "claude-code", "--user")
+    assert sorted(events(path)) == sorted(EVENTS)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_hook_that_cannot_be_loaded_is_told_at_once(command: Command) -> None:
+    """For it makes every call a denial."""
+    path = command.add_hook("1 / 0")
+    assert f"warning: {path}:1: " in command("install", "claude-code").stderr

@@ -1,0 +1,37 @@
+"""What the tests of commands share that have to do with another agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from running import Command
+
+
+@pytest.fixture
+def no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be an agent."""
+    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`agent-hooks` is there, as in a shell whose environment is active."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def served(command: Command) -> Iterator[Command]:
+    """Give the command line; the resident server that comes up for its project ends with the test."""
+    yield command
+    for line in command("serve", "--status", "--json").stdout.splitlines():
+        server = json.loads(line)
+        if server["project"] == str(command.project):
+            os.kill(server["pid"], signal.SIGKILL)

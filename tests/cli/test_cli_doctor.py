@@ -1,0 +1,251 @@
+"""`agent-hooks doctor`, run as a person runs it, on what is well and on what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.cli import doctor
+from agent_hooks.cli.doctor import AgentCase, Case, Finding
+from agent_hooks.cli.installation import places
+from running import Command
+
+pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path")
+CLAUDE = open_bridge("claude-code")
+SETTINGS = Path(".claude") / "settings.local.json"
+
+
+def findings(command: Command, *args: str, code: int = 0) -> list[Finding]:
+    """Return what is found."""
+    said = json.loads(command("doctor", "--json", *args, code=code).stdout)
+    return [Finding(**each) for each in said["findings"]]
+
+
+def wrong(found: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Return what is not well, and how that is mended."""
+    return [(finding.text, finding.remedy) for finding in found if finding.status != "ok"]
+
+
+def case(project: Path) -> AgentCase:
+    """Return Claude Code in a project, as the doctor sees it."""
+    return AgentCase(
+        Case(str(project), None), CLAUDE, False, places(CLAUDE, str(project)), CLAUDE.facts(str(project), os.environ)
+    )
+
+
+def changed(path: Path, **fields: Any) -> None:
+    """Change fields of each entry in a settings file."""
+    found = json.loads(path.read_text())
+    for groups in found["hooks"].values():
+        groups[0]["hooks"][0].update(fields)
+    path.write_text(json.dumps(found))
+
+
+def program(directory: Path, name: str, text: str) -> None:
+    """Put a shell script on the PATH."""
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(f"#!/bin/sh\n{text}\n")
+    (directory / name).chmod(0o755)
+    os.environ["PATH"] = f"{directory}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a program on the PATH that says it is the version of Claude Code that was tested."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
+    program(tmp_path / "bin", "claude", "echo '2.1.329 (Claude Code)'")
+
+
+@pytest.mark.usefixtures("claude")
+def test_an_installation_that_is_well(served: Command) -> None:
+    """Is tried out, through what is installed; hooks see the call, and the doctor what they say."""
+    served("install", "claude-code")
+    found = findings(served, "claude-code")
+    assert wrong(found) == []
+    texts = [finding.text for finding in found]
+    assert "version 2.1.329, which this was tested with" in texts
+    assert any(text.startswith("PreToolUse: answered in") for text in texts)
+    served.add_hook(
+        "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'so there'})"
+    )
+    done = served("doctor")
+    assert "by hooks: PreToolUse; deny; so there" in done.stdout
+    assert "UserPromptSubmit: answered in" in done.stdout
+
+
+def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
+    """It is a problem only for whoever asks about that agent."""
+    path = command.add_hook("def register(api):\n    api.on('tool_cal', print)")
+    found = findings(command, code=1)
+    ((text, remedy),) = wrong(found)
+    assert text.startswith(f"{path}:2: ")
+    assert "mend or remove it" in remedy
+    path.unlink()
+    assert ("not installed", "agent-hooks install claude-code --local") in [
+        (each.text, each.remedy) for each in findings(command)
+    ]
+    assert ("not installed", "agent-hooks install claude-code --local") in wrong(
+        findings(command, "claude-code", code=1)
+    )
+    (command.project / ".agent" / "settings.json").write_text('{"guards": {"shel": {}}}')
+    assert "shel" in wrong(findings(command, code=1))[0][0]
+    (command.project / ".agent" / "settings.json").write_text("{")
+    assert "settings.json:1: is not JSON" in wrong(findings(command, code=1))[0][0]
+
+
+@pytest.mark.usefixtures("claude")
+def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Command) -> None:
+    """As after an edit by hand."""
+    command("install", "claude-code")
+    assert list(doctor.what_entries_promise(case(command.project))) == []
+    changed(command.project / SETTINGS, onFailure="continue", timeout=5)
+    found = wrong(doctor.what_entries_promise(case(command.project)))
+    mend = "agent-hooks install claude-code --local"
+    where = ".claude/settings.local.json"
+    assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
+        (": PreToolUse: a failure of the command lets it pass", mend),
+        (": PreToolUse has a timeout of 5 s, which ends before ours: 600 s", mend),
+        (": UserPromptSubmit: a failure of the command lets it pass", mend),
+        (": UserPromptSubmit has a timeout of 5 s, which ends before ours: 600 s", mend),
+        (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
+    ]
+    command("install", "claude-code")
+    assert list(doctor.what_entries_promise(case(command.project))) == []
+
+
+def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
+    """The person is told before the agent denies every call; the trial shows it too."""
+    served("install", "claude-code")
+    stub = home / ".agent" / "bridges" / "claude-code.py"
+    stub.write_text(stub.read_text() + "#")
+    ((text, _),) = wrong(doctor.what_entries_name(case(served.project)))
+    assert text == f"{stub} is of another version, or of another Python"
+    stub.unlink()
+    found = wrong(findings(served, "claude-code", code=1))
+    assert (f"{stub} is not there", "agent-hooks install claude-code --local") in found
+    assert any("PreToolUse: no answer: exit code 2" in text for text, _ in found)
+    changed(served.project / SETTINGS, command="/nowhere/python")
+    found = wrong(doctor.what_entries_name(case(served.project)))
+    assert "/nowhere/python is not there" in found[0][0]
+    assert "cannot be run: No such file" in wrong(doctor.trial(case(served.project)))[0][0]
+    served("install", "claude-code")
+    assert wrong(doctor.what_entries_name(case(served.project))) == []
+
+
+def test_another_program_of_our_name_on_the_path(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared entry runs whatever is first there."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
+    Command(project)("install", "claude-code", "--project")
+    assert wrong(doctor.what_entries_name(case(project))) == []
+    program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
+    ((text, _),) = wrong(doctor.what_entries_name(case(project)))
+    assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "agent-hooks is not on the PATH" in wrong(doctor.what_entries_name(case(project)))[0][0]
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("echo '{}'; exit 1", "PreToolUse: no answer: exit code 1, printed '{}"),
+        ("echo oops; echo '{}'", "PreToolUse: no answer: exit code 0, printed 'oops"),
+        ("echo '[]'", "PreToolUse: no answer: exit code 0, printed '[]"),
+        (
+            """echo '{"reason": "agent-hooks could not judge this: x"}'""",
+            "PreToolUse: agent-hooks could not judge this: x",
+        ),
+    ],
+)
+def test_an_answer_that_would_let_calls_pass(script: str, text: str, project: Path) -> None:
+    """Or that denies for a failure of ours."""
+    entry = {"type": "command", "command": "/bin/sh", "args": ["-c", script, "bridge", "claude-code"]}
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    ((said, _),) = wrong(doctor.trial(case(project)))
+    assert said.startswith(text)
+
+
+@pytest.mark.usefixtures("claude")
+def test_what_hooks_wait_for_in_vain(served: Command) -> None:
+    """An event that is not installed, one that the agent does not have, a tool that has another name here."""
+    served("install", "claude-code")
+    served.add_hook(
+        """
+        def register(api):
+            api.on("turn_end", lambda event, ctx: None)
+            api.on("tool_call", lambda event, ctx: None, tool="Bash")
+            api.intercept("chat.headers", lambda input, output: None)
+        """
+    )
+    found = wrong(findings(served, code=1))
+    mend = "agent-hooks install claude-code --local"
+    assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
+    assert ("hooks listen to chat.headers, which this agent has nothing for", "") in found
+    assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
+
+
+@pytest.mark.usefixtures("claude")
+def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Path) -> None:
+    """In files of this agent and of others that read its settings."""
+    command("install", "claude-code", "--project")
+    command("install", "claude-code", "--user")
+    (command.project / ".cursor").mkdir()
+    (command.project / ".cursor" / "hooks.json").write_text('{"command": "agent-hooks bridge cursor"}')
+    (command.project / ".github" / "hooks").mkdir(parents=True)
+    (command.project / ".github" / "hooks" / "x.json").write_text('{"command": "theirs"}')
+    found = wrong(doctor.twice(case(command.project)))
+    assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user", "keep one of the two"]
+    assert ".cursor/hooks.json runs agent_hooks too" in found[1][0]
+    state = home / ".claude.json"
+    assert wrong(doctor.hindrances(case(command.project))) == []
+    state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')
+    ((text, _),) = wrong(doctor.hindrances(case(command.project)))
+    assert "you were not asked yet whether you trust this directory" in text
+    state.write_text(json.dumps({"projects": {str(command.project.parent): {"hasTrustDialogAccepted": True}}}))
+    (command.project / SETTINGS).write_text('{"disableAllHooks": true, "allowManagedHooksOnly": true}')
+    ((text, _),) = wrong(doctor.hindrances(case(command.project)))
+    assert "disableAllHooks is on: Claude Code runs no hook" in text
+    managed = CLAUDE.hindrances("/etc/claude-code/managed-settings.json", {"allowManagedHooksOnly": True}, "/p")
+    assert [each.text.partition(" ")[0] for each in managed] == ["allowManagedHooksOnly"]
+
+
+def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would run in the place of this one; it is named with its version and place."""
+    assert wrong(doctor.distributions(case(project))) == []
+    foreign = tmp_path / "site"
+    (foreign / "agent_hooks").mkdir(parents=True)
+    (foreign / "agent_hooks" / "__init__.py").write_text("")
+    (foreign / "agent_hooks-9.9.dist-info").mkdir()
+    (foreign / "agent_hooks-9.9.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: agent_hooks\nVersion: 9.9\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(foreign))
+    found = wrong(doctor.distributions(case(project)))
+    assert found[0][0].startswith(f"{sys.executable} has agent_hooks from {foreign}/agent_hooks/__init__.py, not from ")
+    assert found[1] == (
+        f"agent-hooks 9.9 in {foreign} is another package, and brings an agent_hooks as well",
+        f"{sys.executable} -m pip uninstall agent-hooks",
+    )
+
+
+def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one is no fault; none is told to whoever asks."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    examined = case(project)
+    assert list(doctor.agent_version(examined)) == []
+    ((text, _),) = wrong(doctor.agent_version(examined._replace(asked=True)))
+    assert text == "there is no `claude` on the PATH"
+    program(tmp_path / "bin", "claude", "echo 3.0")
+    (found,) = doctor.agent_version(examined)
+    assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
+    program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
+    assert "says no version" in wrong(doctor.agent_version(examined))[0][0]
