@@ -25,7 +25,7 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "interceptors",
     "api",
     "loader dispatch",
-    "background watchdog transformers",
+    "background watchdog transformers subscriptions",
     "runner command_intercept",
     "pipeline",
     "bridging",
