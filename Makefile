@@ -1,6 +1,7 @@
 # `make demo` and `make test` set up what they need, in .venv; nothing else of the machine is changed.
 PYTHON ?= python3
 BIN := .venv/bin
+CLAUDE_CODE := 2.1.329
 PEERS := pluggy blinker google_adk strands pydantic_ai
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
@@ -10,13 +11,18 @@ OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py 
 	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
 	--ignore=tests/test_examples_models.py
 
-.PHONY: demo test check bench bench-peers soak oldest clean
+.PHONY: demo test test-clients clients check bench bench-peers soak oldest clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
 
 test: .venv/dev  ## the whole test suite
 	$(BIN)/python -m pytest -q -n auto
+
+test-clients: .venv/dev clients  ## our hooks in the real agents, which are told what to do by a model on this machine
+	$(BIN)/python -m pytest -q -n 2 -m client tests/clients
+
+clients: .bench/clients/claude-code/ready  ## the agents that run our hooks, of a pinned version, from npm
 
 check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
@@ -57,6 +63,13 @@ clean:
 		&& npm install --silent --no-audit --no-fund --ignore-scripts @mariozechner/pi-coding-agent@0.27.9 \
 		&& touch ready && echo "pi: installed" \
 		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf $(CURDIR)/.bench/pi; }
+
+.bench/clients/claude-code/ready: Makefile
+	rm -rf $(@D)
+	mkdir -p $(@D) && echo '{"private": true}' > $(@D)/package.json
+	cd $(@D) && npm install --silent --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_CODE)
+	test "$$($(@D)/node_modules/.bin/claude --version)" = "$(CLAUDE_CODE) (Claude Code)"
+	@touch $@
 
 .bench/oldest/ready: pyproject.toml constraints-oldest.txt
 	rm -rf .bench/oldest

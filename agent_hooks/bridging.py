@@ -77,13 +77,15 @@ class BridgeUI(SilentUI):
 
 
 class ForeignTool:
-    """A tool that another agent runs: it gives the result that came of it; no schema is known."""
+    """A tool that another agent runs: it gives the result that came of it; little is known of its arguments."""
 
     description = ""
-    input_schema: Mapping[str, Any] = {}
 
-    def __init__(self, name: str, output: ToolOutput | None = None) -> None:
+    def __init__(
+        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] | None = None
+    ) -> None:
         self.name = name
+        self.input_schema = input_schema or {}
         self._output = output
 
     async def execute(
@@ -168,7 +170,7 @@ class Bridging:
         """Take a call through steps 0 to 5."""
         runner = self._runner
         self._ui.asked = None
-        tool = ForeignTool(call.tool_name)
+        tool = ForeignTool(call.tool_name, input_schema=thaw(call.input_schema))
         judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
         if judged.block is not None:
             refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers
@@ -223,7 +225,8 @@ class Bridging:
             return Verdict(block=str(output))
         self._turns[said.agent_id] = 0
         await runner.emit(AgentStart())
-        await runner.emit(TurnStart(turn_index=0, timestamp=int(time.time() * 1000)))
+        now = int(time.time() * 1000)  # also the entry_index, which only has to grow: checkpoints go by it
+        await runner.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now))
         context = tuple(output.context)
         if output.message == said.prompt:
             return Verdict(context=context)

@@ -18,7 +18,7 @@ from agent_hooks.threads import while_wanted
 from agent_hooks.ui.base import UI, NotifyType
 
 T = TypeVar("T")
-Mode = Literal["interactive", "rpc", "print", "embedded", "bridge"]
+Mode = Literal["interactive", "rpc", "print", "embedded", "bridge", "replay"]
 
 
 class Surroundings(Protocol):
@@ -159,7 +159,7 @@ class HookContext(Struct, eq=False):
 
     @property
     def mode(self) -> Mode:
-        """How the agent runs: `interactive`, `rpc`, `print`, `embedded` or `bridge`."""
+        """How the agent runs: `interactive`, `rpc`, `print`, `embedded` or `bridge`; `replay` is history."""
         return self._surroundings.mode
 
     @property

@@ -33,6 +33,7 @@ class JudgedCall(Struct, frozen=True):
     native: Any = None  # the payload of the agent that a bridge speaks for
     allowed: bool = False  # whether permission.ask settled a question about it
     notes: tuple[str, ...] = ()  # what transformers changed; the model reads it below the result
+    rewritten_by: tuple[str, ...] = ()  # who changed the input, in their order
 
     def blocked(self, block: Block) -> JudgedCall:
         """Return the call, stopped."""
@@ -40,7 +41,7 @@ class JudgedCall(Struct, frozen=True):
 
     def rewritten(self, input: Any, by: str) -> JudgedCall:
         """Return the call with another input; blocked, when that breaks the tool's schema."""
-        call = replace(self, input=freeze(input), arguments=thaw(input))
+        call = replace(self, input=freeze(input), arguments=thaw(input), rewritten_by=(*self.rewritten_by, by))
         if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
             return call.blocked(Block(f"{error} (rewritten by {by})", by, "schema"))
         return call

@@ -14,7 +14,18 @@ from rich.table import Table
 from benchmarks.harness import FULL, QUICK, Row
 from benchmarks.peer_runs import Peers
 
-BENCHMARKS = ("dispatch", "tools", "loading", "imports", "growth", "sessions", "checkpoints", "redaction", "guards")
+BENCHMARKS = (
+    "dispatch",
+    "tools",
+    "loading",
+    "imports",
+    "growth",
+    "sessions",
+    "checkpoints",
+    "redaction",
+    "guards",
+    "replay",
+)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -8,6 +8,7 @@ Each request takes the next reply, in the format of the path it came on; `server
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import struct
@@ -27,6 +28,7 @@ ENVIRONMENT = {  # of each kind of model: its key's variable, its address's vari
 }
 KINDS = tuple(ENVIRONMENT)
 SIZE = 7  # characters of each piece
+_numbers = itertools.count(1)  # of Anthropic's messages and calls: clients tell them apart by id
 
 Event = tuple[str, Any]  # its name, and its data
 
@@ -223,7 +225,7 @@ def arguments_of(arguments: Any) -> str:
 def anthropic(say: Say) -> Iterator[Event]:
     """Anthropic Messages: blocks one after another, each with start, deltas and stop."""
     message: dict[str, Any] = {
-        "id": "msg_1",
+        "id": f"msg_{next(_numbers):04}",
         "type": "message",
         "role": "assistant",
         "model": "claude-test",
@@ -241,11 +243,11 @@ def anthropic(say: Say) -> Iterator[Event]:
         blocks.append(
             ({"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(say.text)])
         )
-    for number, (name, arguments) in enumerate(say.calls):
+    for name, arguments in say.calls:
         deltas = [
             {"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(arguments_of(arguments))]
         ]
-        blocks.append(({"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}, deltas))
+        blocks.append(({"type": "tool_use", "id": f"toolu_{next(_numbers):04}", "name": name, "input": {}}, deltas))
     for index, (block, deltas) in enumerate(blocks):
         yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": block}
         for piece in deltas:

@@ -33,6 +33,8 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "bridging wrapping",
     "__init__ testing",
     "host server",
+    "transcripts",
+    "replaying",
     "cli",
     "__main__",
 ]
@@ -43,6 +45,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "transformers": {"exclusion"},
     "guards": {"config", "sensitive"},
     "bridges": {"claude_code_results", "claude_code_settings"},
+    "transcripts": set[str](),
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
     "cli/modes": set[str](),

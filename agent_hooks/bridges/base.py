@@ -76,7 +76,9 @@ class Call(Happening, frozen=True):
 
 
 class CallAsked(Call, frozen=True):
-    """A tool is about to run: the gate."""
+    """A tool is about to run: the gate.  `input_schema`: what is known of the tool's arguments, in our words."""
+
+    input_schema: Mapping[str, Any] = {}
 
 
 class CallEnded(Call, frozen=True):
@@ -183,6 +185,7 @@ class ToolWords(NamedTuple):
     ours: str
     arguments: Mapping[str, str] = {}  # theirs → ours
     milliseconds: tuple[str, ...] = ()  # arguments of theirs that are seconds with us
+    needs: str = ""  # an argument, called so by both, without which a call is something else
 
 
 class Bridge(Protocol):
@@ -271,7 +274,7 @@ def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> 
     Raises `BridgeError` for an input in which two arguments would become one.
     """
     words = _words(tools, name)
-    if words is None:
+    if words is None or words.needs not in ("", *input):
         return name, dict(input)
     said: dict[str, Any] = {}
     for key, value in input.items():
@@ -285,7 +288,7 @@ def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> 
 def to_theirs(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> dict[str, Any]:
     """Return an input of ours in the words of their tool `name`; the opposite of `to_ours`."""
     words = _words(tools, name)
-    if words is None:
+    if words is None or words.needs not in ("", *input):
         return dict(input)
     back = {ours: theirs for theirs, ours in words.arguments.items()}
     said: dict[str, Any] = {}

@@ -5,6 +5,7 @@ A denial is `permissionDecision: "deny"` with exit code 0 and nothing else: othe
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ from agent_hooks.errors import shown
 from agent_hooks.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
 
 _FILE = {"file_path": "path"}
+# what a transformer may add to a call; Grep has no such argument, but its `glob` can say it
+_EXCLUDES = {"Grep": {"properties": {"exclude": {"type": "array", "items": {"type": "string"}}}}}
 _NO_HISTORY = "`entries` and `messages` are empty"
 
 _RESULT = ("tool_result", "tool.after", "after_tool_call", "redaction")
@@ -129,15 +132,15 @@ class ClaudeCode(ClaudeCodeSettings):
     process_variable = _PROCESS
     tools: Sequence[ToolWords] = (
         ToolWords("Bash", "bash", milliseconds=("timeout",)),
-        ToolWords("Monitor", "bash"),
+        ToolWords("PowerShell", "bash", milliseconds=("timeout",)),
+        ToolWords("Monitor", "bash", {"timeout_ms": "timeout"}, ("timeout_ms",), needs="command"),
         ToolWords("Read", "read", _FILE),
+        ToolWords("Artifact", "read", _FILE),  # publishes the file
         ToolWords("Write", "write", _FILE),
         ToolWords("Edit", "edit", {**_FILE, "old_string": "oldText", "new_string": "newText"}),
-        ToolWords("MultiEdit", "edit", _FILE),
         ToolWords("NotebookEdit", "edit", {"notebook_path": "path", "new_source": "newText"}),
         ToolWords("Glob", "find"),
-        ToolWords("Grep", "grep", {"-i": "ignoreCase", "-C": "context", "head_limit": "limit"}),
-        ToolWords("LS", "ls"),
+        ToolWords("Grep", "grep", {"-i": "ignoreCase", "head_limit": "limit"}),
     )
 
     # ---- in
@@ -159,7 +162,8 @@ class ClaudeCode(ClaudeCodeSettings):
         common["leaves"] = common["name"] == "SessionEnd"
         match common["name"]:
             case "PreToolUse":
-                return CallAsked(**common, **self._call(payload))
+                call = self._call(payload)
+                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], {}))
             case "PermissionRequest":
                 return PermissionAsked(**common, **self._call(payload))
             case "PostToolUse":
@@ -204,7 +208,8 @@ class ClaudeCode(ClaudeCodeSettings):
                 )
                 return (SessionEvent(reason="compact", session_file=file, compaction_entry=entry, from_hook=False),)
             case "PostToolBatch", _, _:
-                return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now)
+                # nobody tells how many entries there are; time grows as they do, and checkpoints go by it
+                return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now, entry_index=now)
             case "Stop" | "SubagentStop", _, _:
                 words = _text(payload, "last_assistant_message", "")
                 said = _said((TextContent(words),), now)
@@ -261,7 +266,8 @@ class ClaudeCode(ClaudeCodeSettings):
         elif answer.allow:
             specific = {"permissionDecision": "allow"}
         if answer.input is not None:
-            specific["updatedInput"] = to_theirs(self.tools, event.native["tool_name"], answer.input)
+            arguments = to_theirs(self.tools, event.native["tool_name"], answer.input)
+            specific["updatedInput"] = _as_globs(arguments) if event.input_schema else arguments
         return specific
 
     def _replace(self, event: CallEnded, output: ToolOutput, specific: dict[str, Any], context: list[str]) -> None:
@@ -315,6 +321,15 @@ def _number(payload: Mapping[str, Any]) -> float | None:
 
 def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
     return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
+
+
+def _as_globs(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Say in `glob` what Grep is to leave out; it takes several, with blanks or commas between them."""
+    left_out = ["!" + re.sub(r"[\s,]", "?", each) for each in arguments.pop("exclude", ())]
+    if left_out:
+        given = arguments.get("glob")
+        arguments["glob"] = " ".join([given, *left_out] if given else left_out)
+    return arguments
 
 
 def _was_continued(payload: Mapping[str, Any]) -> bool:

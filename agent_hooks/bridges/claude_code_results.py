@@ -12,23 +12,31 @@ from typing import Any
 from agent_hooks.content import ContentBlock, ImageContent, TextContent, ToolOutput
 from agent_hooks.frozen import thaw
 
+_CUT = "[Only the beginning of this result is shown, for a hook changed it; the whole is not kept.]"
+_PERSISTED = ("persistedOutputPath", "persistedOutputSize", "rawOutputPath", "structuredContent")  # of a shell's output
+
 
 def our_result(response: Any) -> ToolOutput:
     """Return a tool's response as we show it to hooks: its text where we know the shape, else its JSON."""
-    if isinstance(response, str):
-        return ToolOutput(response)
-    if isinstance(response, list):
-        return ToolOutput([_block(each) for each in response])
-    if not isinstance(response, Mapping):
-        return ToolOutput(_as_json(response))
-    if _is_shell(response):
-        return ToolOutput("\n".join(text for text in (response["stdout"], response["stderr"]) if text))
-    if _is_text_file(response):
-        return ToolOutput(response["file"]["content"])
-    if _is_listing(response):
-        return ToolOutput("\n".join(response["filenames"]))
-    if isinstance(response.get("content"), str) and "mode" in response:  # Grep, lines
-        return ToolOutput(response["content"])
+    match response:
+        case str():
+            return ToolOutput(response)
+        case list() | {"content": list()}:  # of an MCP server, or a sub-agent
+            blocks = response if isinstance(response, list) else response["content"]
+            return ToolOutput([_block(each) for each in blocks])
+        case {"stdout": str(stdout), "stderr": str(stderr)}:
+            return ToolOutput("\n".join(text for text in (stdout, stderr) if text))
+        case {"type": "text", "file": {"content": str(text)}}:
+            return ToolOutput(text)
+        case {"type": "image", "file": {"base64": str(data), "type": str(kind)}}:
+            return ToolOutput([ImageContent(data, kind)])
+        case {"mode": "content" | "count", "content": str(text)} | {
+            "url": str(),
+            "result": str(text),
+        }:  # Grep, WebFetch
+            return ToolOutput(text)
+        case {"filenames": list(names)} if all(isinstance(name, str) for name in names):  # Glob, Grep
+            return ToolOutput("\n".join(names))
     return ToolOutput(_as_json(response))
 
 
@@ -36,60 +44,97 @@ def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple
     """Return a changed result in the shape of `response`, or `None`, and the texts that this shape has no place for."""
     response = thaw(response)
     body = [block for block in after.content if block in before.content] or list(after.content[:1])
-    if isinstance(response, list):
-        return [_native_block(block) for block in after.content], []
+    rest = [block.text for block in after.content if block not in body and isinstance(block, TextContent)]
+    first = "\n".join(block.text for block in body if isinstance(block, TextContent))
+    match response:
+        case str():
+            return after.text, []
+        case list():
+            return _native_blocks(response, before, after), []
+        case {"content": list(blocks)}:
+            return {**response, "content": _native_blocks(blocks, before, after)}, []
+        case {"stdout": str(), "stderr": str()}:
+            kept = {key: value for key, value in response.items() if key not in _PERSISTED}
+            texts = [_CUT] if "persistedOutputPath" in response else []  # that file has what hooks took out
+            return {**kept, "stdout": after.text, "stderr": "", "isImage": False}, texts
+        case {"mode": "content" | "count", "content": str()}:
+            return _lines(response, first.splitlines()), rest
+        case {"url": str(), "result": str()}:
+            return {**response, "result": after.text}, []
+        case {"filenames": list(names)}:
+            return _listing(response, names, first.splitlines()), rest
+    if before.text == _as_json(response) and (parsed := _same_shape(first, response)) is not None:
+        return parsed, rest
+    if isinstance(response, dict) and isinstance(
+        file := response.get("file"), dict
+    ):  # Read takes its shapes for any file
+        return _file(response.get("type"), file, after, rest)
+    return None, [after.text]
+
+
+def _file(kind: Any, file: dict[str, Any], after: ToolOutput, rest: list[str]) -> tuple[Any, list[str]]:
+    image = after.content[0] if after.content else None
+    if isinstance(image, ImageContent):
+        if kind == "image" and image.data == file.get("base64"):
+            return None, rest
+        size = len(image.data) * 3 // 4
+        return {"type": "image", "file": {"base64": image.data, "type": image.mime_type, "originalSize": size}}, rest
     text = after.text
-    if isinstance(response, str):
-        return text, []
-    if isinstance(response, Mapping):
-        if _is_shell(response):
-            return {**response, "stdout": text, "stderr": "", "isImage": False}, []
-        if _is_text_file(response):
-            file = {**response["file"], "content": text, "numLines": text.count("\n") + 1}
-            return {**response, "file": file}, []
-        rest = [block.text for block in after.content if block not in body and isinstance(block, TextContent)]
-        first = "\n".join(block.text for block in body if isinstance(block, TextContent))
-        if _is_listing(response):
-            names = first.splitlines()
-            return {**response, "filenames": names, "numFiles": len(names)}, rest
-        if isinstance(response.get("content"), str) and "mode" in response:
-            return {**response, "content": first, "numLines": len(first.splitlines())}, rest
-        try:
-            parsed = json.loads(first)
-        except ValueError:
-            return None, [text]
-        return (parsed, rest) if isinstance(parsed, dict) and parsed.keys() == response.keys() else (None, [text])
-    return None, [text]
+    lines = text.count("\n") + 1
+    if kind != "text":
+        file = {"filePath": file.get("filePath", ""), "startLine": 1, "totalLines": lines}
+    return {"type": "text", "file": {**file, "content": text, "numLines": lines}}, []
 
 
-def _is_shell(response: Mapping[str, Any]) -> bool:
-    return isinstance(response.get("stdout"), str) and isinstance(response.get("stderr"), str)
+def _listing(response: dict[str, Any], before: list[str], names: list[str]) -> dict[str, Any]:
+    fewer = len(before) - len(names)
+    totals = {
+        key: response[key] - fewer for key in ("totalFiles", "totalMatches") if isinstance(response.get(key), int)
+    }
+    return {**response, "filenames": names, "numFiles": len(names), **totals}
 
 
-def _is_text_file(response: Mapping[str, Any]) -> bool:
-    file = response.get("file")
-    return response.get("type") == "text" and isinstance(file, Mapping) and isinstance(file.get("content"), str)
+def _lines(response: dict[str, Any], lines: list[str]) -> dict[str, Any]:
+    changed = {**response, "content": "\n".join(lines)}
+    if response["mode"] == "count":  # lines of `path:number`
+        numbers = [int(number) for line in lines if (number := line.rpartition(":")[2]).isdigit()]
+        return {**changed, "numFiles": len(numbers), "numMatches": sum(numbers)}
+    fewer = len(response["content"].splitlines()) - len(lines)
+    totals = {"totalLines": response["totalLines"] - fewer} if isinstance(response.get("totalLines"), int) else {}
+    return {**changed, "numLines": len(lines), **totals}
 
 
-def _is_listing(response: Mapping[str, Any]) -> bool:
-    names = response.get("filenames")
-    listing = response.get("mode", "files_with_matches") == "files_with_matches"
-    return listing and isinstance(names, list) and all(isinstance(name, str) for name in names)
+def _same_shape(text: str, response: Any) -> Any:
+    """Return the object that a text is, if it has the keys of the response, else `None`."""
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    same = isinstance(parsed, dict) and isinstance(response, Mapping) and parsed.keys() == response.keys()
+    return parsed if same else None
 
 
 def _block(block: Any) -> ContentBlock:
-    if isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str):
-        return TextContent(block["text"])
     match block:
-        case {"type": "image", "data": str(data), "mimeType": str(kind)}:
+        case {"type": "text", "text": str(text)}:
+            return TextContent(text)
+        case {"type": "image", "source": {"type": "base64", "data": str(data), "media_type": str(kind)}}:
             return ImageContent(data, kind)
     return TextContent(_as_json(block))
+
+
+def _native_blocks(blocks: list[Any], before: ToolOutput, after: ToolOutput) -> list[Any]:
+    """Return the blocks of a result; those that nobody changed as they came, for they may be more than we can say."""
+    return [
+        blocks[before.content.index(block)] if block in before.content else _native_block(block)
+        for block in after.content
+    ]
 
 
 def _native_block(block: ContentBlock) -> dict[str, Any]:
     if isinstance(block, TextContent):
         return {"type": "text", "text": block.text}
-    return {"type": "image", "data": block.data, "mimeType": block.mime_type}
+    return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
 
 
 def _as_json(value: Any) -> str:

@@ -24,6 +24,7 @@ COMMANDS = {
     "list": "List the hooks, in the order they run.",
     "check": "Load hook files and report what is wrong with them.",
     "emit": "Fire one event at a hook and show what it answers.",
+    "replay": "Show what your hooks would have stopped in recorded sessions.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",

@@ -130,6 +130,7 @@ def _check_junk(bridge: Bridge) -> None:
 def _check_tools(bridge: Bridge) -> None:
     for words in bridge.tools:
         sample = {**dict.fromkeys(words.arguments, "x"), **dict.fromkeys(words.milliseconds, 1500), "other": [1]}
+        sample |= {words.needs: "x"} if words.needs else {}
         name, ours = to_ours(bridge.tools, words.theirs, sample)
         _must(name == words.ours, f"{words.theirs} is {name}, not {words.ours}")
         _must(set(words.arguments.values()) <= ours.keys(), f"{words.theirs}: an argument is lost")

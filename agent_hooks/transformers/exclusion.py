@@ -41,10 +41,10 @@ def name_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 def without(
     excluded: Excluded, tool_input: Mapping[str, Any], content: Sequence[ContentBlock], root: str
 ) -> list[ContentBlock]:
-    """Return the content without the lines from an excluded path; nothing of it when the call itself was about one."""
+    """Return the content without the lines from an excluded path; an empty text when the call itself was about one."""
     asked = [tool_input[name] for name in _ARGUMENTS if isinstance(tool_input.get(name), str)]
     if any(excluded(f"{_below(root, path)}/") for path in asked):
-        return []
+        return [TextContent("")]  # it is still a result; what says why comes below it
     return [
         TextContent(_filtered(excluded, block.text, root)) if isinstance(block, TextContent) else block
         for block in content

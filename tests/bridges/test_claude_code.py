@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_hooks import AgentEnd, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
+from agent_hooks import AgentEnd, ImageContent, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import (
     Bridge,
@@ -180,7 +180,11 @@ def test_a_cleared_session_goes_on() -> None:
             {"path": "/a", "oldText": "b", "newText": "c", "replace_all": True},
         ),
         ("NotebookEdit", {"notebook_path": "/a", "new_source": "c"}, "edit", {"path": "/a", "newText": "c"}),
-        ("Grep", {"pattern": "x", "-i": True, "-C": 2}, "grep", {"pattern": "x", "ignoreCase": True, "context": 2}),
+        ("Grep", {"pattern": "x", "-i": True, "-C": 2}, "grep", {"pattern": "x", "ignoreCase": True, "-C": 2}),
+        ("Monitor", {"command": "ls", "timeout_ms": 1500}, "bash", {"command": "ls", "timeout": 1.5}),
+        ("Monitor", {"ws": {}, "timeout_ms": 1500}, "Monitor", {"ws": {}, "timeout_ms": 1500}),
+        ("PowerShell", {"command": "ls", "timeout": 1500}, "bash", {"command": "ls", "timeout": 1.5}),
+        ("Artifact", {"file_path": "/a"}, "read", {"path": "/a"}),
         ("Glob", {"pattern": "*"}, "find", {"pattern": "*"}),
         ("mcp__probe__echo", {"file_path": "/a"}, "mcp__probe__echo", {"file_path": "/a"}),
     ],
@@ -205,25 +209,46 @@ def test_an_input_with_two_names_for_one_argument_is_no_input() -> None:
         CLAUDE.decode(payload)
 
 
+SHELL = {"interrupted": False, "isImage": False, "noOutputExpected": False}
+NEW_FILE = {"filePath": "", "startLine": 1, "totalLines": 1, "content": "new", "numLines": 1}
+
+
 @pytest.mark.parametrize(
     ("response", "text", "native"),
     [
-        (
-            {"stdout": "a", "stderr": "b", "interrupted": False, "isImage": False, "noOutputExpected": False},
-            "a\nb",
-            {"stdout": "new", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False},
-        ),
+        ({"stdout": "a", "stderr": "b", **SHELL}, "a\nb", {"stdout": "new", "stderr": "", **SHELL}),
         (
             {"type": "text", "file": {"filePath": "f", "content": "a\nb", "numLines": 2}},
             "a\nb",
             {"type": "text", "file": {"filePath": "f", "content": "new", "numLines": 1}},
         ),
-        ({"filenames": ["a", "b"], "numFiles": 2}, "a\nb", {"filenames": ["new"], "numFiles": 1}),
+        ({"type": "image", "file": {"base64": "aGk=", "type": "image/png"}}, "", {"type": "text", "file": NEW_FILE}),
         (
-            {"mode": "content", "content": "a:1", "numLines": 1},
-            "a:1",
-            {"mode": "content", "content": "new", "numLines": 1},
+            {"type": "pdf", "file": {"filePath": "f", "base64": "aGk="}},
+            '{"type": "pdf", "file": {"filePath": "f", "base64": "aGk="}}',
+            {"type": "text", "file": {**NEW_FILE, "filePath": "f"}},
         ),
+        (
+            {"filenames": ["a", "b"], "numFiles": 2, "totalMatches": 9, "totalFiles": 9},
+            "a\nb",
+            {"filenames": ["new"], "numFiles": 1, "totalMatches": 8, "totalFiles": 8},
+        ),
+        (
+            {"mode": "content", "content": "a:1\nb:2", "numLines": 2, "totalLines": 9},
+            "a:1\nb:2",
+            {"mode": "content", "content": "new", "numLines": 1, "totalLines": 8},
+        ),
+        (
+            {"mode": "count", "content": "a:1", "numFiles": 1, "numMatches": 1},
+            "a:1",
+            {"mode": "count", "content": "new", "numFiles": 0, "numMatches": 0},
+        ),
+        (
+            {"status": "completed", "content": [{"type": "text", "text": "a"}]},
+            "a",
+            {"status": "completed", "content": [{"type": "text", "text": "new"}]},
+        ),
+        ({"url": "u", "code": 200, "result": "a"}, "a", {"url": "u", "code": 200, "result": "new"}),
         ([{"type": "text", "text": "a"}], "a", [{"type": "text", "text": "new"}]),
         ("a", "a", "new"),
     ],
@@ -239,6 +264,40 @@ def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native
         "hookEventName": "PostToolUse",
         "updatedToolOutput": native,
     }
+
+
+def test_counts_follow_what_is_left_of_a_result() -> None:
+    """The model is shown them."""
+    payload = PAYLOADS["PostToolUse:Grep:count"]
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    kept = "\n".join(line for line in call.output.text.splitlines() if ".venv" not in line)
+    changed = said(payload, output=ToolOutput(kept))["hookSpecificOutput"]["updatedToolOutput"]
+    assert changed == {
+        "mode": "count",
+        "numFiles": 2,
+        "filenames": [],
+        "content": "a.py:1\nsub/b.py:2",
+        "numMatches": 3,
+    }
+
+
+def test_what_hooks_took_out_of_a_long_output_is_in_no_file_that_the_model_is_sent_to() -> None:
+    """It is told that there was more."""
+    long = {"stdout": "secret", "stderr": "", **SHELL, "persistedOutputPath": "/all", "persistedOutputSize": 99999}
+    specific = said({**PAYLOADS["PostToolUse:Bash"], "tool_response": long}, output=ToolOutput("***"))
+    assert specific["hookSpecificOutput"]["updatedToolOutput"] == {"stdout": "***", "stderr": "", **SHELL}
+    assert "Only the beginning" in specific["hookSpecificOutput"]["additionalContext"]
+
+
+def test_what_grep_is_to_leave_out_is_said_in_its_glob() -> None:
+    """It has no argument `exclude`, and takes several globs in one text."""
+    payload = PAYLOADS["PreToolUse:Grep"]
+    given = {**payload["tool_input"], "exclude": [".venv/", "my dir/", "*.min.js"]}
+    left_out = "!.venv/ !my?dir/ !*.min.js"
+    assert said(payload, input=given)["hookSpecificOutput"]["updatedInput"] == {"pattern": "import", "glob": left_out}
+    globbed = said(payload, input={**given, "glob": "*.py"})["hookSpecificOutput"]["updatedInput"]
+    assert globbed == {"pattern": "import", "glob": f"*.py {left_out}"}
 
 
 def test_a_result_of_an_unknown_shape_is_its_json_and_comes_back_as_such() -> None:
@@ -267,14 +326,36 @@ def test_a_note_below_a_list_is_no_entry_of_it() -> None:
 
 
 def test_pictures_of_a_server_stay_pictures() -> None:
-    """And what is neither text nor picture is shown as JSON."""
-    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-    payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": [picture, {"type": "audio"}]}
+    """In the form that they came in, which is the model's; what is neither text nor picture is JSON, and comes back."""
+    payload = PAYLOADS["PostToolUse:mcp__probe__hkecho:picture"]
+    text, picture, *_ = response = payload["tool_response"]
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
-    changed = said(payload, output=ToolOutput(call.output.content[:1]))
-    assert changed["hookSpecificOutput"]["updatedToolOutput"] == [picture]
-    assert call.output.text == '{"type": "audio"}'
+    assert [block.type for block in call.output.content] == ["text", "image", "text", "text"]
+    changed = said(payload, output=ToolOutput([TextContent("new"), *call.output.content[1:]]))
+    assert changed["hookSpecificOutput"]["updatedToolOutput"] == [{"type": "text", "text": "new"}, *response[1:]]
+    seen = call.output.content[1]
+    assert isinstance(seen, ImageContent)
+    other = ImageContent("aGk=", seen.mime_type)
+    drawn = said(payload, output=ToolOutput([other]))["hookSpecificOutput"]["updatedToolOutput"]
+    assert drawn == [{**picture, "source": {**picture["source"], "data": "aGk="}}]
+    sound = {**payload, "tool_response": [text, {"type": "audio"}]}
+    call = CLAUDE.decode(sound)
+    assert isinstance(call, CallEnded)
+    changed = said(sound, output=ToolOutput(call.output.content[1:]))
+    assert changed["hookSpecificOutput"]["updatedToolOutput"] == [{"type": "audio"}]
+
+
+def test_a_picture_that_was_read_can_be_another() -> None:
+    """A text beside the same one is added."""
+    payload = PAYLOADS["PostToolUse:Read:image"]
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    beside = said(payload, output=ToolOutput([*call.output.content, TextContent("a dot")]))["hookSpecificOutput"]
+    assert beside == {"hookEventName": "PostToolUse", "additionalContext": "a dot"}
+    other = said(payload, output=ToolOutput([ImageContent("aGk=", "image/gif")]))["hookSpecificOutput"]
+    file = {"base64": "aGk=", "type": "image/gif", "originalSize": 3}
+    assert other["updatedToolOutput"] == {"type": "image", "file": file}
 
 
 def test_the_text_of_a_failed_call_cannot_be_changed() -> None:

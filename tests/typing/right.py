@@ -197,7 +197,7 @@ async def use_context(ctx: HookContext) -> None:
     assert_type(await ctx.ui.input("Name?"), str | None)
     assert_type(ctx.ui.notify("hello", "warning"), None)
     assert_type(await ctx.exec("git", ["status"], timeout=5), ExecResult)
-    assert_type(ctx.mode, Literal["interactive", "rpc", "print", "embedded", "bridge"])
+    assert_type(ctx.mode, Literal["interactive", "rpc", "print", "embedded", "bridge", "replay"])
     assert_type(ctx.tool_name, str | None)
 
 

@@ -1,0 +1,179 @@
+"""Claude Code's transcripts, `~/.claude/projects/**/*.jsonl`, as version 2.1.329 writes them.  Below: base, the bridge.
+
+One line for each block of a message; lines of many other kinds lie between.  A fork of a session is a file that begins
+with a copy of the other's lines under a new session id, and the ids of calls are the same.  A sub-agent has a file of its
+own, `<session>/subagents/agent-<id>.jsonl`; older versions put its lines into the session's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.bridges.base import BridgeError, CallAsked
+from agent_hooks.errors import describe
+from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
+
+_NOTHING = Raw(b"null")
+# what a result begins with when no decision was recorded: older versions', and calls that came to none
+_DENIALS = re.compile(r"\s*(PreToolUse:\S+ hook error|The user doesn't want to proceed with this tool use)")
+_INVALID = re.compile(r"<tool_use_error>(InputValidationError|Error: No such tool available)")
+_BEGINNING = 200  # characters of a result in which that stands
+_MALFORMED = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
+
+
+class _Line(Struct, rename="camel"):
+    """What matters of a line; what other kinds of lines have in these places may be anything."""
+
+    type: Any = None
+    message: Raw = _NOTHING
+    cwd: Any = None
+    session_id: Any = None
+    agent_id: Any = None
+    is_sidechain: Any = None
+    timestamp: Any = None
+    permission_decision: Any = None
+    tool_denial_kind: Any = None
+    leaf_uuid: Any = None
+    message_id: Any = None
+
+
+class _Block(Struct):
+    type: Any = None
+    id: Any = None
+    name: Any = None
+    input: Any = None
+    tool_use_id: Any = None
+    is_error: Any = None
+    content: Raw = _NOTHING
+
+
+class _Message(Struct):
+    content: str | list[_Block] | None = None
+
+
+class _TextBlock(Struct):
+    text: Any = None
+
+
+_lines = msgspec.json.Decoder(_Line)
+_messages = msgspec.json.Decoder(_Message)
+_texts = msgspec.json.Decoder(str | list[_TextBlock] | None)
+
+
+class ClaudeCodeReader:
+    """Reads one transcript.  `path`: what hooks are told is the session's file."""
+
+    name = "claude-code"
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._bridge = open_bridge(self.name)
+        self.tools = self._bridge.tools
+
+    def recognises(self, line: bytes) -> bool:
+        """Tell whether a line names a session, or a message of one."""
+        try:
+            found = _lines.decode(line)
+        except _MALFORMED:
+            return False
+        names = (found.session_id, found.leaf_uuid, found.message_id)
+        return isinstance(found.type, str) and any(isinstance(name, str) for name in names)
+
+    def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
+        """Return what a line tells of tool calls; raises `TranscriptError`."""
+        try:
+            found, blocks = _decoded(line)
+        except _MALFORMED:
+            try:  # half a surrogate pair, of an output that was cut, is no text to the fast decoder
+                found, blocks = _decoded(msgspec.json.encode(_whole(json.loads(line))))
+            except _MALFORMED as exc:
+                raise TranscriptError(f"cannot be read: {describe(exc)}") from None
+        if found.type == "assistant":
+            return [self._call(found, block) for block in blocks if block.type == "tool_use"]
+        if found.type == "user":
+            return [
+                RecordedEnd(block.tool_use_id, _then(found, block))
+                for block in blocks
+                if block.type == "tool_result" and isinstance(block.tool_use_id, str)
+            ]
+        return ()
+
+    def _call(self, line: _Line, block: _Block) -> RecordedCall:
+        if not isinstance(block.name, str):
+            raise TranscriptError("cannot be read: a tool_use block has no name")
+        agent = line.agent_id or ("sidechain" if line.is_sidechain is True else None)
+        common: dict[str, Any] = {
+            "key": _text(block.id),
+            "tool_call_id": _text(block.id) or "",
+            "cwd": _text(line.cwd),
+            "session_id": _text(line.session_id),
+            "agent_id": _text(agent) or "main",
+            "time": _text(line.timestamp),
+        }
+        if not isinstance(block.input, dict):
+            return RecordedCall(**common, tool_name=block.name, input={}, invalid=True)
+        native = {
+            "session_id": common["session_id"],
+            "transcript_path": self._path,
+            "cwd": common["cwd"],
+            **({"agent_id": common["agent_id"]} if agent else {}),
+            "hook_event_name": "PreToolUse",
+            "tool_name": block.name,
+            "tool_input": block.input,
+            "tool_use_id": common["tool_call_id"],
+        }
+        try:
+            asked = self._bridge.decode(native)
+        except (BridgeError, RecursionError) as exc:
+            return RecordedCall(**common, tool_name=block.name, input=block.input, refused=describe(exc))
+        assert isinstance(asked, CallAsked)
+        return RecordedCall(**common, tool_name=asked.tool_name, input=asked.input, native=asked.native)
+
+
+def _decoded(line: bytes) -> tuple[_Line, Sequence[_Block]]:
+    found = _lines.decode(line)
+    if found.type not in ("assistant", "user"):
+        return found, ()
+    content = _messages.decode(found.message).content
+    return found, content if isinstance(content, list) else ()
+
+
+def _whole(value: Any) -> Any:
+    """Return JSON data with a replacement character for each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+def _then(line: _Line, block: _Block) -> Then:
+    if line.tool_denial_kind in ("cancelled", "interrupted"):
+        return "aborted"
+    decision = line.permission_decision
+    if line.tool_denial_kind or (isinstance(decision, Mapping) and decision.get("decision") == "reject"):
+        return "denied"
+    if block.is_error is not True:
+        return "ran"
+    text = "" if decision else _beginning(block.content)
+    return "denied" if _DENIALS.match(text) else "invalid" if _INVALID.match(text) else "failed"
+
+
+def _beginning(content: Raw) -> str:
+    try:
+        found = _texts.decode(content)
+    except _MALFORMED:
+        return ""
+    text = found[0].text if isinstance(found, list) and found else found
+    return text[:_BEGINNING] if isinstance(text, str) else ""
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,78 @@
+"""Our own session files, `.agent/sessions/*.jsonl`.  Below: base, content, host.session_file.
+
+A branch begins with a copy of the other session's entries, so a call is told from others by its entry's time as well:
+the ids of some models begin anew in each session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from agent_hooks.bridges.base import ToolWords
+from agent_hooks.content import AssistantMessage, Entry, MessageEntry, SessionHeader, ToolResultMessage
+from agent_hooks.errors import describe
+from agent_hooks.host.session_file import VERSION
+from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
+
+_entries = msgspec.json.Decoder(Entry)
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)
+
+
+class SessionReader:
+    """Reads one session file."""
+
+    name = "session"
+    tools: Sequence[ToolWords] = ()
+
+    def __init__(self, path: str) -> None:
+        self._header: SessionHeader | None = None
+
+    def recognises(self, line: bytes) -> bool:
+        """Tell whether a line is the head of a session."""
+        try:
+            return isinstance(_entries.decode(line), SessionHeader)
+        except _MALFORMED:
+            return False
+
+    def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
+        """Return what an entry tells of tool calls; raises `TranscriptError`."""
+        try:
+            entry: Entry = _entries.decode(line)
+        except _MALFORMED as exc:
+            raise TranscriptError(f"is not an entry of a session: {describe(exc)}") from None
+        if isinstance(entry, SessionHeader):
+            if entry.version > VERSION:
+                raise TranscriptError(
+                    f"a newer agent-hooks wrote it (version {entry.version}, this one reads {VERSION}); update"
+                )
+            self._header = entry
+        if not isinstance(entry, MessageEntry):
+            return ()
+        if isinstance(entry.message, ToolResultMessage):
+            return [RecordedEnd(entry.message.tool_call_id, _then(entry.message))]
+        if isinstance(entry.message, AssistantMessage):
+            header = self._header
+            return [
+                RecordedCall(
+                    key=(entry.timestamp, call.id),
+                    tool_call_id=call.id,
+                    tool_name=call.name,
+                    input=call.arguments,
+                    cwd=header.cwd if header else None,
+                    session_id=header.id if header else None,
+                    time=entry.timestamp,
+                    invalid=call.invalid is not None,
+                )
+                for call in entry.message.tool_calls
+            ]
+        return ()
+
+
+def _then(result: ToolResultMessage) -> Then:
+    if not result.is_error:
+        return "ran"
+    if isinstance(result.details, Mapping) and result.details.get("status") == "blocked":
+        return "denied"
+    return "aborted" if [getattr(block, "text", "") for block in result.content] == ["aborted"] else "failed"

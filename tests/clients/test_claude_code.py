@@ -1,0 +1,714 @@
+"""Hook files in the real Claude Code: what ran, what the model was shown, what the person was told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clients.driving import IDLE, ClaudeCode, answer
+from model_server import ModelServer, Say
+from tmux import Tmux
+
+pytestmark = pytest.mark.client
+EXAMPLES = Path(__file__).parents[2] / "examples/hooks"
+Calls = list[tuple[str, Any]]
+
+
+def bash(command: str) -> tuple[str, dict[str, str]]:
+    """Return a call of the shell."""
+    return "Bash", {"command": command, "description": "as the test says"}
+
+
+def log_of(claude: ClaudeCode) -> list[str]:
+    """Return what hooks of a test wrote down."""
+    path = claude.project / "log"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# ---- before a call
+
+
+def test_ten_lines_stop_a_command(claude: ClaudeCode) -> None:
+    """The reason reaches the model; what nobody minds runs."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def gate(event, ctx):
+                if "rm -r" in event.input["command"]:
+                    return Block("not in this house")
+    """)
+    (claude.project / "build").mkdir()
+    run = claude.run(Say(calls=[bash("rm -rf build")]), Say(calls=[bash("touch made")]), Say("done"))
+    assert (claude.project / "build").exists()
+    assert (claude.project / "made").exists()
+    denied, made = run.results
+    assert denied.is_error
+    assert "not in this house" in denied.text
+    assert not made.is_error
+    assert run.answer == "done"
+
+
+def test_the_guards_come_along(claude: ClaudeCode) -> None:
+    """Without a hook file: the shell's and the files', for every tool that can do it."""
+    (claude.project / "kept").mkdir()
+    (claude.project / ".env").write_text("TOKEN=x")
+    claude.install()
+    calls: Calls = [
+        bash("rm -rf kept ~"),
+        ("Read", {"file_path": str(claude.project / ".env")}),
+        ("Monitor", {"command": "rm -rf kept ~", "description": "x", "timeout_ms": 1000}),
+        ("Grep", {"pattern": "TOKEN", "path": str(claude.project / ".env")}),
+    ]
+    run = claude.run(
+        *(Say(calls=[call]) for call in calls),
+        Say("done"),
+        allow=["Bash", "Read", "Monitor", "Grep"],
+        args=["--tools", "Bash,Read,Monitor,Grep"],
+    )
+    assert (claude.project / "kept").exists()
+    assert [result.is_error for result in run.results] == [True] * 4
+    assert all("builtin:" in result.text for result in run.results)
+
+
+def test_a_question_is_a_denial_where_nobody_sits(claude: ClaudeCode) -> None:
+    """In the words of the question; `confirm` is one too, and what stands after it does not run."""
+    claude.add_hook("""
+        from agent_hooks import Ask
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            async def gate(event, ctx):
+                if "asked" in event.input["command"]:
+                    return Ask("Really?", "this one")
+                if "confirmed" in event.input["command"]:
+                    if await ctx.ui.confirm("Sure?", "that one"):
+                        open("log", "w").write("answered yes")
+                        return None
+                    from agent_hooks import Block
+                    return Block("nobody said yes")
+    """)
+    run = claude.run(Say(calls=[bash("touch asked")]), Say(calls=[bash("touch confirmed")]), Say("done"))
+    asked, confirmed = run.results
+    assert asked.is_error
+    assert "Really?" in asked.text
+    assert confirmed.is_error
+    assert "nobody said yes" in confirmed.text
+    assert not (claude.project / "asked").exists()
+    assert not (claude.project / "confirmed").exists()
+    assert log_of(claude) == []
+
+
+def test_a_rewritten_call_is_what_runs(claude: ClaudeCode) -> None:
+    """In the client's own words, whichever they were rewritten in."""
+    claude.add_hook("""
+        from agent_hooks import Rewrite
+
+        def register(api):
+            @api.on("before_tool_call", tool="bash")
+            def shell(event, ctx):
+                return Rewrite({**event.params, "command": event.params["command"].replace("old", "new")})
+
+            @api.on("before_tool_call", tool="write")
+            def write(event, ctx):
+                return Rewrite({**event.params, "path": event.params["path"].replace("old", "new")})
+    """)
+    file = {"file_path": str(claude.project / "old.txt"), "content": "text"}
+    run = claude.run(Say(calls=[bash("touch old && echo old")]), Say(calls=[("Write", file)]), Say("done"))
+    assert run.results[0].text == "new"
+    assert (claude.project / "new").exists()
+    assert (claude.project / "new.txt").read_text() == "text"
+    assert not list(claude.project.glob("old*"))
+
+
+def test_a_rewrite_into_something_that_a_guard_denies_does_not_run(claude: ClaudeCode) -> None:
+    """Whoever may rewrite comes first."""
+    claude.add_hook("""
+        from agent_hooks import Rewrite
+
+        def register(api):
+            @api.on("before_tool_call", tool="bash")
+            def worse(event, ctx):
+                return Rewrite({**event.params, "command": "touch ran; rm -rf ~"})
+    """)
+    run = claude.run(Say(calls=[bash("echo fine")]), Say("done"))
+    assert run.results[0].is_error
+    assert "builtin:command-safety-guard" in run.results[0].text
+    assert not (claude.project / "ran").exists()
+
+
+def test_of_two_hooks_that_disagree_the_block_wins(claude: ClaudeCode) -> None:
+    """Two of our files, and one of ours with an entry of somebody else that allows everything."""
+    claude.install()
+    allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
+    settings = json.loads(claude.settings.read_text())
+    entry = {"type": "command", "command": f"cat >/dev/null; echo '{json.dumps(allow)}'"}
+    settings["hooks"]["PreToolUse"].append({"hooks": [entry]})
+    claude.settings.write_text(json.dumps(settings))
+    claude.add_hook(
+        """
+        def register(api):
+            @api.intercept("permission.ask")
+            def yes(input, output):
+                output.status = "allow"
+    """,
+        "a_yes.py",
+    )
+    claude.add_hook(
+        """
+        from agent_hooks import Ask, Block
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def no(event, ctx):
+                return Block("no") if "blocked" in event.input["command"] else Ask("May it?", "run")
+    """,
+        "b_no.py",
+    )
+    run = claude.run(Say(calls=[bash("touch blocked")]), Say(calls=[bash("touch settled")]), Say("done"), allow=())
+    assert run.results[0].is_error
+    assert "b_no.py" in run.results[0].text
+    assert not (claude.project / "blocked").exists()
+    assert (claude.project / "settled").exists()
+
+
+def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
+    """One that is denied holds up no other."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def gate(event, ctx):
+                return Block("not this one") if "two" in event.input["command"] else None
+
+            @api.on("after_tool_call")
+            def note(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{event.tool_call_id} {event.blocked}\\n")
+    """)
+    calls = [bash(f"touch {name}") for name in ("one", "two", "three")]
+    run = claude.run(Say(calls=calls), Say("done"))
+    assert [result.is_error for result in run.results] == [False, True, False]
+    assert sorted(path.name for path in claude.project.glob("t*")) == ["three"]
+    assert (claude.project / "one").exists()
+    seen = [line.split() for line in log_of(claude)]
+    assert sorted(blocked for _, blocked in seen) == ["False", "False", "True"]
+    assert len({call for call, _ in seen}) == 3
+
+
+# ---- after a call
+
+
+def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None:
+    """In the shape of each tool, also of the words that a server sends."""
+    claude.add_hook("""
+        from agent_hooks import Replace
+
+        def register(api):
+            @api.on("tool_result")
+            def hide(event, ctx):
+                if event.is_error or event.tool_name in ("write", "edit"):
+                    return None
+                return Replace(content=event.text.replace("secret", "***"))
+    """)
+    project = claude.project
+    (project / "a.txt").write_text("first\nsecret\n")
+    (project / "secret.txt").write_text("nothing")
+    notebook = {"cells": [{"cell_type": "code", "id": "1", "metadata": {}, "source": ["secret"], "outputs": []}]}
+    (project / "a.ipynb").write_text(json.dumps({**notebook, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    calls: Calls = [
+        bash("echo secret; echo secret >&2"),
+        ("Read", {"file_path": str(project / "a.txt")}),
+        ("Read", {"file_path": str(project / "a.ipynb")}),
+        ("Glob", {"pattern": "*.txt"}),
+        ("Grep", {"pattern": "nothing"}),
+        ("Grep", {"pattern": "secret", "output_mode": "content", "glob": "*.txt"}),
+        ("Grep", {"pattern": "nothing", "output_mode": "count"}),
+        ("mcp__probe__echo", {"text": "secret"}),
+    ]
+    run = claude.run(
+        *(Say(calls=[call]) for call in calls),
+        Say("done"),
+        allow=["Bash", "Read", "Glob", "Grep", "mcp__probe"],
+        args=["--tools", "Bash,Read,Glob,Grep", *with_server()],
+    )
+    assert len(run.results) == len(calls)
+    for (name, _), result in zip(calls, run.results, strict=True):
+        assert "***" in result.text, name
+        assert "secret" not in result.text, name
+    assert run.results[1].text == "1\tfirst\n2\t***\n3\t"
+
+
+def test_what_hooks_say_reaches_the_model_and_the_person(claude: ClaudeCode) -> None:
+    """At the start, at the prompt, before and after a call."""
+    claude.add_hook("""
+        def register(api):
+            @api.on("session")
+            def start(event, ctx):
+                if event.reason == "start":
+                    api.send("from the start")
+
+            @api.intercept("message.before")
+            def prompt(input, output):
+                output.context.append("from the prompt")
+
+            @api.on("tool_call")
+            def before(event, ctx):
+                api.send("from the call")
+                ctx.ui.notify("a call of " + event.tool_name)
+
+            @api.on("tool_result")
+            def after(event, ctx):
+                api.send("from the result")
+
+            @api.on("turn_end")
+            def batch(event, ctx):
+                api.send(f"from the turn, {len(event.tool_results)} result")
+    """)
+    run = claude.run(Say(calls=[bash("true")]), Say("done"))
+    for words in ("the start", "the prompt", "the call", "the result", "the turn, 1 result"):
+        assert run.context.count(f"from {words}") == 1, words
+    assert "PreToolUse:Bash says: a call of bash" in run.notices
+
+
+def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -> None:
+    """The second time it waits for the next prompt, which does not come here."""
+    claude.add_hook("""
+        def register(api):
+            @api.on("agent_end")
+            def more(event, ctx):
+                api.send("go on")
+    """)
+    run = claude.run(Say("first"), Say("second"))
+    assert run.answer == "second"
+    assert run.context.count("go on") == 1
+
+
+def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
+    """One that is content ends it; one that never is ends it after eight times."""
+    claude.add_hook("""
+        from agent_hooks import Continue
+
+        def register(api):
+            @api.on("agent_end")
+            def more(event, ctx):
+                said = event.messages[-1].content[0].text
+                return None if said == "enough" else Continue(f"more after {said}")
+    """)
+    content = claude.run(Say("one"), Say("two"), Say("enough"))
+    assert content.answer == "enough"
+    assert content.context.count("Stop hook feedback:\nmore after") == 2
+    never = claude.run(*(Say(f"say {number}") for number in range(9)))
+    assert never.answer == "say 8"
+    assert never.context.count("Stop hook feedback:\nmore after") == 8
+
+
+def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
+    """One process answers all of its events, and another session is none of its business."""
+    claude.add_hook("""
+        def register(api):
+            seen = []
+
+            @api.on("tool_call", tool="bash")
+            def count(event, ctx):
+                seen.append(event.input["command"])
+                api.send(f"seen: {len(seen)}")
+    """)
+    run = claude.run(Say(calls=[bash("true")]), Say(calls=[bash("true ")]), Say("done"))
+    assert "seen: 2" in run.context
+    (server,) = claude.servers()
+    again = claude.run(Say(calls=[bash("true")]), Say("done"))
+    assert "seen: 1" in again.context
+    assert claude.servers() == [server]
+
+
+def test_a_failed_call_is_a_result_with_is_error(claude: ClaudeCode) -> None:
+    """Its text stays as it is, and what hooks make of it is added."""
+    claude.add_hook("""
+        from agent_hooks import Replace
+
+        def register(api):
+            @api.on("tool_result")
+            def explain(event, ctx):
+                if event.is_error:
+                    return Replace(content=f"{event.tool_name} failed: {event.text.splitlines()[-1]}; try harder")
+    """)
+    run = claude.run(Say(calls=[bash("echo oh; exit 3")]), Say("done"))
+    assert run.results[0].is_error
+    assert "Exit code 3" in run.results[0].text
+    assert "bash failed: oh; try harder" in run.context
+
+
+# ---- command_intercept.yaml
+
+
+EXCLUDE = """
+version: 1
+tools:
+  Glob:
+    transformers:
+      - name: exclude_directories
+        config: {patterns: [.venv, "*.egg-info"]}
+  Grep:
+    auto_allow: true
+    transformers:
+      - name: exclude_directories
+        config: {patterns: [.venv, "*.egg-info"]}
+      - name: add_default_excludes
+        config: {glob_excludes: ["*.min.py"]}
+"""
+
+
+@pytest.fixture
+def crowded(claude: ClaudeCode) -> ClaudeCode:
+    """Give a project with directories that nobody wants to see."""
+    for path in ("a.py", "sub/b.py", ".venv/lib/v.py", "sub/.venv/w.py", "x.egg-info/x.py", "c.min.py"):
+        file = claude.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("import os\n")
+    (claude.project / ".agent").mkdir()
+    (claude.project / ".agent/command_intercept.yaml").write_text(EXCLUDE)
+    claude.install()
+    return claude
+
+
+def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
+    """Its result is filtered, for its input has no word for it; the model is told how much is missing."""
+    run = crowded.run(Say(calls=[("Glob", {"pattern": "**/*.py"})]), Say("done"))
+    assert sorted(run.results[0].text.splitlines()) == ["a.py", "c.min.py", "sub/b.py"]
+    assert "[exclude_directories took 3 lines out of this result of find: .venv, *.egg-info]" in run.context
+
+
+@pytest.mark.parametrize("given", [{}, {"glob": "*.{py,js}"}], ids=["no glob", "a glob"])
+def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: ClaudeCode) -> None:
+    """By its input, so that its limits count what is wanted only; the rewritten call needs no permission."""
+    grep = {"pattern": "import", **given}
+    calls: Calls = [
+        ("Grep", grep),
+        ("Grep", {**grep, "output_mode": "content", "head_limit": 2}),
+        ("Grep", {**grep, "output_mode": "count"}),
+        ("Grep", {**grep, "path": str(crowded.project / "sub/.venv")}),
+    ]
+    run = crowded.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=(), args=["--tools", "Grep"])
+    files, lines, counts, asked = (sorted(result.text.splitlines()) for result in run.results)
+    assert files == ["Found 2 files", "a.py", "sub/b.py"]
+    assert lines == ["a.py:1:import os", "sub/b.py:1:import os"]
+    assert counts == ["", "Found 2 total occurrences across 2 files.", "a.py:1", "sub/b.py:1"]
+    assert asked == ["No files found"]
+    assert "[exclude_directories changed this call of grep: exclude=.venv/, *.egg-info/]" in run.context
+
+
+def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeCode) -> None:
+    """Which nobody could answer here."""
+    file = crowded.project / ".agent/command_intercept.yaml"
+    default = """
+  Write:
+    auto_allow: ALLOW
+    transformers:
+      - name: default_args
+        config: {append: {content: "\\n"}}
+"""
+    for allow in ("false", "true"):
+        file.write_text(EXCLUDE + default.replace("ALLOW", allow))
+        call = ("Write", {"file_path": str(crowded.project / f"{allow}.txt"), "content": "text"})
+        run = crowded.run(Say(calls=[call]), Say("done"), allow=())
+        assert run.results[0].is_error is (allow == "false")
+    assert not (crowded.project / "false.txt").exists()
+    assert (crowded.project / "true.txt").read_text() == "text\n"
+
+
+# ---- sub-agents, servers
+
+
+def test_calls_of_a_sub_agent_are_judged_and_known_as_such(claude: ClaudeCode) -> None:
+    """By their `agent_id`, which its end has too."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call")
+            def gate(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{ctx.agent_id} {event.tool_name}\\n")
+                if ctx.agent_id != "main" and "deny" in event.input.get("command", ""):
+                    return Block("not for a helper")
+
+            @api.on("agent_end")
+            def end(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{ctx.agent_id} end\\n")
+    """)
+    task = {"description": "look", "prompt": "look around", "run_in_background": False}
+    run = claude.run(
+        Say(calls=[("Agent", task)]),
+        Say(calls=[bash("touch deny")]),
+        Say(calls=[bash("touch fine")]),
+        Say("I looked"),
+        Say("done"),
+    )
+    assert run.answer == "done"
+    assert (claude.project / "fine").exists()
+    assert not (claude.project / "deny").exists()
+    (who, what), *rest = [line.split() for line in log_of(claude)]
+    assert (who, what) == ("main", "Agent")
+    helper = rest[0][0]
+    assert helper != "main"
+    assert rest == [[helper, "bash"], [helper, "bash"], [helper, "end"], ["main", "end"]]
+
+
+def with_server() -> list[str]:
+    """Return the arguments that offer the tools of a server."""
+    server = {"command": sys.executable, "args": ["-I", str(Path(__file__).parent / "mcp_server.py")]}
+    return ["--mcp-config", json.dumps({"mcpServers": {"probe": server}})]
+
+
+def test_the_tools_of_a_server_keep_their_names(claude: ClaudeCode) -> None:
+    """They can be denied, rewritten and seen to fail."""
+    claude.add_hook("""
+        from agent_hooks import Block, Rewrite
+
+        def register(api):
+            @api.on("before_tool_call", tool="mcp__probe__echo")
+            def louder(event, ctx):
+                return Rewrite({"text": event.params["text"].upper()})
+
+            @api.on("tool_call", tool="mcp__probe__echo")
+            def gate(event, ctx):
+                return Block("too loud") if "SHOUT" in event.input["text"] else None
+
+            @api.on("tool_result", tool="mcp__probe__fail")
+            def failed(event, ctx):
+                open("log", "w").write(f"{event.is_error} {event.text}")
+    """)
+    calls: Calls = [
+        ("mcp__probe__echo", {"text": "hi"}),
+        ("mcp__probe__echo", {"text": "shout"}),
+        ("mcp__probe__fail", {}),
+    ]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=["mcp__probe"], args=with_server())
+    assert [(result.is_error, "too loud" in result.text) for result in run.results] == [
+        (False, False),
+        (True, True),
+        (True, False),
+    ]
+    assert run.results[0].text == "HI"
+    assert log_of(claude) == ["True it broke"]
+
+
+# ---- prompts, compaction, checkpoints
+
+
+def test_a_blocked_prompt_never_reaches_the_model(claude: ClaudeCode) -> None:
+    """The person is told why."""
+    claude.add_hook("""
+        def register(api):
+            @api.intercept("message.before")
+            def gate(input, output):
+                if "password" in output.message:
+                    output.block = True
+                    output.block_reason = "no passwords here"
+    """)
+    run = claude.run(prompt="my password is 1234")
+    assert run.requests == []
+    assert "no passwords here" in run.answer
+
+
+def test_a_compaction_can_be_cancelled(claude: ClaudeCode) -> None:
+    """And one that is not is seen with its summary."""
+    hook = """
+        from agent_hooks import Cancel
+
+        def register(api):
+            @api.on("session")
+            def compaction(event, ctx):
+                if event.reason == "before_compact" and "cancel" in (event.custom_instructions or ""):
+                    return Cancel("not now")
+                if event.reason == "compact":
+                    open("log", "w").write(event.compaction_entry.summary)
+    """
+    claude.add_hook(hook)
+    first = claude.run(Say("one"), prompt="hello")
+    again = claude.run(Say("two"), prompt="hello again", args=["--resume", first.session_id])
+    cancelled = claude.run(prompt="/compact cancel it", args=["--resume", again.session_id])
+    assert "not now" in cancelled.answer
+    assert cancelled.requests == []
+    done = claude.run(Say("<summary>all of it</summary>"), prompt="/compact", args=["--resume", again.session_id])
+    assert len(done.requests) == 1
+    assert any("all of it" in line for line in log_of(claude))
+
+
+def test_checkpoints_bring_the_files_back(claude: ClaudeCode) -> None:
+    """Made before each turn by the example, restored by the command."""
+    subprocess.run(["git", "init", "--quiet"], cwd=claude.project, check=True)
+    claude.add_hook((EXAMPLES / "git_checkpoint.py").read_text(), "git_checkpoint.py")
+    file = claude.project / "a.txt"
+    file.write_text("mine\n")
+    run = claude.run(Say(calls=[bash("echo theirs > a.txt; touch b.txt")]), Say(calls=[bash("rm a.txt")]), Say("done"))
+    assert not file.exists()
+    listed = json.loads(claude.command("checkpoints", "list", "--json").stdout)
+    assert [each["session_id"] for each in listed] == [run.session_id] * len(listed)
+    assert len(listed) == 3
+    claude.command("checkpoints", "restore", listed[1]["name"])
+    assert file.read_text() == "theirs\n"
+    claude.command("checkpoints", "restore", listed[0]["name"])
+    assert file.read_text() == "mine\n"
+    assert not (claude.project / "b.txt").exists()
+
+
+# ---- a person at it
+
+
+@pytest.mark.terminal
+def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> None:
+    """With the words of the question; a yes lets it run, a no does not, and `confirm` asks in the same way."""
+    claude.add_hook("""
+        from agent_hooks import Ask
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            async def gate(event, ctx):
+                if "confirmed" in event.input["command"]:
+                    ctx.ui.notify("this is about to be confirmed")
+                    await ctx.ui.confirm("Are you sure of this?", "it touches")
+                return Ask("Shall it touch that?", "it is a file")
+    """)
+    with ModelServer() as server, closing(Tmux(claude.project, columns=120, rows=45)) as tmux:
+        server.play(
+            Say(calls=[bash("touch asked")]),
+            Say("that was a yes"),
+            Say(calls=[bash("touch confirmed")]),
+            Say("that was another"),
+            Say(calls=[bash("touch refused")]),
+        )
+        claude.open(tmux, server)
+        tmux.enter("first")
+        question = answer(tmux, "Enter")
+        assert "Shall it touch that?" in question
+        assert "it is a file" in question
+        tmux.sees("that was a yes")
+        assert (claude.project / "asked").exists()
+        tmux.sees(IDLE)
+        tmux.enter("second")
+        assert "Are you sure of this?" in answer(tmux, "Enter")
+        assert "this is about to be confirmed" in tmux.sees("that was another")
+        assert (claude.project / "confirmed").exists()
+        tmux.sees(IDLE)
+        tmux.enter("third")
+        assert "Shall it touch that?" in answer(tmux, "2")
+        tmux.sees(IDLE)
+        assert not (claude.project / "refused").exists()
+        assert not server.replies
+
+
+# ---- when something is wrong, or gone
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["def register(api:", "def register(api):\n    api.on('tool_call', lambda event, ctx: 1 / 0)"],
+    ids=["no Python", "raises"],
+)
+def test_a_broken_hook_denies_every_call_by_name(source: str, claude: ClaudeCode) -> None:
+    """A gate that is not there must not be an open one."""
+    claude.add_hook(source, "broken.py")
+    run = claude.run(Say(calls=[bash("touch made")]), Say("done"))
+    assert run.results[0].is_error
+    assert "broken.py" in run.results[0].text
+    assert not (claude.project / "made").exists()
+
+
+GATE = """
+    import os
+    from agent_hooks import Block
+
+    def register(api):
+        @api.on("session")
+        def start(event, ctx):
+            if event.reason == "start":
+                with open("log", "a") as log:
+                    log.write(f"{os.getpid()}\\n")
+
+        @api.on("tool_call", tool="bash")
+        def gate(event, ctx):
+            if "leave" in event.input["command"]:
+                os._exit(0)
+            if "gated" in event.input["command"]:
+                return Block("as ever")
+"""
+
+
+def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) -> None:
+    """The next event starts another one."""
+    claude.add_hook(GATE)
+    (claude.project / "crash.sh").write_text("kill -9 $(tail -n 1 log)")
+    crash = bash("sh crash.sh; echo killed")
+    run = claude.run(Say(calls=[crash]), Say(calls=[bash("touch gated")]), Say(calls=[bash("touch fine")]), Say("done"))
+    killed, gated, fine = run.results
+    assert killed.text == "killed"
+    assert "as ever" in gated.text
+    assert not fine.is_error
+    assert [path.name for path in claude.project.glob("[gf]*e*")] == ["fine"]
+    first, second = map(int, log_of(claude))
+    assert claude.servers() == [second]
+    assert first != second
+
+
+def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
+    """No answer is not a yes."""
+    claude.add_hook(GATE)
+    run = claude.run(Say(calls=[bash("touch leave")]), Say(calls=[bash("touch gated")]), Say("done"))
+    left, gated = run.results
+    assert left.is_error
+    assert "as ever" in gated.text
+    assert not (claude.project / "leave").exists()
+
+
+def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode) -> None:
+    """`--project` writes nothing of this machine into a file that is committed; without the command, calls are denied."""
+    claude.command.add_hook(GATE)
+    claude.command("install", "claude-code", "--project")
+    settings = (claude.project / ".claude/settings.json").read_text()
+    assert sys.prefix not in settings
+    path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run = claude.run(Say(calls=[bash("touch gated")]), Say("done"), environment=path)
+    assert "as ever" in run.results[0].text
+    without = claude.run(prompt="go", environment={"PATH": "/usr/bin:/bin"})
+    assert without.requests == []
+    assert "agent-hooks" in without.answer
+
+
+def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
+    """Calls and prompts; the model, or the person, sees what was to run."""
+    claude.install()
+    settings = claude.settings.read_text()
+    claude.settings.write_text(settings.replace(json.dumps(sys.executable), json.dumps("/gone/python")))
+    run = claude.run(prompt="go")
+    assert "/gone/python" in run.answer
+    assert run.requests == []
+
+
+def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
+    """And the settings are as they were."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call")
+            def gate(event, ctx):
+                return Block("no")
+    """)
+    claude.configure(env={"MINE": "1"})
+    claude.command("uninstall", "claude-code")
+    assert json.loads(claude.settings.read_text()) == {"env": {"MINE": "1"}}
+    run = claude.run(Say(calls=[bash("touch made")]), Say("done"))
+    assert not run.results[0].is_error
+    assert (claude.project / "made").exists()
