@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clients.driving import IDLE, ClaudeCode, answer
+from clients.driving import IDLE, PROGRAM, ClaudeCode, answer
 from model_server import ModelServer, Say
 from tmux import Tmux
 
@@ -828,3 +828,56 @@ def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
     run = claude.run(Say(calls=[bash("touch made")]), Say("done"))
     assert not run.results[0].is_error
     assert (claude.project / "made").exists()
+
+
+COUNT = """
+    def register(api):
+        @api.on("tool_call")
+        def count(event, ctx):
+            with open("count", "a") as file:
+                file.write("x")
+"""
+
+
+@pytest.mark.parametrize(("target", "times"), [("--local", "x"), ("--project", "xx")])
+def test_one_command_in_two_files_runs_once_and_two_commands_twice(claude: ClaudeCode, target: str, times: str) -> None:
+    """That is what `install` and `doctor` count on, where they warn."""
+    claude.command.add_hook(COUNT)
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    claude.command("install", "claude-code", "--user")
+    warned = claude.command("install", "claude-code", target).stderr
+    claude.run(Say(calls=[bash("true")]), Say("done"), environment=environment)
+    assert (claude.project / "count").read_text() == times
+    assert ("fire twice" in warned) == (times == "xx")
+
+
+def test_a_hook_that_waits_in_vain_is_told_to_the_person(claude: ClaudeCode) -> None:
+    """With the command that mends it."""
+    claude.install()
+    claude.command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ended', 'w'))")
+    run = claude.run(Say(calls=[bash("true")]), Say("done"))
+    remedy = "agent-hooks install claude-code --local"
+    told = f"agent_hooks: PostToolBatch, which turn_end needs, is not installed: {remedy}"
+    assert told in json.dumps(run.messages)  # what the hook printed; on a terminal it is on the screen
+    assert not (claude.project / "ended").exists()
+    claude.install()
+    claude.run(Say(calls=[bash("true")]), Say("done"))
+    assert (claude.project / "ended").exists()
+
+
+def test_the_doctor_sees_a_real_installation(claude: ClaudeCode) -> None:
+    """The version that was tested, and an installation that works."""
+    claude.install()
+    environment = {**os.environ, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_hooks", "doctor", "claude-code"],
+        cwd=claude.project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "which this was tested with" in done.stdout
+    assert "PreToolUse: answered in" in done.stdout
+    assert "WARNING" not in done.stdout
