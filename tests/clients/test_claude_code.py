@@ -270,6 +270,31 @@ def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None
     assert run.results[1].text == "1\tfirst\n2\t***\n3\t"
 
 
+def test_secrets_are_hidden_from_the_model(claude: ClaudeCode) -> None:
+    """Without a hook file, also in a notebook and in an output so long that Claude Code keeps it in a file."""
+    token = "ghp_" + "0123456789" * 4
+    project = claude.project
+    (project / "a.txt").write_text(f"token = {token}\n")
+    cell = {"cell_type": "code", "id": "1", "metadata": {}, "source": [f"token = '{token}'"], "outputs": []}
+    (project / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    claude.install()
+    calls: Calls = [
+        bash("cat a.txt"),
+        bash("cat a.txt; seq 1 20000"),
+        ("Read", {"file_path": str(project / "a.txt")}),
+        ("Read", {"file_path": str(project / "a.ipynb")}),
+        ("Grep", {"pattern": "token", "output_mode": "content"}),
+        ("mcp__probe__echo", {"text": token}),
+    ]
+    allow = ["Bash", "Read", "Grep", "mcp__probe"]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=allow, args=with_server())
+    assert len(run.results) == len(calls)
+    for call, result in zip(calls, run.results, strict=True):
+        assert "[redacted github-token]" in result.text, call
+        assert token not in result.text, call
+    assert "saved to" not in run.results[1].text
+
+
 def test_what_hooks_say_reaches_the_model_and_the_person(claude: ClaudeCode) -> None:
     """At the start, at the prompt, before and after a call."""
     claude.add_hook("""
