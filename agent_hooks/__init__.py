@@ -63,7 +63,6 @@ from agent_hooks.guards.base import Guard, GuardedCall
 from agent_hooks.handlers import Handler
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
-from agent_hooks.pipeline import wrap_tool, wrap_tools
 from agent_hooks.process import ExecResult
 from agent_hooks.runner import HookRunner
 from agent_hooks.settings import Settings, load_settings
@@ -93,6 +92,7 @@ from agent_hooks.tool import (
     is_write_tool_result,
 )
 from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.wrapping import wrap_tool, wrap_tools
 
 __all__ = [
     "UI",

@@ -1,14 +1,13 @@
-"""The runner: which handlers an event goes to, when it waits for others, and who hears of failures.
+"""The runner: what an event's dispatch is planned from, when it waits for others, and who hears of failures.
 
 `emit` looks up a plan (the handlers of an event and tool, sorted, with the event's row of the dispatch table), waits for
-the lane of that row, and runs a `Dispatch`.  Above: pipeline, host.  Below: dispatch, background, lanes.
+the lane of that row, and runs a `Dispatch`.  Above: pipeline, host.  Below: subscriptions, dispatch, background, lanes.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import fspath
 from os.path import abspath
 from pathlib import Path
@@ -25,18 +24,19 @@ from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
 from agent_hooks.deadlines import INF, Clock, Timer, clock_type
-from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, disabled, policy, running
+from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, running
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
-from agent_hooks.errors import HookError, HookUsageError, did_you_mean, log, shown
+from agent_hooks.errors import HookError, HookUsageError, log, shown
 from agent_hooks.events import Event, ToolResult
 from agent_hooks.guards.base import Guard
-from agent_hooks.handlers import Handler, ToolMatcher, Undo
+from agent_hooks.handlers import Handler, Undo
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.lanes import Lane
 from agent_hooks.loader import LoadedHook, LoadResult
-from agent_hooks.points import POINTS, AtPoint, BusInput, Changed, Input, NoOutput
+from agent_hooks.points import AtPoint, BusInput, Changed, Input, NoOutput
 from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
 from agent_hooks.stats import HandlerStats
+from agent_hooks.subscriptions import Subscriptions
 from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
 from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.watchdog import Watchdog
@@ -136,7 +136,6 @@ class HookRunner:
         self._lanes = {"life": Lane(), "calls": Lane()}
         self.suspended: set[Clock] = set()
         self._generation = 0  # of subscriptions
-        self._disabled: set[str] = set()
         self._send_handler: SendHandler | None = None
         self._known_tools: set[str] = set()
         self.matchers_checked = False
@@ -147,6 +146,7 @@ class HookRunner:
         self._undo_at_end: list[Undo] = []
         self._watched = False  # whether somebody sees every event
         self.interceptors = InterceptorRegistry() if interceptors is None else interceptors
+        self._subscriptions = Subscriptions(self.hooks, self.interceptors)
         self.set_ui(ui)
         self.set_session_file(session_file)
         self._background = Background(self.hooks, self.report)
@@ -224,33 +224,16 @@ class HookRunner:
         Call it once all tools are known; the first call of a wrapped tool does, if nobody has.
         """
         self.matchers_checked = True
-        reports = [
-            _never(handler, f"tool={shown(handler.tool)}", _first_name(handler.tool), self._known_tools)
-            for hook in self.hooks
-            for handlers in hook.handlers.values()
-            for handler in handlers
-            if handler.tool is not None and not self._takes_any(handler.handles)
-        ]
-        reports += [
-            _never(handler, f"tool_matcher={shown(each.matcher)}", _first_name(each.matcher), self._known_tools)
-            for each, handler in self.interceptors.handlers()
-            if each.point.matched == "tool" and each.matcher is not None and not self._takes_any(each.takes)
-        ]
+        reports = self._subscriptions.unmatchable(self._known_tools)
         for report in reports:
             self.report(report)
         return reports
-
-    def _takes_any(self, takes: Takes) -> bool:
-        try:
-            return any(takes(name) for name in self._known_tools)
-        except HookUsageError:  # a pattern that runs away; it fails, and says so, with each call
-            return True
 
     # ---- what a program asks the runner
 
     def has_handlers(self, event_type: str) -> bool:
         """Tell whether any handler is subscribed to events of this type."""
-        return any(hook.handlers.get(event_type) for hook in self.hooks)
+        return self._subscriptions.has(event_type)
 
     def listens(self, route: Any) -> bool:
         """Tell whether anybody would see an event of this `route` (see `Event.route`)."""
@@ -287,15 +270,8 @@ class HookRunner:
         """Return how often each handler ran and failed, and how long it took, in load order."""
         return [
             HandlerStats(h.hook, h.event, h.name, h.stats.count, h.stats.failures, h.stats.p50, h.stats.max)
-            for h in self._all_handlers()
+            for h in self._subscriptions
         ]
-
-    def _all_handlers(self) -> Iterator[Handler]:
-        for hook in self.hooks:
-            for handlers in hook.handlers.values():
-                yield from handlers
-        for _, handler in self.interceptors.handlers():
-            yield handler
 
     # ---- Binding: what a hook's api asks
 
@@ -421,14 +397,7 @@ class HookRunner:
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         if len(self._plans) > _MANY_PLANS:
             self._plans.clear()
-        handlers = [each for matched in self._subscribed(name) if (each := _matching(*matched, tool_name)) is not None]
-        if self._disabled:
-            handlers = [
-                disabled(handler) if self.is_disabled(handler.hook) else handler
-                for handler in handlers
-                if not self.is_disabled(handler.hook) or policy(handler, spec) == "block"
-            ]
-        handlers.sort(key=lambda handler: -handler.priority)
+        handlers = self._subscriptions.handlers(name, tool_name, spec)
         limit = self._limits[spec.deadline] if spec.deadline else spec.total
         lane = self._lanes[spec.lane] if spec.lane else None
         plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name, lane)
@@ -438,17 +407,6 @@ class HookRunner:
             return self._plan(route)
         self._plans[route] = plan
         return plan
-
-    def _subscribed(self, name: str) -> Iterator[tuple[Handler, Takes]]:
-        """Yield the handlers of an event or a point, each with what tells whether it wants a tool's or an agent's."""
-        if name in POINTS:
-            for interceptor, handler in self.interceptors.handlers():
-                if interceptor.name == name:
-                    yield handler, interceptor.takes
-        else:
-            for hook in self.hooks:
-                for handler in hook.handlers.get(name.partition(":")[0], ()):
-                    yield handler, handler.handles
 
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
         """Return a clock of the running backend, nested in `parent`."""
@@ -483,12 +441,12 @@ class HookRunner:
 
     def disable(self, hook_path: str) -> None:
         """Call no handler of a hook any more: its gates block, the others are left out."""
-        self._disabled.add(hook_path)
+        self._subscriptions.disable(hook_path)
         self.subscriptions_changed()
 
     def is_disabled(self, hook_path: str) -> bool:
         """Tell whether a handler of that hook would not stop."""
-        return hook_path in self._disabled
+        return self._subscriptions.is_disabled(hook_path)
 
     def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
         """Tell the answer listeners."""
@@ -503,42 +461,6 @@ class HookRunner:
             listener(what)
         except Exception:  # a listener is a bystander: it must not break the dispatch
             log().exception("a listener raised on: %s", what)
-
-
-Takes = Callable[[str | None], bool]
-
-
-def _matching(handler: Handler, takes: Takes, key: str | None) -> Handler | None:
-    """Return `handler` if it wants events of `key`; one whose pattern cannot be searched fails, and so blocks."""
-    try:
-        return handler if takes(key) else None
-    except HookUsageError as exc:
-        problem = exc
-
-    def refuse(event: object, ctx: object) -> None:
-        raise problem
-
-    return handler.replaced_by(refuse)
-
-
-def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> HookError:
-    """Return the report that a handler never runs."""
-    return HookError(
-        hook_path=handler.hook,
-        handler=handler.name,
-        event=handler.event,
-        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
-        file=handler.file,
-        line=handler.line,
-        outcome="continued",
-    )
-
-
-def _first_name(matcher: ToolMatcher) -> str:
-    """Return what an author wrote as the tool's name, for the nearest one to be found."""
-    if isinstance(matcher, str):
-        return matcher
-    return re.sub(r"\W", "", matcher.pattern) if isinstance(matcher, re.Pattern) else _first_name(matcher[0])
 
 
 def _add(listeners: list[Any], listener: Any) -> Undo:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MANY = 1024  # a tool may make its schema anew for each call; past this many the cache starts anew
 _LONG = 500  # characters of an error: the library's holds the whole wrong value
 _ERRORS = 100  # of one input, among which the one to tell is chosen
-_checks: dict[int, tuple[Mapping[str, Any], InputCheck]] = {}
+_checks: dict[tuple[int, str], tuple[Mapping[str, Any], InputCheck]] = {}
 
 
 class InputCheck:
@@ -72,11 +72,11 @@ def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | N
     """Return what is wrong with `input`, in one line, or `None`; see `InputCheck`, of which one is kept per schema."""
     if schema == {} and isinstance(input, dict):  # everything fits: another agent's tools come without a schema
         return None
-    known = _checks.get(id(schema))
-    if known is None or known[0] is not schema or known[1]._name != name:
+    known = _checks.get((id(schema), name))
+    if known is None or known[0] is not schema:
         if len(_checks) >= _MANY:
             _checks.clear()
-        known = _checks[id(schema)] = schema, InputCheck(name, schema)
+        known = _checks[id(schema), name] = schema, InputCheck(name, schema)
     return known[1](input)
 
 

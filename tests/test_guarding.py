@@ -15,9 +15,9 @@ from agent_hooks.guards.base import GuardedCall
 from agent_hooks.guards.config import GuardSettings
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
-from agent_hooks.pipeline import wrap_tool
 from agent_hooks.testing import ScriptedUI, call_tool
 from agent_hooks.transformers.base import ConfiguredTransformer
+from agent_hooks.wrapping import wrap_tool
 from support import EchoTool, everywhere, hook_on, runner_of
 
 pytestmark = pytest.mark.anyio

@@ -1,7 +1,7 @@
 """Configured rewrites of a tool's input, and filters of its output; one module per transformer.
 
 A built-in one is a module here, a user's own is a file in `.agent/transformers/`, and both have the same functions (see
-`base.Transformer`).  Above: command_intercept, pipeline.  Below: content, schema.
+`base.Transformer`).  Above: command_intercept, judging, results.  Below: content, schema.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a transformer is, and how those of one tool are called.
 
 Transformers are pure: they look at their arguments and at nothing else, so they are called plainly, without a deadline.
-One that fails blocks the call.  Above: the transformers, config, pipeline.  Below: content, errors, frozen.
+One that fails blocks the call.  Above: the transformers, config, judging, results.  Below: content, errors, frozen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.content import ContentBlock, ToolOutput, content_blocks
-from agent_hooks.errors import AgentHooksError, describe, place_in, shown, traceback_text
+from agent_hooks.errors import AgentHooksError, HookError, Outcome, describe, place_in, shown, traceback_text
 from agent_hooks.frozen import freeze, thaw
 
 
@@ -66,6 +66,19 @@ class TransformerError(AgentHooksError):
         self.path = by.file or by.place or by.name
         self.line = place_in(cause, by.file)[1] if cause is not None and by.file else None
         self.traceback = traceback_text(cause) if cause is not None else ""
+
+    def failure(self, function: str, event: str, outcome: Outcome) -> HookError:
+        """Return the report of it; `function` is the transformer's that failed."""
+        return HookError(
+            hook_path=self.path,
+            handler=function,
+            event=event,
+            error=str(self),
+            exception=self.__cause__ or self,
+            traceback=self.traceback,
+            line=self.line,
+            outcome=outcome,
+        )
 
 
 class Transformed(Struct, frozen=True):

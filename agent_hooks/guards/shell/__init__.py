@@ -2,6 +2,7 @@
 
     grammar, scan     what the script is made of          words, outputs    what its words become
     interpret         what would run                      carriers, rules   what is known of programs
+    names             which program a word names          inspector         which files and code are reached
 
 Above: guards.  Below: base, sensitive.
 """

@@ -1,6 +1,6 @@
 """The shell's own commands that change what later words mean: `cd`, `read`, `eval`, `alias` …  Above: the guard.
 
-Each takes a `Command` and returns what it prints.  Below: interpret.
+Each takes a `Command` and returns what it prints.  Below: command.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.interpret import EMPTY, Command
+from agent_hooks.guards.shell.command import Command
+from agent_hooks.guards.shell.grammar import parse
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import taint_of
-from agent_hooks.guards.shell.words import Text, Word
+from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
 # which setting switches off the repository's own hooks
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
@@ -55,7 +56,7 @@ def export(command: Command) -> Text:
             continue
         kept = Word(value)
         kept.taint, kept.unsure = word.taint, word.unsure
-        command.interpreter.set(command.shell, name, kept)
+        command.shell.set(name, kept)
         switches_off_hooks(command, name, value)
         if name == "PROMPT_COMMAND":
             command.shell_code(kept)
@@ -100,7 +101,7 @@ def trap(command: Command) -> Text:
     """`trap 'script' SIGNAL`; what it names is known at the end only, so it is followed with what is assigned by then."""
     words = [word for word in command.argv[1:] if word != "--"]
     if len(words) > 1 and words[0] not in ("-", "-p", "-l"):
-        command.interpreter.define(f"trap {words[1]}", command.interpreter.parsed(words[0]), command.shell)
+        command.interpreter.define(f"trap {words[1]}", parse(words[0]), command.shell)
     return EMPTY
 
 
@@ -111,7 +112,7 @@ def alias(command: Command) -> Text:
         if equals:
             command.shell_code(Word(value))
             if value.strip() and name not in value.split():
-                command.interpreter.define(name, command.interpreter.parsed(f'{value} "$@"'), command.shell)
+                command.interpreter.define(name, parse(f'{value} "$@"'), command.shell)
     return EMPTY
 
 

@@ -1,7 +1,7 @@
 """Reads a script with tree-sitter's grammar of bash; where that stumbles, token by token.
 
 The grammar gives the structure; single words are taken as written, so that what it does not see inside of them
-(backticks in `${x:-…}`, say) is found by `words.py`.  Above: interpret.  Below: script, scan, tree-sitter.
+(backticks in `${x:-…}`, say) is found by `words.py`.  Above: interpret, builtins.  Below: script, scan, tree-sitter.
 """
 
 from __future__ import annotations
@@ -71,6 +71,22 @@ _SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever 
 MAX_OPERATORS = 250  # the grammar's way out of an error takes their square
 _OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
+_QUICK = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
+_KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time", "coproc", "then", "do"}
+
+
+def parse(text: str) -> Node:
+    """Return the nodes of a script; the grammar is asked only when there is something to it; raises `Unreadable`."""
+    return _quick(text) or read(text) if text.strip() else Sequence([])
+
+
+def _quick(text: str) -> Simple | None:
+    """Return a command line that is nothing but plain words; the grammar has nothing to say about it."""
+    if len(text) > MAX_CODE or not _QUICK.fullmatch(text):
+        return None
+    simple = Simple()
+    simple.words = text.split()
+    return None if not simple.words or simple.words[0] in _KEYWORDS or "=" in simple.words[0] else simple
 
 
 def read(text: str) -> Node:

@@ -1,35 +1,28 @@
 """Follows what a script would do, without doing it: variables, directories, pipes, functions, code within code.
 
 Each simple command is taken apart until the program that really runs is known (`sudo env X=1 sh -c '…'`), and that is
-shown to the rules.  Nothing is executed and nothing is read.  Above: the guard.  Below: grammar, words, carriers, rules.
+shown to the rules.  Nothing is executed and nothing is read.  Above: the guard.
+Below: inspector, command, names, grammar, words, carriers.
 """
 
 from __future__ import annotations
 
-import posixpath
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from time import perf_counter
 
-from agent_hooks.guards.base import Finding, Level
-from agent_hooks.guards.sensitive import (
-    UNKNOWN,
-    machine_file,
-    normalise,
-    raw_device,
-    sensitive,
-    sensitive_glob,
-    system_path,
-)
+from agent_hooks.guards.base import Level
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import carried
-from agent_hooks.guards.shell.grammar import read
+from agent_hooks.guards.shell.command import Book, Command
+from agent_hooks.guards.shell.grammar import parse, read
+from agent_hooks.guards.shell.inspector import Inspector, Shell
+from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
-    MAX_CODE,
     MAX_LENGTH,
     Function,
     Group,
@@ -40,116 +33,25 @@ from agent_hooks.guards.shell.script import (
     Sequence,
     Simple,
     Unreadable,
+    spawns,
 )
 from agent_hooks.guards.shell.targets import Place
-from agent_hooks.guards.shell.words import NOTHING, Expander, Text, Variables, Word
+from agent_hooks.guards.shell.words import EMPTY, NOTHING, Expander, Text, Variables, Word
 
 MAX_NESTING = 16  # scripts within scripts
 MAX_SECONDS = 0.5  # a guard is quick; what takes this long was made to
 MAX_COMMANDS = 2000  # simple commands of one call, those in loops and functions counted each time
-SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"}
-LANGUAGES = re.compile(
-    r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
-)
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
-_DESTRUCTIVE = re.compile(
-    r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
-)
-_HIDDEN = {"Cf", "Zs", "Zl", "Zp", "Cc", "Co", "Cn"}  # categories of characters that nobody sees
-# Cyrillic, Greek and dashes that look like ASCII, by their code points
-_ALIKE = dict(
-    zip(
-        (
-            0x430,
-            0x435,
-            0x43E,
-            0x440,
-            0x441,
-            0x443,
-            0x445,
-            0x456,
-            0x458,
-            0x455,
-            0x501,
-            0x4BB,
-            0x4CF,
-            0x51B,
-            0x51D,
-            0x261,
-            0x3B1,
-            0x3BF,
-            0x3BD,
-            0x3C1,
-            0x3C4,
-            0x3C5,
-            0x3BA,
-            0x217C,
-            0x2215,
-            0x2010,
-            0x2011,
-            0x2013,
-            0x2014,
-            0x2212,
-        ),
-        "aeopcyxijsdhlqwgaovptukl/-----",
-        strict=True,
-    )
-)
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
-EMPTY = Text("")
 
 
-class Book:
-    """What is known of programs, by name.
-
-    `rules` judge a program; `builtins` change the shell and say what is printed; `carriers` are
-    asked before a carried command is looked for; `interpreter` judges shells and languages.
-    """
-
-    def __init__(
-        self,
-        rules: Mapping[str, tuple[Rule, ...]],
-        builtins: Mapping[str, Callable[[Command], Text]],
-        carriers: Mapping[str, Rule],
-        interpreter: Rule,
-    ) -> None:
-        self.rules = rules
-        self.builtins = builtins
-        self.carriers = carriers
-        self.interpreter = interpreter
-        self.globbed = sorted({*rules, *SHELLS}, key=lambda name: (name != "rm", name))
-
-
-class Shell:
-    """The state of one shell, as far as it is known."""
-
-    __slots__ = ("cwd", "files", "functions", "stack", "variables")
-
-    def __init__(self, variables: Variables, cwd: str) -> None:
-        self.variables = variables
-        self.cwd = cwd
-        self.functions: dict[str, Node] = {}
-        self.files: dict[str, Text] = {}
-        self.stack: list[str] = []
-
-    def copy(self) -> Shell:
-        """Return the state a subshell starts with; files are everybody's."""
-        shell = Shell(self.variables.copy(), self.cwd)
-        shell.functions, shell.files, shell.stack = dict(self.functions), self.files, list(self.stack)
-        return shell
-
-
-class Interpreter:
-    """Follows one command line and keeps what it finds, in `findings`; `seen` are the programs it came upon."""
+class Interpreter(Inspector):
+    """Follows one command line, with the rules of a book for the programs it comes upon."""
 
     def __init__(self, book: Book, place: Place, level: Level, packs: frozenset[str]) -> None:
+        super().__init__(place, level, packs)
         self.book = book
-        self.place = place
-        self.level = level
-        self.packs = packs
-        self.findings: list[Finding] = []
-        self.seen: list[str] = []
         self._commands = 0
         self._begun = perf_counter()
         self._nesting = 0
@@ -157,7 +59,6 @@ class Interpreter:
         self._calling: list[int] = []
         self._called: set[int] = set()
         self.trace: list[str] | None = None  # the commands that would run, for whoever wants them explained
-        self.said: list[str] = []  # the words of the commands of the pipeline so far
 
     def judge(self, command: str) -> None:
         """Follow a whole command line; raises `Unreadable`."""
@@ -182,13 +83,6 @@ class Interpreter:
         }
         return Shell(Variables(values), place.project)
 
-    def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
-        """Keep a finding."""
-        text = str(culprit).replace(UNKNOWN, "…")
-        finding = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable)
-        if all((each.rule, each.undecidable) != (rule, undecidable) for each in self.findings):
-            self.findings.append(finding)
-
     # ---- structure
 
     def script(self, text: str, shell: Shell, stdin: Text) -> Text:
@@ -200,7 +94,7 @@ class Interpreter:
         self._count()
         self._nesting += 1
         try:
-            return self.run(_quick(text) or read(text), shell, stdin)
+            return self.run(parse(text), shell, stdin)
         finally:
             self._nesting -= 1
 
@@ -219,7 +113,7 @@ class Interpreter:
             return self._written(output, target, shell)
         if isinstance(node, Function):
             self.define(node.name, node.body, shell)
-            if _spawns(node.body, node.name):
+            if spawns(node.body, node.name):
                 self.report("fork-bomb", "a function that calls itself without bound", f"{node.name}()")
             return EMPTY
         if isinstance(node, Loop):
@@ -310,14 +204,8 @@ class Interpreter:
             if plain in _CODE_VARIABLES:
                 self.shell_code(value, shell, f"{plain}=")
             if keep:
-                self.set(shell, plain, value)
+                shell.set(plain, value)
         return environment
-
-    @staticmethod
-    def set(shell: Shell, name: str, value: Word) -> None:
-        """Give a variable its value."""
-        shell.variables.arrays.pop(name, None)
-        shell.variables.values[name] = Text(str(value), value.taint, unsure=value.unsure)
 
     def _redirects(self, redirects: Iterable[Redirect], shell: Shell, stdin: Text) -> tuple[Text, Word | None]:
         """Judge redirections; return what stdin is now and the file that stdout goes to."""
@@ -378,18 +266,10 @@ class Interpreter:
 
     def program(self, word: Word) -> str:
         """Return which program a command word runs: no directory, small letters, what looks like ASCII as ASCII."""
-        name = word.rpartition("/")[2] if "/" in word else str(word)
-        if not name.isascii() and UNKNOWN not in name:
-            plain = unicodedata.normalize("NFKC", name).lower().translate(_ALIKE)
-            hidden = "".join(char for char in plain if unicodedata.category(char) not in _HIDDEN)
-            if hidden != plain or (hidden != name.lower() and hidden.isascii()):
-                self.report(
-                    "invisible-characters",
-                    "a command name with characters that nobody sees or tells apart",
-                    ascii(word),
-                )
-            name = hidden
-        name = name.lower().removesuffix(".exe")
+        name, disguised = plain_name(word)
+        if disguised:
+            reason = "a command name with characters that nobody sees or tells apart"
+            self.report("invisible-characters", reason, ascii(word))
         if word.pattern and any(char in name for char in "*?["):
             return next((each for each in self.book.globbed if fnmatchcase(each, name)), name)
         return name
@@ -493,183 +373,6 @@ class Interpreter:
             return stdin
         return _joined([stdin if word == "-" else self.content(word, shell) for word in operands])
 
-    # ---- code
-
-    def parsed(self, text: str) -> Node:
-        """Return the nodes of a script that runs later."""
-        return _quick(text) or read(text) if text.strip() else Sequence([])
-
-    def shell_code(self, word: Word | Text, shell: Shell, where: str, stdin: Text = EMPTY) -> Text:
-        """Follow a text that a shell runs; `where` names who does."""
-        text = str(word) if isinstance(word, Word) else word.text
-        if self.code_taint(word.taint, where):
-            return Text(None, word.taint)
-        if text is None or not text.strip(UNKNOWN + " \n"):
-            return Text(None, word.taint)
-        return self.script(text, shell, stdin)
-
-    def code_taint(self, taint: frozenset[str], where: str) -> bool:
-        """Report code that was downloaded or decoded; `where` names who would run it."""
-        if "download" in taint:
-            self.report("download-exec", "downloaded text is run unseen", where)
-            return True
-        if "saved-download" in taint:
-            if self.level == "strict":
-                self.report("download-exec", "a downloaded file is run unseen", where)
-            return False
-        if "decoded" in taint:
-            self.report("encoded-exec", "decoded text is run unseen", where)
-            return True
-        return False
-
-    def unseen_code(self, where: str) -> None:
-        """Ask about text that a shell reads from a program, when that program was told something destructive."""
-        if _DESTRUCTIVE.search(where):
-            self.report("dynamic-code", "text that is made on the spot is run as code", where, undecidable=True)
-
-    def file_as_code(self, path: str, shell: Shell) -> None:
-        """Judge that a file is run, if this command line has written it."""
-        written = shell.files.get(path)
-        if written is not None:
-            self.shell_code(written, shell, path)
-
-    # ---- files
-
-    def path(self, word: str, shell: Shell) -> str:
-        """Return a word as a normalised path; one that starts with something unknown is relative to nowhere."""
-        if word.startswith(UNKNOWN):
-            return posixpath.normpath(word)
-        return normalise(word, cwd=shell.cwd, home=self.place.home) if word else shell.cwd
-
-    def content(self, word: Word, shell: Shell) -> Text:
-        """Return what is known to be in a file."""
-        if word.startswith("/dev/fd/") and "process" in word.taint:
-            text = word[8:]
-            return Text(None if text == UNKNOWN else text, word.taint - {"process"})
-        return shell.files.get(self.path(word, shell)) or Text(None, word.taint | {"file"})
-
-    def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
-        path = self.path(word, shell)
-        if any(char in path for char in "*?[") and len(path) < 4096:  # the system's longest path
-            return sensitive_glob(path, home=self.place.home, write=write)
-        return sensitive(path, write=write)
-
-    def reads(self, word: Word, shell: Shell) -> None:
-        """Judge that a file's contents are read, copied or sent."""
-        if word and (rule := self._sensitive(word, shell)):
-            self.report(f"read-{rule}", "reads a file with secrets", word)
-
-    def writes(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
-        """Judge that a file is written."""
-        if not word:
-            return
-        path = self.path(word, shell)
-        if raw_device(path):
-            self.report("disk", "writes to a device", word)
-        elif machine_file(path, overwrite=overwrite):
-            self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif self.place.protects(path):
-            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
-        elif rule := self._sensitive(word, shell, write=True):
-            self.report(f"write-{rule}", "writes to a file of secrets, of settings, or that every shell runs", word)
-
-    def deletes(self, word: Word, shell: Shell) -> None:
-        """Judge that one file is removed or emptied."""
-        self.writes(word, shell)
-        path = self.path(word, shell)
-        if self.place.holds_protected(path):
-            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
-        if system_path(path):
-            self.report("system-file", "removes or empties a file of the system", word)
-
-    def tree(self, word: Word, shell: Shell, *, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:
-        """Judge that a whole tree goes, without a question."""
-        path = self.path(word, shell)
-        if self.level == "strict":
-            self.report(rule, verb, word)
-        elif word.unsure or not self.place.removable(path, self.level):
-            self.report(
-                rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word
-            )
-
-    def is_root(self, word: Word, shell: Shell) -> bool:
-        """Tell whether a word names a root of the system, a home or the project."""
-        path = self.path(word, shell)
-        return UNKNOWN not in path and self.place.root(path)
-
-
-class Command:
-    """What a rule sees: the program, its words, and where it runs."""
-
-    __slots__ = ("argv", "environment", "interpreter", "name", "output", "shell", "stdin")
-
-    def __init__(
-        self,
-        interpreter: Interpreter,
-        name: str,
-        argv: list[Word],
-        shell: Shell,
-        stdin: Text,
-        environment: dict[str, Word],
-    ) -> None:
-        self.interpreter = interpreter
-        self.name = name
-        self.argv = argv
-        self.shell = shell
-        self.stdin = stdin
-        self.environment = environment
-        self.output: Text | None = None
-
-    def __str__(self) -> str:
-        """Return the command as one line."""
-        return " ".join(self.argv)
-
-    @property
-    def level(self) -> Level:
-        return self.interpreter.level
-
-    def report(self, rule: str, reason: str, culprit: object = None) -> None:
-        """Keep a finding about this command."""
-        self.interpreter.report(rule, reason, str(self) if culprit is None else culprit)
-
-    def reads(self, *words: Word) -> None:
-        for word in words:
-            self.interpreter.reads(word, self.shell)
-
-    def writes(self, *words: Word, overwrite: bool = True) -> None:
-        for word in words:
-            self.interpreter.writes(word, self.shell, overwrite=overwrite)
-
-    def deletes(self, *words: Word) -> None:
-        for word in words:
-            self.interpreter.deletes(word, self.shell)
-
-    def tree(self, *words: Word, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:
-        for word in words:
-            self.interpreter.tree(word, self.shell, rule=rule, verb=verb)
-
-    def is_root(self, word: Word) -> bool:
-        return self.interpreter.is_root(word, self.shell)
-
-    def path(self, word: str) -> str:
-        return self.interpreter.path(word, self.shell)
-
-    def runs(self, argv: list[Word], stdin: Text = EMPTY) -> Text:
-        """Judge a command that this one starts."""
-        return self.interpreter.command(argv, self.shell.copy(), stdin)
-
-    def shell_code(self, word: Word | Text, stdin: Text = EMPTY) -> Text:
-        """Judge a text that this command hands to a shell."""
-        return self.interpreter.shell_code(word, self.shell.copy(), self.name, stdin)
-
-
-Rule = Callable[[Command], None]
-
-
-def rules_of(programs: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
-    """Return a row of a table of rules: the same ones for several programs, named with blanks between them."""
-    return dict.fromkeys(programs.split(), rules)
-
 
 def read_words(text: str, expander: Expander) -> list[Word]:
     """Return the words of an array's parentheses."""
@@ -691,30 +394,6 @@ def _joined(texts: list[Text]) -> Text:
         known = [each.text if each.text is not None else UNKNOWN for each in texts]
         return Text("".join(known) if any(each.text for each in texts) else None, taint)
     return Text("".join(each.text or "" for each in texts), taint)
-
-
-_QUICK = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
-_KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time", "coproc", "then", "do"}
-
-
-def _quick(text: str) -> Simple | None:
-    """Return a command line that is nothing but plain words; the grammar has nothing to say about it."""
-    if len(text) > MAX_CODE or not _QUICK.fullmatch(text):
-        return None
-    simple = Simple()
-    simple.words = text.split()
-    return None if not simple.words or simple.words[0] in _KEYWORDS or "=" in simple.words[0] else simple
-
-
-def _spawns(body: Node, name: str) -> bool:
-    """Tell whether a function starts itself in the background, or more than once at a time."""
-    if isinstance(body, Simple):
-        return body.background and bool(body.words) and body.words[0] == name
-    if isinstance(body, Pipe):
-        return sum(isinstance(each, Simple) and each.words[:1] == [name] for each in body.nodes) > 1
-    if isinstance(body, Sequence):
-        return any(_spawns(each, name) for each in body.nodes)
-    return isinstance(body, Group) and _spawns(body.node, name)
 
 
 def _asks_for_help(name: str, argv: list[Word]) -> bool:

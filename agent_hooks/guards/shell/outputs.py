@@ -1,6 +1,6 @@
 """What harmless programs print, when that can be known: a guard must follow `echo … | base64 -d | sh`.
 
-Above: interpret.  Below: options, words.
+Above: interpret, builtins, rules.  Below: options, words.
 """
 
 from __future__ import annotations

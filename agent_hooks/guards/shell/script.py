@@ -103,3 +103,14 @@ class Data:
 
 
 Node = Union[Simple, Sequence, Pipe, Group, Function, Loop, Data]  # noqa: UP007  # the classes are named before they exist
+
+
+def spawns(body: Node, name: str) -> bool:
+    """Tell whether a function starts itself in the background, or more than once at a time."""
+    if isinstance(body, Simple):
+        return body.background and bool(body.words) and body.words[0] == name
+    if isinstance(body, Pipe):
+        return sum(isinstance(each, Simple) and each.words[:1] == [name] for each in body.nodes) > 1
+    if isinstance(body, Sequence):
+        return any(spawns(each, name) for each in body.nodes)
+    return isinstance(body, Group) and spawns(body.node, name)

@@ -2,7 +2,7 @@
 
 What cannot be known becomes `UNKNOWN`, one character that stands for any text.  A word remembers what it was made of
 (`taint`: downloaded, decoded …), whether it is `unsure` (a default that something outside may replace) and whether it is
-a `pattern`.  Above: interpret.  Below: scan, sensitive.
+a `pattern`.  Above: inspector, interpret.  Below: scan, sensitive.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Text:
         self.unsure = unsure
 
 
+EMPTY = Text("")
 Run = Callable[[str, bool], Text]  # a script, and whether the word is a `<(…)`: what it prints
 
 

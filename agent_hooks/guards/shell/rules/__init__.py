@@ -1,11 +1,11 @@
-"""What is known of programs: one module per subject, joined into one book.  Above: the guard.  Below: interpret."""
+"""What is known of programs: one module per subject, joined into one book.  Above: the guard.  Below: command."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from agent_hooks.guards.shell.builtins import BUILTINS
-from agent_hooks.guards.shell.interpret import Book, Rule
+from agent_hooks.guards.shell.command import Book, Rule
 from agent_hooks.guards.shell.rules import code, files, git, packs, system
 
 __all__ = ["BOOK"]

@@ -1,7 +1,7 @@
 """Shells and languages: where their code comes from, and what that code would do.
 
 Shell code is followed by the interpreter; Python is read with Python's own `ast`; of other languages a short list of
-calls is known.  Below: interpret, options.
+calls is known.  Below: command, options.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.interpret import SHELLS, Command, Rule, rules_of
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.names import SHELLS
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import Text, Word
 

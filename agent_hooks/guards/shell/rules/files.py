@@ -1,11 +1,11 @@
-"""Rules about files: removing, emptying, copying, rights, and reading what is secret.  Below: interpret, options."""
+"""Rules about files: removing, emptying, copying, rights, and reading what is secret.  Below: command, options."""
 
 from __future__ import annotations
 
 import re
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.interpret import Command, Rule, rules_of
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import Text, Word
 

@@ -1,4 +1,4 @@
-"""Rules about git: work that is thrown away, history that is lost, hooks that are skipped.  Below: interpret, options."""
+"""Rules about git: work that is thrown away, history that is lost, hooks that are skipped.  Below: command, options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.shell.builtins import switches_off_hooks
-from agent_hooks.guards.shell.interpret import Command
+from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.words import Word
 

@@ -1,6 +1,6 @@
 """The extended packs, off by default: cloud, kubernetes, infrastructure as code, SQL, services.
 
-A row: the pack, the programs, what their line must have to be stopped, and what excuses it.  Below: interpret.
+A row: the pack, the programs, what their line must have to be stopped, and what excuses it.  Below: command.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from agent_hooks.guards.shell.interpret import Command, Rule
+from agent_hooks.guards.shell.command import Command, Rule
 
 PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
 

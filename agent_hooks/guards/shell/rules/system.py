@@ -1,6 +1,6 @@
 """Rules about the machine: disks, containers, network shells, downloads, programs that carry scripts.
 
-Below: interpret, options.
+Below: command, options.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.sensitive import UNKNOWN, raw_device
-from agent_hooks.guards.shell.interpret import EMPTY, Command, Rule, rules_of
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import Options
 from agent_hooks.guards.shell.outputs import DOWNLOADED, taint_of
-from agent_hooks.guards.shell.words import Text, Word, decode_ansi
+from agent_hooks.guards.shell.words import EMPTY, Text, Word, decode_ansi
 
 # ---- disks
 

@@ -1,0 +1,107 @@
+"""What a rule is: it sees one program that would run, its words and its place, and reports.
+
+Above: interpret, builtins, rules.  Below: inspector, names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from agent_hooks.guards.base import Level
+from agent_hooks.guards.shell.inspector import Inspector, Shell
+from agent_hooks.guards.shell.names import SHELLS
+from agent_hooks.guards.shell.words import EMPTY, Text, Word
+
+
+class Command:
+    """What a rule sees: the program, its words, and where it runs."""
+
+    __slots__ = ("argv", "environment", "interpreter", "name", "output", "shell", "stdin")
+
+    def __init__(
+        self,
+        interpreter: Inspector,
+        name: str,
+        argv: list[Word],
+        shell: Shell,
+        stdin: Text,
+        environment: dict[str, Word],
+    ) -> None:
+        self.interpreter = interpreter
+        self.name = name
+        self.argv = argv
+        self.shell = shell
+        self.stdin = stdin
+        self.environment = environment
+        self.output: Text | None = None
+
+    def __str__(self) -> str:
+        """Return the command as one line."""
+        return " ".join(self.argv)
+
+    @property
+    def level(self) -> Level:
+        return self.interpreter.level
+
+    def report(self, rule: str, reason: str, culprit: object = None) -> None:
+        """Keep a finding about this command."""
+        self.interpreter.report(rule, reason, str(self) if culprit is None else culprit)
+
+    def reads(self, *words: Word) -> None:
+        for word in words:
+            self.interpreter.reads(word, self.shell)
+
+    def writes(self, *words: Word, overwrite: bool = True) -> None:
+        for word in words:
+            self.interpreter.writes(word, self.shell, overwrite=overwrite)
+
+    def deletes(self, *words: Word) -> None:
+        for word in words:
+            self.interpreter.deletes(word, self.shell)
+
+    def tree(self, *words: Word, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:
+        for word in words:
+            self.interpreter.tree(word, self.shell, rule=rule, verb=verb)
+
+    def is_root(self, word: Word) -> bool:
+        return self.interpreter.is_root(word, self.shell)
+
+    def path(self, word: str) -> str:
+        return self.interpreter.path(word, self.shell)
+
+    def runs(self, argv: list[Word], stdin: Text = EMPTY) -> Text:
+        """Judge a command that this one starts."""
+        return self.interpreter.command(argv, self.shell.copy(), stdin)
+
+    def shell_code(self, word: Word | Text, stdin: Text = EMPTY) -> Text:
+        """Judge a text that this command hands to a shell."""
+        return self.interpreter.shell_code(word, self.shell.copy(), self.name, stdin)
+
+
+Rule = Callable[[Command], None]
+
+
+def rules_of(programs: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
+    """Return a row of a table of rules: the same ones for several programs, named with blanks between them."""
+    return dict.fromkeys(programs.split(), rules)
+
+
+class Book:
+    """What is known of programs, by name.
+
+    `rules` judge a program; `builtins` change the shell and say what is printed; `carriers` are
+    asked before a carried command is looked for; `interpreter` judges shells and languages.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, tuple[Rule, ...]],
+        builtins: Mapping[str, Callable[[Command], Text]],
+        carriers: Mapping[str, Rule],
+        interpreter: Rule,
+    ) -> None:
+        self.rules = rules
+        self.builtins = builtins
+        self.carriers = carriers
+        self.interpreter = interpreter
+        self.globbed = sorted({*rules, *SHELLS}, key=lambda name: (name != "rm", name))

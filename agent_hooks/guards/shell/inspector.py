@@ -1,0 +1,186 @@
+"""Judges the files and the code that a command line reaches, and keeps what was found.
+
+What a rule may ask of whoever follows the command line; how one is followed is the interpreter's business.
+Above: command, interpret.  Below: targets, words, sensitive.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from abc import ABC, abstractmethod
+
+from agent_hooks.guards.base import Finding, Level
+from agent_hooks.guards.sensitive import (
+    UNKNOWN,
+    machine_file,
+    normalise,
+    raw_device,
+    sensitive,
+    sensitive_glob,
+    system_path,
+)
+from agent_hooks.guards.shell.script import Node
+from agent_hooks.guards.shell.targets import Place
+from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
+
+_DESTRUCTIVE = re.compile(
+    r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
+)
+
+
+class Shell:
+    """The state of one shell, as far as it is known."""
+
+    __slots__ = ("cwd", "files", "functions", "stack", "variables")
+
+    def __init__(self, variables: Variables, cwd: str) -> None:
+        self.variables = variables
+        self.cwd = cwd
+        self.functions: dict[str, Node] = {}
+        self.files: dict[str, Text] = {}
+        self.stack: list[str] = []
+
+    def copy(self) -> Shell:
+        """Return the state a subshell starts with; files are everybody's."""
+        shell = Shell(self.variables.copy(), self.cwd)
+        shell.functions, shell.files, shell.stack = dict(self.functions), self.files, list(self.stack)
+        return shell
+
+    def set(self, name: str, value: Word) -> None:
+        """Give a variable its value."""
+        self.variables.arrays.pop(name, None)
+        self.variables.values[name] = Text(str(value), value.taint, unsure=value.unsure)
+
+
+class Inspector(ABC):
+    """Judges files and code, and keeps `findings`; `seen` are the programs that a command line came upon."""
+
+    def __init__(self, place: Place, level: Level, packs: frozenset[str]) -> None:
+        self.place = place
+        self.level = level
+        self.packs = packs
+        self.findings: list[Finding] = []
+        self.seen: list[str] = []
+        self.said: list[str] = []  # the words of the commands of the pipeline so far
+
+    def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
+        """Keep a finding."""
+        text = str(culprit).replace(UNKNOWN, "…")
+        finding = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable)
+        if all((each.rule, each.undecidable) != (rule, undecidable) for each in self.findings):
+            self.findings.append(finding)
+
+    # ---- following, which the interpreter does
+
+    @abstractmethod
+    def script(self, text: str, shell: Shell, stdin: Text) -> Text:
+        """Follow a script; return what it prints."""
+
+    @abstractmethod
+    def command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word] | None = None) -> Text:
+        """Judge one command, its words expanded, after finding out which program really runs."""
+
+    @abstractmethod
+    def define(self, name: str, body: Node, shell: Shell) -> None:
+        """Keep a function, or what else runs later; one that is never called is followed at the end."""
+
+    # ---- code
+
+    def shell_code(self, word: Word | Text, shell: Shell, where: str, stdin: Text = EMPTY) -> Text:
+        """Follow a text that a shell runs; `where` names who does."""
+        text = str(word) if isinstance(word, Word) else word.text
+        if self.code_taint(word.taint, where):
+            return Text(None, word.taint)
+        if text is None or not text.strip(UNKNOWN + " \n"):
+            return Text(None, word.taint)
+        return self.script(text, shell, stdin)
+
+    def file_as_code(self, path: str, shell: Shell) -> None:
+        """Judge that a file is run, if this command line has written it."""
+        written = shell.files.get(path)
+        if written is not None:
+            self.shell_code(written, shell, path)
+
+    def code_taint(self, taint: frozenset[str], where: str) -> bool:
+        """Report code that was downloaded or decoded; `where` names who would run it."""
+        if "download" in taint:
+            self.report("download-exec", "downloaded text is run unseen", where)
+            return True
+        if "saved-download" in taint:
+            if self.level == "strict":
+                self.report("download-exec", "a downloaded file is run unseen", where)
+            return False
+        if "decoded" in taint:
+            self.report("encoded-exec", "decoded text is run unseen", where)
+            return True
+        return False
+
+    def unseen_code(self, where: str) -> None:
+        """Ask about text that a shell reads from a program, when that program was told something destructive."""
+        if _DESTRUCTIVE.search(where):
+            self.report("dynamic-code", "text that is made on the spot is run as code", where, undecidable=True)
+
+    # ---- files
+
+    def path(self, word: str, shell: Shell) -> str:
+        """Return a word as a normalised path; one that starts with something unknown is relative to nowhere."""
+        if word.startswith(UNKNOWN):
+            return posixpath.normpath(word)
+        return normalise(word, cwd=shell.cwd, home=self.place.home) if word else shell.cwd
+
+    def content(self, word: Word, shell: Shell) -> Text:
+        """Return what is known to be in a file."""
+        if word.startswith("/dev/fd/") and "process" in word.taint:
+            text = word[8:]
+            return Text(None if text == UNKNOWN else text, word.taint - {"process"})
+        return shell.files.get(self.path(word, shell)) or Text(None, word.taint | {"file"})
+
+    def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
+        path = self.path(word, shell)
+        if any(char in path for char in "*?[") and len(path) < 4096:  # the system's longest path
+            return sensitive_glob(path, home=self.place.home, write=write)
+        return sensitive(path, write=write)
+
+    def reads(self, word: Word, shell: Shell) -> None:
+        """Judge that a file's contents are read, copied or sent."""
+        if word and (rule := self._sensitive(word, shell)):
+            self.report(f"read-{rule}", "reads a file with secrets", word)
+
+    def writes(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
+        """Judge that a file is written."""
+        if not word:
+            return
+        path = self.path(word, shell)
+        if raw_device(path):
+            self.report("disk", "writes to a device", word)
+        elif machine_file(path, overwrite=overwrite):
+            self.report("system-file", "writes to a file of accounts, login or boot", word)
+        elif self.place.protects(path):
+            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
+        elif rule := self._sensitive(word, shell, write=True):
+            self.report(f"write-{rule}", "writes to a file of secrets, of settings, or that every shell runs", word)
+
+    def deletes(self, word: Word, shell: Shell) -> None:
+        """Judge that one file is removed or emptied."""
+        self.writes(word, shell)
+        path = self.path(word, shell)
+        if self.place.holds_protected(path):
+            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
+        if system_path(path):
+            self.report("system-file", "removes or empties a file of the system", word)
+
+    def tree(self, word: Word, shell: Shell, *, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:
+        """Judge that a whole tree goes, without a question."""
+        path = self.path(word, shell)
+        if self.level == "strict":
+            self.report(rule, verb, word)
+        elif word.unsure or not self.place.removable(path, self.level):
+            self.report(
+                rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word
+            )
+
+    def is_root(self, word: Word, shell: Shell) -> bool:
+        """Tell whether a word names a root of the system, a home or the project."""
+        path = self.path(word, shell)
+        return UNKNOWN not in path and self.place.root(path)
