@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.bytecode import cache_directory
-from other_agent import OtherAgent
+from other_agent import OtherAgent, end_server
 from running import Command
 from tmux import MISSING
 
@@ -56,11 +56,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def project(tmp_path: Path, home: Path) -> Path:
-    """Give an empty project directory."""
+def project(tmp_path: Path, home: Path) -> Iterator[Path]:
+    """Give an empty project directory; a server that answered events in it ends with the test."""
     path = tmp_path / "project"
     path.mkdir()
-    return path
+    yield path
+    end_server(path)
 
 
 @pytest.fixture
@@ -70,10 +71,8 @@ def command(project: Path) -> Command:
 
 
 @pytest.fixture
-def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[OtherAgent]:
-    """Give another agent in an empty project; its server ends with the test."""
+def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> OtherAgent:
+    """Give another agent in an empty project."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
         monkeypatch.delenv(name)
-    agent = OtherAgent(command)
-    yield agent
-    agent.end()
+    return OtherAgent(command)

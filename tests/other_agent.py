@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
+from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from running import Command
 
@@ -56,9 +58,15 @@ class OtherAgent:
         said = [json.loads(line) for line in self.command("serve", "--status", "--json").stdout.splitlines()]
         return next((each for each in said if each["project"] == str(self.command.project)), None)
 
-    def end(self) -> None:
-        """End this project's server, also one that is stuck."""
-        server = self.server()
-        if server is not None and "pid" in server:
-            os.kill(server["pid"], signal.SIGCONT)
-            os.kill(server["pid"], signal.SIGKILL)
+
+def end_server(project: Path) -> None:
+    """End the server of a project, if there is one; also one that is stuck."""
+    path = Path("/".join(client.place(config_of(BRIDGE), str(project))) + ".lock")
+    if path.exists():
+        with path.open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.kill(int(lock.read()), signal.SIGKILL)
+        for each in path.parent.glob(f"{path.stem}.*"):
+            each.unlink()

@@ -278,9 +278,9 @@ def test_schemas_that_are_made_anew_for_each_call_do_not_pile_up() -> None:
     """The cache has a bound, and one schema is compiled once."""
     for _ in range(3):
         assert schema_error("bash", COMMAND, {"command": "ls"}) is None
-    kept = schema._checks[id(COMMAND)]
+    kept = schema._checks[id(COMMAND), "bash"]
     assert schema_error("bash", COMMAND, {"command": "ls"}) is None
-    assert schema._checks[id(COMMAND)] is kept
-    schema._checks.update({-number: ({}, InputCheck("", {})) for number in range(1, 2000)})
+    assert schema._checks[id(COMMAND), "bash"] is kept
+    schema._checks.update({(-number, ""): ({}, InputCheck("", {})) for number in range(1, 2000)})
     assert schema_error("bash", {"type": "object"}, {}) is None
     assert len(schema._checks) == 1

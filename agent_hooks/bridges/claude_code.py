@@ -141,6 +141,10 @@ class ClaudeCode(ClaudeCodeSettings):
         ToolWords("NotebookEdit", "edit", {"notebook_path": "path", "new_source": "newText"}),
         ToolWords("Glob", "find"),
         ToolWords("Grep", "grep", {"-i": "ignoreCase", "head_limit": "limit"}),
+        # of older versions, whose transcripts can be replayed
+        ToolWords("MultiEdit", "edit", _FILE),
+        ToolWords("NotebookRead", "read", {"notebook_path": "path"}),
+        ToolWords("LS", "ls"),
     )
 
     # ---- in

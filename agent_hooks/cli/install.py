@@ -70,9 +70,8 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
             click.echo(each.diff())
     if not dry_run:
         _write(bridge, edits, generated=name != "project")
-    done = {each.path: each.changes for each in edits}
-    path = known[name].path
-    click.echo(f"{short(path)}: {_told(done[path], 'installed', 'is installed already', dry_run=dry_run)}")
+    path, changes = edits[0].path, edits[0].changes
+    click.echo(f"{short(path)}: {'would be ' * dry_run + 'installed' if changes else 'is installed already'}")
     for each in edits:
         if each.path != path and each.changes:
             click.echo(f"{short(each.path)}: {'would be ' * dry_run}taken out, or each event would fire twice")
@@ -87,11 +86,12 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
             f"there is no {PROGRAM} on the PATH, so every tool call here would be denied; for others too: put it there"
         )
     if name == "local" and _is_not_ignored(path):
-        _warn(f"git does not ignore {short(path)}: echo '{short(path)}*' >> .git/info/exclude")
+        exclude = '"$(git rev-parse --git-path info/exclude)"'
+        _warn(f"git does not ignore {short(path)}: echo '{os.path.basename(path)}*' >> {exclude}")
 
 
 def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_events: bool) -> list[Edit]:
-    """Return the edit of the file that is meant, and of a local one that would do the same a second time."""
+    """Return the edit of the file that is meant, then that of a local one which would do the same a second time."""
     rows = bridge.describe()
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
     events = {row.name for row in rows} if all_events else set(needed_events(rows, listened))
@@ -134,10 +134,6 @@ def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
     for each in edits:
         if each.changes:
             each.make()
-
-
-def _told(changes: bool, done: str, nothing: str, *, dry_run: bool) -> str:
-    return f"{'would be ' * dry_run}{done}" if changes else nothing
 
 
 def _warn_of_the_rest(bridge: Bridge, found: list[Place]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring  # type: ignore[attr-defined]  # not in the stubs; the decoder's own
 from typing import Any, NamedTuple, NoReturn
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -102,7 +101,7 @@ def _members(text: str) -> dict[str, tuple[str, str]]:
     members: dict[str, tuple[str, str]] = {}
     at = _skip(text, 1)
     while text[at] != "}":
-        key, end = scanstring(text, at + 1)
+        key, end = _DECODER.raw_decode(text, at)
         value_at = _skip(text, _skip(text, end) + 1)  # behind the colon
         value_end = _DECODER.raw_decode(text, value_at)[1]
         members[key] = text[at:end], text[value_at:value_end]

@@ -6,6 +6,7 @@ import fcntl
 import json
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -48,7 +49,8 @@ def command(path: str | None, idle: float | None, what: str | None, everywhere: 
     if what == "status":
         _show(list(_servers()), as_json=as_json)
     elif what == "stop":
-        _stop([each for each in _servers() if everywhere or each["project"] == project], project)
+        own = place_of(project)
+        _stop([each for each in _servers() if everywhere or own == each["path"]], project)
     elif what == "log":
         log = Path(f"{path or place_of(project)}.log")
         click.echo(log.read_text(errors="replace") if log.exists() else f"there is no log: {log}", nl=False)
@@ -104,7 +106,21 @@ def _servers() -> Iterator[dict[str, Any]]:
             yield _request(str(path), {"do": "status"})
         except OSError as exc:
             if not isinstance(exc, ConnectionRefusedError):  # it left its socket behind
-                yield {"project": "?", "path": str(path.with_suffix("")), "error": f"does not answer: {exc}"}
+                base = path.with_suffix("")
+                yield {"project": "?", "path": str(base), "pid": _holder(base), "error": f"does not answer: {exc}"}
+
+
+def _holder(path: Path) -> int | None:
+    """Return the process that holds a server's lock."""
+    try:
+        with path.with_suffix(".lock").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read())
+    except (OSError, ValueError):  # it has ended meanwhile, or could not write its number down
+        pass
+    return None
 
 
 def _request(path: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,7 +154,8 @@ def _stop(servers: list[dict[str, Any]], project: str) -> None:
         if "error" not in each:
             _request(f"{each['path']}.socket", {"do": "stop"})
             click.echo(f"{each['project']}: stopped")
-        else:
-            click.echo(f"{each['path']}: {each['error']}")
+        elif each["pid"] is not None:
+            os.kill(each["pid"], signal.SIGKILL)
+            click.echo(f"{each['path']}: {each['error']}; ended by force, its hooks did not hear of it")
     if not servers:
         click.echo(f"no server runs for {project}")

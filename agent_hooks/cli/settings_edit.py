@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from agent_hooks.bridges.base import BridgeError
 from agent_hooks.cli.json_text import edited, parse
 from agent_hooks.errors import SettingsError, os_reason, shown
+from agent_hooks.harmless import harmless
 from agent_hooks.host.tools.base import Refused, write_atomically
 from agent_hooks.settings import read_file
 
@@ -69,7 +70,7 @@ class Edit(NamedTuple):
         """Return the change as a unified diff, ready to be printed."""
         old, new = (_text(data).splitlines() for data in (self.before, self.after))
         was, becomes = (self.path if data is not None else os.devnull for data in (self.before, self.after))
-        return "\n".join(unified_diff(old, new, was, becomes, lineterm=""))
+        return harmless("\n".join(unified_diff(old, new, was, becomes, lineterm="")))
 
     def make(self) -> None:
         """Do it; raises `SettingsError`, and then the file is as it was."""

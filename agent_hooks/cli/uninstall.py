@@ -32,8 +32,8 @@ def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -
         if not dry_run:
             change.make()
         path = short(place.target.path)
-        gone = " nothing else was in it, so it is gone" if change.after is None else ""
-        click.echo(f"{path}: {'would be uninstalled' if dry_run else 'uninstalled'}{gone and f';{gone}'}")
+        gone = "; nothing else was in it, so it is gone" if change.after is None else ""
+        click.echo(f"{path}: {'would be ' * dry_run}uninstalled{gone}")
         if os.path.lexists(change.backup) and not change.spent:
             click.echo(f"it was changed since; how it was before is in {short(change.backup)}")
     if not found:

@@ -5,6 +5,8 @@ Above: guards.  Below: base, sensitive.
 
 from __future__ import annotations
 
+import re
+
 from agent_hooks.guards.base import Finding, GuardedCall, path_of
 from agent_hooks.guards.sensitive import normalise, sensitive, sensitive_glob, system_path
 
@@ -36,15 +38,22 @@ class SecurityAudit:
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return one finding at most."""
         given = path_of(call.input)
+        glob = call.input.get("glob") if call.tool_name == "grep" else None
+        if given is None and isinstance(glob, str):
+            given = "."  # where a search begins that names no directory
         if given is None:
             return []
         write = call.tool_name in ("write", "edit")
         paths = [normalise(given, cwd=call.cwd, home=call.home)]
         if call.real_path and call.real_path != paths[0]:
             paths.append(normalise(call.real_path, cwd=call.cwd, home=call.home))
-        if call.tool_name == "grep" and isinstance(glob := call.input.get("glob"), str):
-            paths.append(normalise(glob.rpartition("/")[2], cwd=paths[0], home=call.home))
-        for path in paths:
+        globbed: list[str] = []
+        if isinstance(glob, str):
+            for each in re.split(r"[\s,{}]+", glob):  # agents take several, and alternatives in braces
+                if each and not each.startswith("!"):
+                    ends = dict.fromkeys((each, each.rpartition("/")[2]))
+                    globbed += [normalise(end, cwd=paths[0], home=call.home) for end in ends if end]
+        for path in [*paths, *globbed]:
             reach = sensitive_glob(path, home=call.home) if path is not paths[0] and "*" in path else None
             rule = reach or sensitive(path, write=write)
             if rule is None and write:
@@ -53,5 +62,5 @@ class SecurityAudit:
                 elif system_path(path):
                     rule = "system-file"
             if rule is not None:
-                return [Finding(rule, f"{given} {REASONS[rule]}")]
+                return [Finding(rule, f"{glob if path in globbed else given} {REASONS[rule]}")]
         return []

@@ -72,6 +72,9 @@ class Server:
         except BlockingIOError:
             os.close(lock)
             return False
+        with suppress(OSError):  # whom to end should it be stuck; a full disk is no reason not to serve
+            os.ftruncate(lock, 0)
+            os.write(lock, f"{os.getpid()}\n".encode())
         try:
             async with anyio.create_task_group() as tasks:
                 self._sessions = Sessions(self._open, tasks)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_hooks import AgentEnd, ImageContent, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
@@ -264,6 +266,22 @@ def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native
         "hookEventName": "PostToolUse",
         "updatedToolOutput": native,
     }
+
+
+RESULTS = [payload for name, payload in PAYLOADS.items() if name.startswith("PostToolUse:")]
+
+
+@given(payload=st.sampled_from(RESULTS), texts=st.lists(st.text(), min_size=1, max_size=3))
+def test_no_text_of_a_changed_result_is_lost(payload: dict[str, Any], texts: list[str]) -> None:
+    """Whatever its shape: it is in the result, or added; and what nobody changed is the result that came."""
+    call = CLAUDE.decode(payload)
+    assert isinstance(call, CallEnded)
+    specific = said(payload, output=ToolOutput([TextContent(text) for text in texts]))["hookSpecificOutput"]
+    told = json.dumps([specific.get("updatedToolOutput"), specific.get("additionalContext", "")])
+    for line in "\n".join(texts).splitlines():
+        assert json.dumps(line)[1:-1] in told
+    same = said(payload, output=call.output).get("hookSpecificOutput", {}).get("updatedToolOutput")
+    assert same in (None, payload["tool_response"])
 
 
 def test_counts_follow_what_is_left_of_a_result() -> None:

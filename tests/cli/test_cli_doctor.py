@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.cli import doctor
-from agent_hooks.cli.doctor import AgentCase, Case, Finding
+from agent_hooks.cli import agent_checks
+from agent_hooks.cli.agent_checks import AgentCase
+from agent_hooks.cli.checks import Case, Finding
 from agent_hooks.cli.installation import places
 from running import Command
 
@@ -104,9 +105,9 @@ def test_without_an_installation_hooks_and_settings_are_checked(command: Command
 def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Command) -> None:
     """As after an edit by hand."""
     command("install", "claude-code")
-    assert list(doctor.what_entries_promise(case(command.project))) == []
+    assert list(agent_checks.what_entries_promise(case(command.project))) == []
     changed(command.project / SETTINGS, onFailure="continue", timeout=5)
-    found = wrong(doctor.what_entries_promise(case(command.project)))
+    found = wrong(agent_checks.what_entries_promise(case(command.project)))
     mend = "agent-hooks install claude-code --local"
     where = ".claude/settings.local.json"
     assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
@@ -117,7 +118,7 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
         (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
     ]
     command("install", "claude-code")
-    assert list(doctor.what_entries_promise(case(command.project))) == []
+    assert list(agent_checks.what_entries_promise(case(command.project))) == []
 
 
 def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
@@ -125,18 +126,18 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     served("install", "claude-code")
     stub = home / ".agent" / "bridges" / "claude-code.py"
     stub.write_text(stub.read_text() + "#")
-    ((text, _),) = wrong(doctor.what_entries_name(case(served.project)))
+    ((text, _),) = wrong(agent_checks.what_entries_name(case(served.project)))
     assert text == f"{stub} is of another version, or of another Python"
     stub.unlink()
     found = wrong(findings(served, "claude-code", code=1))
     assert (f"{stub} is not there", "agent-hooks install claude-code --local") in found
     assert any("PreToolUse: no answer: exit code 2" in text for text, _ in found)
     changed(served.project / SETTINGS, command="/nowhere/python")
-    found = wrong(doctor.what_entries_name(case(served.project)))
+    found = wrong(agent_checks.what_entries_name(case(served.project)))
     assert "/nowhere/python is not there" in found[0][0]
-    assert "cannot be run: No such file" in wrong(doctor.trial(case(served.project)))[0][0]
+    assert "cannot be run: No such file" in wrong(agent_checks.trial(case(served.project)))[0][0]
     served("install", "claude-code")
-    assert wrong(doctor.what_entries_name(case(served.project))) == []
+    assert wrong(agent_checks.what_entries_name(case(served.project))) == []
 
 
 def test_another_program_of_our_name_on_the_path(
@@ -145,12 +146,12 @@ def test_another_program_of_our_name_on_the_path(
     """A shared entry runs whatever is first there."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     Command(project)("install", "claude-code", "--project")
-    assert wrong(doctor.what_entries_name(case(project))) == []
+    assert wrong(agent_checks.what_entries_name(case(project))) == []
     program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
-    ((text, _),) = wrong(doctor.what_entries_name(case(project)))
+    ((text, _),) = wrong(agent_checks.what_entries_name(case(project)))
     assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "agent-hooks is not on the PATH" in wrong(doctor.what_entries_name(case(project)))[0][0]
+    assert "agent-hooks is not on the PATH" in wrong(agent_checks.what_entries_name(case(project)))[0][0]
 
 
 @pytest.mark.parametrize(
@@ -170,8 +171,32 @@ def test_an_answer_that_would_let_calls_pass(script: str, text: str, project: Pa
     entry = {"type": "command", "command": "/bin/sh", "args": ["-c", script, "bridge", "claude-code"]}
     (project / ".claude").mkdir()
     (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
-    ((said, _),) = wrong(doctor.trial(case(project)))
+    ((said, _),) = wrong(agent_checks.trial(case(project)))
     assert said.startswith(text)
+
+
+def test_what_answers_late_or_never(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow one works; one that does not end is a problem."""
+    entry = {"type": "command", "command": "/bin/sh", "args": ["-c", "echo '{}'", "bridge", "claude-code"]}
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setattr(agent_checks, "_SLOW", 0.0)
+    (found,) = agent_checks.trial(case(project))
+    assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
+    entry["args"] = ["-c", "exec sleep 60", "bridge", "claude-code"]
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setattr(agent_checks, "_PATIENCE", 0.1)
+    ((text, _),) = wrong(agent_checks.trial(case(project)))
+    assert text == "PreToolUse: did not end within 0.1 s"
+
+
+def test_settings_that_cannot_be_read(project: Path) -> None:
+    """Whether something is installed there, nobody knows."""
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text("{")
+    found = wrong(agent_checks.installation(case(project)))
+    assert f"{project / SETTINGS}: is not JSON" in found[0][0]
+    assert list(agent_checks.hindrances(case(project))) == []
 
 
 @pytest.mark.usefixtures("claude")
@@ -202,17 +227,17 @@ def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Pa
     (command.project / ".cursor" / "hooks.json").write_text('{"command": "agent-hooks bridge cursor"}')
     (command.project / ".github" / "hooks").mkdir(parents=True)
     (command.project / ".github" / "hooks" / "x.json").write_text('{"command": "theirs"}')
-    found = wrong(doctor.twice(case(command.project)))
+    found = wrong(agent_checks.twice(case(command.project)))
     assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user", "keep one of the two"]
     assert ".cursor/hooks.json runs agent_hooks too" in found[1][0]
     state = home / ".claude.json"
-    assert wrong(doctor.hindrances(case(command.project))) == []
+    assert wrong(agent_checks.hindrances(case(command.project))) == []
     state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')
-    ((text, _),) = wrong(doctor.hindrances(case(command.project)))
+    ((text, _),) = wrong(agent_checks.hindrances(case(command.project)))
     assert "you were not asked yet whether you trust this directory" in text
     state.write_text(json.dumps({"projects": {str(command.project.parent): {"hasTrustDialogAccepted": True}}}))
     (command.project / SETTINGS).write_text('{"disableAllHooks": true, "allowManagedHooksOnly": true}')
-    ((text, _),) = wrong(doctor.hindrances(case(command.project)))
+    ((text, _),) = wrong(agent_checks.hindrances(case(command.project)))
     assert "disableAllHooks is on: Claude Code runs no hook" in text
     managed = CLAUDE.hindrances("/etc/claude-code/managed-settings.json", {"allowManagedHooksOnly": True}, "/p")
     assert [each.text.partition(" ")[0] for each in managed] == ["allowManagedHooksOnly"]
@@ -220,7 +245,7 @@ def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Pa
 
 def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would run in the place of this one; it is named with its version and place."""
-    assert wrong(doctor.distributions(case(project))) == []
+    assert wrong(agent_checks.distributions(case(project))) == []
     foreign = tmp_path / "site"
     (foreign / "agent_hooks").mkdir(parents=True)
     (foreign / "agent_hooks" / "__init__.py").write_text("")
@@ -229,7 +254,7 @@ def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatc
         "Metadata-Version: 2.1\nName: agent_hooks\nVersion: 9.9\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(foreign))
-    found = wrong(doctor.distributions(case(project)))
+    found = wrong(agent_checks.distributions(case(project)))
     assert found[0][0].startswith(f"{sys.executable} has agent_hooks from {foreign}/agent_hooks/__init__.py, not from ")
     assert found[1] == (
         f"agent-hooks 9.9 in {foreign} is another package, and brings an agent_hooks as well",
@@ -241,11 +266,11 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     """Another one is no fault; none is told to whoever asks."""
     monkeypatch.setenv("PATH", "/nowhere")
     examined = case(project)
-    assert list(doctor.agent_version(examined)) == []
-    ((text, _),) = wrong(doctor.agent_version(examined._replace(asked=True)))
+    assert list(agent_checks.agent_version(examined)) == []
+    ((text, _),) = wrong(agent_checks.agent_version(examined._replace(asked=True)))
     assert text == "there is no `claude` on the PATH"
     program(tmp_path / "bin", "claude", "echo 3.0")
-    (found,) = doctor.agent_version(examined)
+    (found,) = agent_checks.agent_version(examined)
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
-    assert "says no version" in wrong(doctor.agent_version(examined))[0][0]
+    assert "says no version" in wrong(agent_checks.agent_version(examined))[0][0]

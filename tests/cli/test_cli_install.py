@@ -189,6 +189,8 @@ def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> Non
 def test_a_file_that_git_would_take_along_is_told(command: Command) -> None:
     """Nothing personal is to land in a commit; the remedy works."""
     subprocess.run(["git", "init", "--quiet"], cwd=command.project, check=True)
+    command.project /= "below"
+    command.project.mkdir()
     warned = command("install", "claude-code").stderr
     remedy = warned.partition("git does not ignore .claude/settings.local.json: ")[2]
     subprocess.run(remedy, shell=True, cwd=command.project, check=True)
@@ -222,6 +224,26 @@ def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
     done = command("uninstall", "claude-code", code=1)
     assert "settings.json: is not JSON" in done.stderr
     assert not local(command).exists()
+
+
+def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home: Path) -> None:
+    """Before the settings name it."""
+    (home / ".agent").write_text("no directory")
+    done = command("install", "claude-code", code=1)
+    assert f"{home}/.agent/bridges/claude-code.py: cannot be written: " in done.stderr
+    assert not local(command).exists()
+
+
+def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -> None:
+    """Nobody but the person knows which of the two is wanted."""
+    path = local(command)
+    path.parent.mkdir()
+    path.write_text('{"a": 1}')
+    command("install", "claude-code")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
+    said = command("uninstall", "claude-code").stdout
+    assert "how it was before is in .claude/settings.local.json.before-agent-hooks" in said
+    assert json.loads(path.read_text()) == {"a": 1, "b": 2}
 
 
 def test_a_symlinked_file_stays_a_symlink(command: Command, tmp_path: Path) -> None:
@@ -339,6 +361,17 @@ def test_install_and_uninstall_give_any_settings_back(
         uninstalling(CLAUDE, place(path)).make()
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
+
+
+@given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
+@settings(max_examples=60, deadline=None)
+def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
+    """It runs at the start of each session, on whatever a person wrote there."""
+    CLAUDE.installed({"hooks": hooks})
+    ours = {"statusMessage": "agent_hooks: x", **entry}
+    (found,) = CLAUDE.installed({"hooks": {"Stop": [{"hooks": [entry, ours]}], "Mine": hooks}})[:1]
+    assert found.event == "Stop"
+    CLAUDE.hindrances("x", {"projects": hooks, "disableAllHooks": hooks}, "/p")
 
 
 @given(old=st.dictionaries(st.text(max_size=3), JSON), new=st.dictionaries(st.text(max_size=3), JSON), layout=LAYOUT)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clients.driving import IDLE, ClaudeCode, answer
+from clients.driving import IDLE, PROGRAM, ClaudeCode, answer
 from model_server import ModelServer, Say
 from tmux import Tmux
 
@@ -35,6 +35,7 @@ def log_of(claude: ClaudeCode) -> list[str]:
 # ---- before a call
 
 
+@pytest.mark.behaviour("B20")
 def test_ten_lines_stop_a_command(claude: ClaudeCode) -> None:
     """The reason reaches the model; what nobody minds runs."""
     claude.add_hook("""
@@ -67,6 +68,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
         ("Read", {"file_path": str(claude.project / ".env")}),
         ("Monitor", {"command": "rm -rf kept ~", "description": "x", "timeout_ms": 1000}),
         ("Grep", {"pattern": "TOKEN", "path": str(claude.project / ".env")}),
+        ("Grep", {"pattern": "TOKEN", "glob": "*.py .env", "output_mode": "content"}),
     ]
     run = claude.run(
         *(Say(calls=[call]) for call in calls),
@@ -75,10 +77,11 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
         args=["--tools", "Bash,Read,Monitor,Grep"],
     )
     assert (claude.project / "kept").exists()
-    assert [result.is_error for result in run.results] == [True] * 4
+    assert [result.is_error for result in run.results] == [True] * 5
     assert all("builtin:" in result.text for result in run.results)
 
 
+@pytest.mark.behaviour("B6", "B7")
 def test_a_question_is_a_denial_where_nobody_sits(claude: ClaudeCode) -> None:
     """In the words of the question; `confirm` is one too, and what stands after it does not run."""
     claude.add_hook("""
@@ -205,9 +208,28 @@ def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
     assert len({call for call, _ in seen}) == 3
 
 
+@pytest.mark.behaviour("B8")
+def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) -> None:
+    """What nobody decides is denied, for nobody sits there."""
+    claude.add_hook("""
+        def register(api):
+            @api.intercept("permission.ask")
+            def decide(input, output):
+                for status in ("allow", "deny"):
+                    if status in input.args["command"]:
+                        output.status = status
+    """)
+    calls = [bash(f"touch {status}.txt") for status in ("allow", "deny", "neither")]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=())
+    assert [result.is_error for result in run.results] == [False, True, True]
+    assert "denied by permission.ask" in run.results[1].text
+    assert [path.name for path in claude.project.glob("*.txt")] == ["allow.txt"]
+
+
 # ---- after a call
 
 
+@pytest.mark.behaviour("B4")
 def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None:
     """In the shape of each tool, also of the words that a server sends."""
     claude.add_hook("""
@@ -293,6 +315,7 @@ def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -
     assert run.context.count("go on") == 1
 
 
+@pytest.mark.behaviour("B16")
 def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
     """One that is content ends it; one that never is ends it after eight times."""
     claude.add_hook("""
@@ -312,6 +335,7 @@ def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
     assert never.context.count("Stop hook feedback:\nmore after") == 8
 
 
+@pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
     """One process answers all of its events, and another session is none of its business."""
     claude.add_hook("""
@@ -322,6 +346,11 @@ def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
             def count(event, ctx):
                 seen.append(event.input["command"])
                 api.send(f"seen: {len(seen)}")
+
+            @api.on("session")
+            def note(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{event.reason} {ctx.session_id}\\n")
     """)
     run = claude.run(Say(calls=[bash("true")]), Say(calls=[bash("true ")]), Say("done"))
     assert "seen: 2" in run.context
@@ -329,6 +358,8 @@ def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
     again = claude.run(Say(calls=[bash("true")]), Say("done"))
     assert "seen: 1" in again.context
     assert claude.servers() == [server]
+    sessions = [run.session_id, again.session_id]
+    assert log_of(claude) == [f"{reason} {session}" for session in sessions for reason in ("start", "shutdown")]
 
 
 def test_a_failed_call_is_a_result_with_is_error(claude: ClaudeCode) -> None:
@@ -381,6 +412,7 @@ def crowded(claude: ClaudeCode) -> ClaudeCode:
     return claude
 
 
+@pytest.mark.behaviour("B21")
 def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
     """Its result is filtered, for its input has no word for it; the model is told how much is missing."""
     run = crowded.run(Say(calls=[("Glob", {"pattern": "**/*.py"})]), Say("done"))
@@ -388,6 +420,7 @@ def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
     assert "[exclude_directories took 3 lines out of this result of find: .venv, *.egg-info]" in run.context
 
 
+@pytest.mark.behaviour("B21")
 @pytest.mark.parametrize("given", [{}, {"glob": "*.{py,js}"}], ids=["no glob", "a glob"])
 def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: ClaudeCode) -> None:
     """By its input, so that its limits count what is wanted only; the rewritten call needs no permission."""
@@ -407,6 +440,7 @@ def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: Clau
     assert "[exclude_directories changed this call of grep: exclude=.venv/, *.egg-info/]" in run.context
 
 
+@pytest.mark.behaviour("B21")
 def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeCode) -> None:
     """Which nobody could answer here."""
     file = crowded.project / ".agent/command_intercept.yaml"
@@ -522,6 +556,63 @@ def test_a_blocked_prompt_never_reaches_the_model(claude: ClaudeCode) -> None:
     assert "no passwords here" in run.answer
 
 
+def test_a_rewritten_prompt_is_added_to_what_was_said(claude: ClaudeCode) -> None:
+    """Claude Code lets no hook change it, which the person is told."""
+    claude.add_hook("""
+        def register(api):
+            @api.intercept("message.before")
+            def polite(input, output):
+                output.message += ", please"
+    """)
+    run = claude.run(Say("done"), prompt="build it")
+    assert "Read it as:\nbuild it, please" in run.context
+    assert any("a hook rewrote the prompt" in notice for notice in run.notices)
+
+
+@pytest.mark.behaviour("B22")
+def test_what_no_hook_sees(claude: ClaudeCode) -> None:
+    """As the page says: a file that a prompt names, and the commands in a skill; a prompt and a skill can be blocked."""
+    claude.add_hook("""
+        from agent_hooks import Block
+
+        def register(api):
+            @api.on("tool_call")
+            def gate(event, ctx):
+                with open("log", "a") as log:
+                    log.write(f"{event.tool_name}\\n")
+                return None if event.tool_name == "Skill" and event.input["skill"] == "known" else Block("no")
+    """)
+    (claude.project / "notes.txt").write_text("what is noted")
+    for name in ("known", "unknown"):
+        skill = claude.project / f".claude/skills/{name}/SKILL.md"
+        skill.parent.mkdir(parents=True)
+        head = f"---\nname: {name}\ndescription: {name}\nallowed-tools: Bash(touch:*)\n---\n"
+        skill.write_text(f"{head}Result: !`touch {name}`\n")
+    calls: Calls = [("Skill", {"skill": name}) for name in ("known", "unknown")]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), prompt="look at @notes.txt", allow=["Skill"])
+    assert "what is noted" in run.context
+    assert [result.is_error for result in run.results] == [False, True]
+    assert (claude.project / "known").exists()
+    assert not (claude.project / "unknown").exists()
+    assert log_of(claude) == ["Skill", "Skill"]
+
+
+def test_the_example_of_three_promises(claude: ClaudeCode) -> None:
+    """What leaves the machine is asked about, customer ids are hidden, the files of each prompt are kept."""
+    subprocess.run(["git", "init", "--quiet"], cwd=claude.project, check=True)
+    (claude.project / "a.txt").write_text("mine")
+    claude.add_hook((EXAMPLES / "safe_session.py").read_text(), "safe_session.py")
+    show = bash("echo theirs > a.txt; echo cus_12345678 paid")
+    run = claude.run(Say(calls=[bash("git push")]), Say(calls=[show]), Say("done"))
+    push, paid = run.results
+    assert push.is_error
+    assert "Let it git push?" in push.text
+    assert paid.text == "cus_*** paid"
+    (kept,) = json.loads(claude.command("checkpoints", "list", "--json").stdout)
+    claude.command("checkpoints", "restore", kept["name"])
+    assert (claude.project / "a.txt").read_text() == "mine"
+
+
 def test_a_compaction_can_be_cancelled(claude: ClaudeCode) -> None:
     """And one that is not is seen with its summary."""
     hook = """
@@ -617,6 +708,7 @@ def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> Non
     ["def register(api:", "def register(api):\n    api.on('tool_call', lambda event, ctx: 1 / 0)"],
     ids=["no Python", "raises"],
 )
+@pytest.mark.behaviour("B10")
 def test_a_broken_hook_denies_every_call_by_name(source: str, claude: ClaudeCode) -> None:
     """A gate that is not there must not be an open one."""
     claude.add_hook(source, "broken.py")
@@ -646,6 +738,7 @@ GATE = """
 """
 
 
+@pytest.mark.behaviour("B13")
 def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) -> None:
     """The next event starts another one."""
     claude.add_hook(GATE)
@@ -662,6 +755,7 @@ def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) 
     assert first != second
 
 
+@pytest.mark.behaviour("B13")
 def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
     """No answer is not a yes."""
     claude.add_hook(GATE)
@@ -696,6 +790,7 @@ def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
     assert run.requests == []
 
 
+@pytest.mark.behaviour("B9")
 def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
     """And the settings are as they were."""
     claude.add_hook("""
@@ -712,3 +807,56 @@ def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
     run = claude.run(Say(calls=[bash("touch made")]), Say("done"))
     assert not run.results[0].is_error
     assert (claude.project / "made").exists()
+
+
+COUNT = """
+    def register(api):
+        @api.on("tool_call")
+        def count(event, ctx):
+            with open("count", "a") as file:
+                file.write("x")
+"""
+
+
+@pytest.mark.parametrize(("target", "times"), [("--local", "x"), ("--project", "xx")])
+def test_one_command_in_two_files_runs_once_and_two_commands_twice(claude: ClaudeCode, target: str, times: str) -> None:
+    """That is what `install` and `doctor` count on, where they warn."""
+    claude.command.add_hook(COUNT)
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    claude.command("install", "claude-code", "--user")
+    warned = claude.command("install", "claude-code", target).stderr
+    claude.run(Say(calls=[bash("true")]), Say("done"), environment=environment)
+    assert (claude.project / "count").read_text() == times
+    assert ("fire twice" in warned) == (times == "xx")
+
+
+def test_a_hook_that_waits_in_vain_is_told_to_the_person(claude: ClaudeCode) -> None:
+    """With the command that mends it."""
+    claude.install()
+    claude.command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ended', 'w'))")
+    run = claude.run(Say(calls=[bash("true")]), Say("done"))
+    remedy = "agent-hooks install claude-code --local"
+    told = f"agent_hooks: PostToolBatch, which turn_end needs, is not installed: {remedy}"
+    assert told in json.dumps(run.messages)  # what the hook printed; on a terminal it is on the screen
+    assert not (claude.project / "ended").exists()
+    claude.install()
+    claude.run(Say(calls=[bash("true")]), Say("done"))
+    assert (claude.project / "ended").exists()
+
+
+def test_the_doctor_sees_a_real_installation(claude: ClaudeCode) -> None:
+    """The version that was tested, and an installation that works."""
+    claude.install()
+    environment = {**os.environ, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_hooks", "doctor", "claude-code"],
+        cwd=claude.project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "which this was tested with" in done.stdout
+    assert "PreToolUse: answered in" in done.stdout
+    assert "WARNING" not in done.stdout

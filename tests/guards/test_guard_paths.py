@@ -43,6 +43,13 @@ def test_grep_is_judged_by_its_glob_too() -> None:
     """It shows what is in the files."""
     assert path_rules("grep", ".", glob="**/.env*") == {"environment-file"}
     assert path_rules("grep", ".", glob="*.py") == set()
+    assert path_rules("grep", "~", glob=".ssh/*") == {"ssh-keys"}
+    assert path_rules("grep", ".", glob="*.py .env") == {"environment-file"}
+    assert path_rules("grep", ".", glob="{.env,*.py}") == {"environment-file"}
+    assert path_rules("grep", ".", glob="*.py,!.env") == set()
+    (found,) = SecurityAudit().find(call("grep", pattern="x", glob=".env"))
+    assert found.rule == "environment-file"
+    assert found.reason.startswith(".env is an environment file")
 
 
 def test_the_real_path_counts_beside_the_given_one() -> None:

@@ -139,6 +139,10 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     assert "does not answer" in agent("UserPromptSubmit", prompt="x")["reason"]
     os.kill(server["pid"], signal.SIGCONT)
     assert agent() == {}
+    os.kill(server["pid"], signal.SIGSTOP)
+    assert "does not answer" in agent.command("serve", "--status").stdout
+    assert "ended by force" in agent.command("serve", "--stop").stdout
+    assert agent() == {}
 
 
 @pytest.mark.behaviour("B13")

@@ -1,0 +1,291 @@
+"""What `agent-hooks doctor` looks at in an installation: a check is a function in `AGENT_CHECKS` that yields findings.
+
+Above: doctor.  Below: checks, installation, bridges, server.stub.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from glob import glob
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import agent_hooks
+from agent_hooks.bridges.base import OURS, Bridge, Facts, Installed
+from agent_hooks.bridging import never_reached, wrong_matchers
+from agent_hooks.cli.checks import Case, Finding, Status
+from agent_hooks.cli.common import short
+from agent_hooks.cli.install import twice_told
+from agent_hooks.cli.installation import PROGRAM, Place, install_line, missing
+from agent_hooks.cli.settings_edit import read_settings
+from agent_hooks.errors import SettingsError, os_reason, shown
+from agent_hooks.runner import HookRunner
+from agent_hooks.server.stub import config_of, stub_path, stub_text
+
+DISTRIBUTION = "agent-hooks-runtime"  # what we are called in a package index
+_PATIENCE = 60  # seconds for a program that is asked something
+_SLOW = 5.0  # seconds for an event, with the start of a server
+# prints where a Python has `agent_hooks` from, and which distributions bring one
+_ASK_PYTHON = """
+import importlib.metadata, importlib.util, json, re
+spec = importlib.util.find_spec("agent_hooks")
+found = []
+for each in importlib.metadata.distributions():
+    name = re.sub(r"[-_.]+", "-", each.metadata["Name"] or "").lower()
+    brings = any(str(file).startswith("agent_hooks/") for file in each.files or ())
+    if brings or name in ("agent-hooks", "agent-hooks-runtime"):
+        found.append([name, each.version, str(each.locate_file(""))])
+print(json.dumps([spec and spec.origin, found]))
+"""
+
+
+class AgentCase(NamedTuple):
+    """One other agent; `asked`: whether the person named it."""
+
+    case: Case
+    bridge: Bridge
+    asked: bool
+    places: list[Place]
+    facts: Facts
+
+    @property
+    def entries(self) -> list[tuple[Place, Installed]]:
+        """Our entries, each with where it is."""
+        return [(place, entry) for place in self.places for entry in place.entries]
+
+
+def agent_version(case: AgentCase) -> Iterator[Finding]:
+    """Name the agent's version, and the one that the bridge was tried with."""
+    name, facts = case.bridge.name, case.facts
+    path = shutil.which(facts.program)
+    if path is None:
+        if case.asked or case.entries:
+            yield Finding("warning", name, f"there is no `{facts.program}` on the PATH")
+        return
+    done = _run([path, "--version"])
+    said = "" if isinstance(done, str) else done.stdout.strip()
+    found = re.search(r"\d+(\.\d+)+", said)
+    if found is None:
+        why = done if isinstance(done, str) else shown(said or done.stderr)
+        yield Finding("warning", name, f"{path} --version says no version: {why}")
+    elif found[0] != facts.tested:
+        yield Finding("ok", name, f"version {found[0]}; tested with {facts.tested}")
+    else:
+        yield Finding("ok", name, f"version {found[0]}, which this was tested with")
+
+
+def installation(case: AgentCase) -> Iterator[Finding]:
+    """Name the settings files that hold entries of ours."""
+    for place in case.places:
+        if place.problem:
+            yield Finding("problem", case.bridge.name, place.problem)
+        else:
+            events = dict.fromkeys(entry.event for entry in place.entries)
+            yield Finding("ok", case.bridge.name, f"{short(place.target.path)}: {', '.join(events)}")
+    if not case.entries:
+        status: Status = "problem" if case.asked else "ok"
+        yield Finding(status, case.bridge.name, "not installed", install_line(case.bridge, "local"))
+
+
+def what_entries_name(case: AgentCase) -> Iterator[Finding]:
+    """Check that what entries run is there, and of today."""
+    generated, of_today = stub_path(case.bridge), stub_text(config_of(case.bridge))
+    for place, entry in _one_of_each_command(case):
+        remedy, where = install_line(case.bridge, place.target.name), short(place.target.path)
+        program = shutil.which(entry.command[0])
+        if program is None:
+            how = "is not there" if os.path.isabs(entry.command[0]) else "is not on the PATH"
+            yield Finding("problem", case.bridge.name, f"{where}: {entry.command[0]} {how}", remedy)
+        elif entry.command[0] == PROGRAM:
+            done = _run([program, "--version"])
+            said = done if isinstance(done, str) else done.stdout.strip()
+            if not said.endswith(f" {agent_hooks.__version__}"):
+                text = f"{program} on the PATH is another version: {shown(said)}"
+                yield Finding("warning", case.bridge.name, text, "put the one that you mean first on the PATH")
+        elif str(generated) in entry.command:
+            if not generated.is_file():
+                yield Finding("problem", case.bridge.name, f"{generated} is not there", remedy)
+            elif _read(generated) != of_today:
+                text = f"{generated} is of another version, or of another Python"
+                yield Finding("warning", case.bridge.name, text, remedy)
+        for word in entry.command[1:-1]:
+            if os.path.isabs(word) and word != str(generated) and not os.path.exists(word):
+                yield Finding("problem", case.bridge.name, f"{where}: {word} is not there", remedy)
+
+
+def what_entries_promise(case: AgentCase) -> Iterator[Finding]:
+    """Check that a failure of a gate denies, and that the agent waits longer than we do."""
+    rows = {row.name: row for row in case.bridge.describe()}
+    for place, entry in case.entries:
+        row, where = rows.get(entry.event), f"{short(place.target.path)}: {entry.event}"
+        remedy = install_line(case.bridge, place.target.name)
+        if row is None:
+            continue
+        if row.gate and not entry.fails_closed:
+            yield Finding("problem", case.bridge.name, f"{where}: a failure of the command lets it pass", remedy)
+        if row.timeout is not None and (entry.timeout or 0) < row.timeout:
+            given = "the agent's own timeout" if entry.timeout is None else f"a timeout of {entry.timeout:g} s"
+            yield Finding(
+                "warning", case.bridge.name, f"{where} has {given}, which ends before ours: {row.timeout} s", remedy
+            )
+
+
+def events(case: AgentCase) -> Iterator[Finding]:
+    """Name what hooks wait for in vain."""
+    for text in missing(case.bridge, case.places, case.case.listened):
+        said, _, remedy = text.rpartition(": ")
+        yield Finding("problem", case.bridge.name, said, remedy)
+    setup = case.case.setup
+    if not case.entries or setup is None:
+        return
+    for name in never_reached(case.bridge.describe(), case.case.listened):
+        yield Finding("warning", case.bridge.name, f"hooks listen to {name}, which this agent has nothing for")
+    for text in wrong_matchers(HookRunner(setup.loaded.hooks, cwd=case.case.cwd), case.bridge.tools):
+        yield Finding("problem", case.bridge.name, text, "name the tool as it is called here")
+
+
+def twice(case: AgentCase) -> Iterator[Finding]:
+    """Name what would fire twice."""
+    for text in twice_told(case.bridge, case.places):
+        said, _, remedy = text.partition("; take one out: ")
+        yield Finding("warning", case.bridge.name, said, remedy)
+    if not case.entries:
+        return
+    for pattern in case.facts.others:
+        for path in sorted(glob(os.path.join(case.case.cwd, os.path.expanduser(pattern)))):
+            text = _read(Path(path))
+            if OURS in text or PROGRAM in text:
+                yield Finding(
+                    "warning",
+                    case.bridge.name,
+                    f"{short(path)} runs agent_hooks too, and its agent also reads the settings of {case.bridge.name}",
+                    "keep one of the two",
+                )
+
+
+def hindrances(case: AgentCase) -> Iterator[Finding]:
+    """Name what switches hooks off."""
+    if not case.entries:
+        return
+    names = [*case.bridge.settings_files(os.environ).values(), *case.facts.files]
+    for path in dict.fromkeys(os.path.join(case.case.cwd, os.path.expanduser(name)) for name in names):
+        try:
+            found = read_settings(path)[1]
+        except SettingsError:  # of ours, `installation` tells
+            continue
+        for text, always in case.bridge.hindrances(path, found, case.case.cwd):
+            yield Finding("problem" if always else "warning", case.bridge.name, f"{short(path)}: {text}")
+
+
+def distributions(case: AgentCase) -> Iterator[Finding]:
+    """Name another package called agent_hooks, which would run in the place of this one."""
+    ours = os.path.realpath(agent_hooks.__file__)
+    done = _run([sys.executable, "-P", "-c", _ASK_PYTHON])
+    try:
+        origin, found = json.loads("" if isinstance(done, str) else done.stdout)
+    except ValueError:
+        why = done if isinstance(done, str) else done.stderr
+        yield Finding("problem", "agent_hooks", f"{sys.executable} does not say what is installed: {shown(why)}")
+        return
+    if os.path.realpath(origin or "") != ours:
+        yield Finding("problem", "agent_hooks", f"{sys.executable} has agent_hooks from {origin}, not from {ours}")
+    for name, version, place in found:
+        if name != DISTRIBUTION:
+            remedy = f"{sys.executable} -m pip uninstall {name}"
+            text = f"{name} {version} in {place} is another package, and brings an agent_hooks as well"
+            yield Finding("problem", "agent_hooks", text, remedy)
+
+
+def trial(case: AgentCase) -> Iterator[Finding]:
+    """Take events through what is installed, as the agent does."""
+    installed = {
+        (sample["hook_event_name"], entry.command): sample
+        for sample in case.facts.samples
+        for _, entry in case.entries
+        if entry.event == sample["hook_event_name"]
+    }
+    environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
+    for (event, line), sample in installed.items():
+        begun = time.monotonic()
+        done = _run(line, input=json.dumps(sample), environment=environment)
+        seconds = time.monotonic() - begun
+        yield _judged(case.bridge, event, done, seconds)
+
+
+def _judged(bridge: Bridge, event: str, done: subprocess.CompletedProcess[str] | str, seconds: float) -> Finding:
+    if isinstance(done, str):
+        return Finding("problem", bridge.name, f"{event}: {done}")
+    try:
+        said: object = json.loads(done.stdout)
+    except ValueError:
+        said = None
+    if done.returncode != 0 or not isinstance(said, dict):
+        text = f"exit code {done.returncode}, printed {shown(done.stdout)}; {shown(done.stderr.strip())}"
+        return Finding("problem", bridge.name, f"{event}: no answer: {text}")
+    if "agent-hooks could not" in done.stdout:
+        return Finding("problem", bridge.name, f"{event}: {_texts(said)}")
+    took = f"{event}: answered in {seconds:.2f} s"
+    if seconds > _SLOW:
+        return Finding("warning", bridge.name, f"{took}, which is slow", f"{PROGRAM} serve --log")
+    return Finding("ok", bridge.name, f"{took}{', by hooks: ' + _texts(said) if said else ''}")
+
+
+AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Finding]], ...] = (
+    agent_version,
+    distributions,
+    installation,
+    what_entries_name,
+    what_entries_promise,
+    events,
+    twice,
+    hindrances,
+    trial,
+)
+
+
+def _one_of_each_command(case: AgentCase) -> Iterable[tuple[Place, Installed]]:
+    """Return an entry for each command that differs in more than the event."""
+    return {(place.target.path, entry.command[:-1]): (place, entry) for place, entry in case.entries}.values()
+
+
+def _run(
+    line: Iterable[str], *, input: str = "", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | str:
+    """Run a program to its end; a text says why that was not possible."""
+    try:
+        return subprocess.run(
+            list(line),
+            input=input,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"did not end within {_PATIENCE} s"
+    except OSError as exc:
+        return f"cannot be run: {os_reason(exc)}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _texts(value: Any) -> str:
+    """Return the texts in JSON data, for a person."""
+    if isinstance(value, str):
+        return value
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return "; ".join(text for item in items if (text := _texts(item)))
