@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CLAUDE_CODE := 2.1.329
-PEERS := pluggy blinker google_adk strands pydantic_ai
+PEERS := pluggy blinker google_adk strands pydantic_ai uvicorn
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk

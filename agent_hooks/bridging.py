@@ -169,6 +169,8 @@ class Bridging:
     async def _judge(self, call: CallAsked) -> Verdict:
         """Take a call through steps 0 to 5."""
         runner = self._runner
+        if runner.audience(call.tool_name).nobody:
+            return Verdict()
         self._ui.asked = None
         tool = ForeignTool(call.tool_name, input_schema=thaw(call.input_schema))
         judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
@@ -186,6 +188,8 @@ class Bridging:
 
     async def _pass_result(self, call: CallEnded) -> Verdict:
         """Take the result of a call through steps 7 to 9, what transformers filter first."""
+        if self._runner.audience(call.tool_name).nobody:
+            return Verdict()
         judged = JudgedCall(
             ForeignTool(call.tool_name, call.output),
             call.tool_call_id,

@@ -67,11 +67,11 @@ def freeze(value: Any) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):  # the first spares the commonest the second
         frozen: Any = FrozenDict(value)
         put: Any = dict.__setitem__
         items: Any = frozen.items()
-    elif isinstance(value, Sequence | Set) and not isinstance(value, _TEXTS):
+    elif kind is list or (isinstance(value, Sequence | Set) and not isinstance(value, _TEXTS)):
         frozen = FrozenList(value)
         put = list.__setitem__
         items = enumerate(frozen)

@@ -206,7 +206,8 @@ class HookRunner:
 
     def set_session_file(self, path: str | Path | None, *, session_id: str | None = None) -> None:
         """Tell handlers which file the session is in now, and its id when that changed too."""
-        self.session_file = None if path is None else abspath(fspath(path))
+        if path != self.session_file:  # another agent tells it at each event
+            self.session_file = None if path is None else abspath(fspath(path))
         self.session_id = session_id or self.session_id
 
     def set_send_handler(self, handler: SendHandler | None) -> None:

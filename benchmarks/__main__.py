@@ -24,6 +24,7 @@ BENCHMARKS = (
     "checkpoints",
     "redaction",
     "guards",
+    "bridge",
     "replay",
 )
 

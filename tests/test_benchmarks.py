@@ -32,6 +32,14 @@ def test_a_benchmark_prints_targets_and_ratios_for_machines() -> None:
     assert any(line.startswith("pluggy: ") for line in result["peers"]["lines"])
 
 
+def test_another_agents_hook_is_measured_beside_an_idle_interpreter() -> None:
+    """With a real server, which is gone afterwards."""
+    result: dict[str, Any] = json.loads(run("benchmarks", "--quick", "--json", "bridge"))
+    rows = {row["name"]: row for row in result["rows"]}
+    assert rows["a command that asks the server, bare"]["must"] == 1.1
+    assert all(row["measured"] > 0 for row in rows.values())
+
+
 def test_the_soak_prints_a_slope() -> None:
     """Bounded by events here, by seconds in `make soak`."""
     assert "slope per 100,000 events: " in run("benchmarks.soak", "--events", "4000", "--seconds", "1")

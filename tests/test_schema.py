@@ -284,3 +284,11 @@ def test_schemas_that_are_made_anew_for_each_call_do_not_pile_up() -> None:
     schema._checks.update({(-number, ""): ({}, InputCheck("", {})) for number in range(1, 2000)})
     assert schema_error("bash", {"type": "object"}, {}) is None
     assert len(schema._checks) == 1
+
+
+def test_everything_fits_an_empty_schema_and_the_library_is_not_loaded_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another agent's tools come without a schema, each under a name of its own."""
+    monkeypatch.setattr(schema, "_compile", None)
+    assert schema_error("Bash", {}, {"command": "ls"}) is None
+    assert schema_error("Read", {}, freeze({"path": "x"})) is None
+    assert schema_error("Bash", {}, ["ls"]) == "Bash: the input must be a JSON object, not ['ls']"

@@ -5,6 +5,7 @@ Above: bridging, testing, cli.  Below: base, content, events.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from agent_hooks.bridges.base import Bridge
@@ -15,6 +16,7 @@ __all__ = ["BRIDGES", "open_bridge"]
 BRIDGES: dict[str, tuple[str, str]] = {"claude-code": ("agent_hooks.bridges.claude_code", "ClaudeCode")}
 
 
+@cache  # it has no state
 def open_bridge(name: str) -> Bridge:
     """Return the bridge of that name; raises `KeyError` for one that is not in `BRIDGES`."""
     module, kind = BRIDGES[name]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import tempfile
 import threading
 import traceback
 from importlib import import_module
@@ -147,6 +146,8 @@ def _internal_error(exc: BaseException) -> int:
 
 
 def _write_report() -> str:
+    import tempfile  # here, because it loads much, and reports are rare
+
     with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-error-", suffix=".txt", delete=False) as file:
         file.write(f"agent-hooks {__version__}, Python {sys.version}\n\n{traceback.format_exc()}")
     return file.name

@@ -8,10 +8,8 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +17,6 @@ from agent_hooks.bridges.base import BridgeError
 from agent_hooks.cli.json_text import edited, parse
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.harmless import harmless
-from agent_hooks.host.tools.base import Refused, write_atomically
 from agent_hooks.settings import read_file
 
 BACKUP = ".before-agent-hooks"  # what a backup's name ends in
@@ -68,12 +65,17 @@ class Edit(NamedTuple):
 
     def diff(self) -> str:
         """Return the change as a unified diff, ready to be printed."""
+        from difflib import unified_diff  # here, as in `make`
+
         old, new = (_text(data).splitlines() for data in (self.before, self.after))
         was, becomes = (self.path if data is not None else os.devnull for data in (self.before, self.after))
         return harmless("\n".join(unified_diff(old, new, was, becomes, lineterm="")))
 
     def make(self) -> None:
         """Do it; raises `SettingsError`, and then the file is as it was."""
+        # here, because whoever only reads settings needs none of the tools
+        from agent_hooks.host.tools.base import Refused, write_atomically
+
         if read_file(Path(self.path)) != self.before:
             raise SettingsError(f"{self.path}: was changed by another program just now; {_UNCHANGED}: do it again")
         try:
@@ -134,6 +136,8 @@ def _changed(path: str, change: Change, settings: Settings) -> Settings:
 
 def _keep(path: str, backup: str, data: bytes) -> None:
     """Write the backup in one step, for nobody's eyes that could not read the file."""
+    import tempfile  # here, as in `Edit.make`
+
     fd, draft = tempfile.mkstemp(dir=os.path.dirname(backup), prefix=".agent-hooks-")
     try:
         with os.fdopen(fd, "wb") as file:

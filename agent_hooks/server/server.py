@@ -120,7 +120,7 @@ class Server:
         match request.do:
             case "answer":
                 reply = await self._answer(request)
-                return _line([reply.exit_code, reply.stdout])
+                return msgspec.json.encode((reply.exit_code, reply.stdout)) + b"\n"  # it is ASCII: `Reply.of`
             case "status":
                 return _line(self.status())
             case "stop":

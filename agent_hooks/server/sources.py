@@ -19,27 +19,24 @@ class Sources:
     def __init__(self, files: Iterable[str], directories: Iterable[str]) -> None:
         self._files = tuple(files)
         self._roots = tuple(directories)
-        self._folders: tuple[str, ...] = ()
         self._found: dict[str, State] = {}
-        self._folder_states: list[State] = []
+        self._seen: dict[str, State] = {}  # what was found, and the directories
         self.changed()
 
     def changed(self) -> bool:
         """Tell whether anything is other than at the last call; a few microseconds when nothing is."""
-        folders = [_state(path) for path in self._folders or self._roots]
-        if folders == self._folder_states and all(_state(path) == was for path, was in self._found.items()):
+        if self._seen and not any(map(_is_other, self._seen, self._seen.values())):
             return False
         before = self._found
-        listed, folder_names = list(self._files), []
+        listed, folders = list(self._files), {}
         for root in self._roots:
-            folder_names.append(root)
+            folders[root] = _state(root)
             for folder, inner, names in os.walk(root, followlinks=False):
                 inner[:] = sorted(name for name in inner if name != "__pycache__")
-                folder_names += [os.path.join(folder, name) for name in inner]
+                folders.update({path: _state(path) for name in inner if (path := os.path.join(folder, name))})
                 listed += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
-        self._folders = tuple(folder_names)
-        self._folder_states = [_state(path) for path in self._folders]
         self._found = {path: _state(path) for path in listed}
+        self._seen = {**folders, **self._found}
         return self._found != before
 
 
@@ -49,3 +46,7 @@ def _state(path: str) -> State:
     except OSError:
         return None
     return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def _is_other(path: str, was: State) -> bool:
+    return os.access(path, os.F_OK) if was is None else _state(path) != was  # `access` needs no exception to say no

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.server import client
+from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_path, stub_text
 from other_agent import BRIDGE, CALL, OtherAgent
 
@@ -243,6 +244,19 @@ def test_a_server_that_starts_brings_the_installed_file_up_to_date(agent: OtherA
     agent.write_stub(remedy="old")
     agent()
     assert stub_path(BRIDGE).read_text() == stub_text(config_of(BRIDGE))
+
+
+def test_bytecode_beside_the_installed_file_runs_only_if_it_is_whole_and_of_that_text(agent: OtherAgent) -> None:
+    """What is not, is compiled anew, also where it is garbage that would end the interpreter."""
+    kept = Path(agent.stub).with_suffix(".pyc")
+    other = marshal.dumps(compile("import posix; posix._exit(7)", "", "exec"))
+    kept.write_bytes(starter.digest(Path(client.__file__).read_text(), other) + other)
+    assert agent.run("PreToolUse", json.dumps(CALL)).returncode == 7
+    for wrong in (starter.digest("another text", other) + other, kept.read_bytes()[:-1], b"\xf3" * 99, b""):
+        kept.write_bytes(wrong)
+        assert agent() == {}
+    kept.unlink()
+    assert agent() == {}
 
 
 def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent) -> None:

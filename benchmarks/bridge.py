@@ -1,0 +1,374 @@
+"""What it costs to be another agent's hook: a process for each event, and the resident server behind it.
+
+"Base" is the start of an interpreter that does nothing.  The resident server is started as another agent starts it, by
+the first event, with a home and a project of its own.  "Bare" is without hooks, guards and redaction: the bridge's own
+cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from agent_hooks.guards import BUILTIN
+from benchmarks.harness import Effort, Row, Side, interleave
+from benchmarks.peer_runs import HOME, ROOT, Peers
+
+AGENT = "claude-code"
+EVENT = "PreToolUse"
+CONNECTIONS = 64
+BASE = [sys.executable, "-I", "-S", "-c", "pass"]
+IDLE = "import sys; print(flush=True); sys.stdin.read()"
+IMPORTED = "json, decimal"  # what a hook file may need
+HOOK = f"import {IMPORTED}\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
+BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
+EXAMPLES = {"hooks": [str(path) for path in sorted((ROOT / "examples" / "hooks").glob("*.py"))]}
+ECHO = r"""
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int main(int count, char **args) {
+    static char data[1 << 16];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int listening = socket(AF_UNIX, SOCK_STREAM, 0), one;
+    strncpy(at.sun_path, args[1], sizeof at.sun_path - 1);
+    if (bind(listening, (struct sockaddr *)&at, sizeof at) || listen(listening, 16)) return 1;
+    while ((one = accept(listening, 0, 0)) >= 0) {
+        for (ssize_t size; (size = read(one, data, sizeof data)) > 0;)
+            if (write(one, data, size) != size) break;
+        close(one);
+    }
+}
+"""
+
+
+def run(effort: Effort, peers: Peers) -> list[Row]:
+    """Start processes in turn, then ask servers in turn."""
+    with tempfile.TemporaryDirectory(prefix="agent-hooks-bench-") as name:
+        return asyncio.run(_rows(Path(name), effort, peers.lines))
+
+
+async def _rows(folder: Path, effort: Effort, lines: list[str]) -> list[Row]:
+    with ExitStack() as stack:
+        rows = await _in_process(Project(folder / "importing", BARE, HOOK), effort)
+        bare = stack.enter_context(served(Project(folder / "bare", BARE)))
+        guarded = stack.enter_context(served(Project(folder / "guarded", {})))
+        examples = stack.enter_context(served(Project(folder / "examples", EXAMPLES)))
+        rows += await _commands(bare, guarded, effort)
+        rows += await _echoes(folder, bare, guarded, effort, lines)
+        rows += await _many(folder, bare, effort, lines)
+        rows += _memory(
+            {"bare": bare, "with guards and redaction": guarded, "with the hooks of examples/": examples}, lines
+        )
+    return rows
+
+
+class Project:
+    """A project of its own, with a home of its own, and an event that happens in it."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any], hook: str | None = None) -> None:
+        self.folder = folder
+        self.environment = {
+            "HOME": str(folder),
+            "PATH": os.environ["PATH"],
+            "CLAUDECODE": "1",
+            "CLAUDE_PROJECT_DIR": str(folder),
+            "CLAUDE_PID": str(os.getpid()),
+        }
+        home = folder / ".agent"
+        (home / "hooks").mkdir(parents=True)
+        (home / "settings.json").write_text(json.dumps(settings))
+        if hook is not None:
+            (home / "hooks" / "hook.py").write_text(hook)
+        self.payload = folder / "payload.json"
+        said = {
+            "session_id": "8e1fd0a2-4a53-4a73-a1b4-5b8d2b0d3a7e",
+            "transcript_path": str(folder / "transcript.jsonl"),
+            "cwd": str(folder),
+            "permission_mode": "default",
+            "hook_event_name": EVENT,
+            "tool_name": "Bash",
+            "tool_input": {"command": "git status --short && ls -la src", "description": "Show what has changed"},
+            "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
+        }
+        self.payload.write_text(json.dumps(said))
+        self.request = _line(
+            {
+                "do": "answer",
+                "agent": AGENT,
+                "event": EVENT,
+                "environment": self.environment,
+                "payload": json.dumps(said),
+            }
+        )
+
+    def run(self, command: list[str], stdout: int = subprocess.DEVNULL) -> bytes:
+        """Let a command answer the event, and return what it printed."""
+        with self.payload.open("rb") as payload:
+            done = subprocess.run(
+                command, stdin=payload, stdout=stdout, env=self.environment, cwd=self.folder, check=True
+            )
+        return done.stdout
+
+    def side(self, command: list[str], answer: bytes) -> Side:
+        """Return the side that runs a command at each event; it has to print `answer`."""
+        assert (said := self.run(command, subprocess.PIPE)) == answer, said
+
+        async def side(loops: int) -> float:
+            begin = perf_counter()
+            for _ in range(loops):
+                self.run(command)
+            return (perf_counter() - begin) / loops
+
+        return side
+
+    @property
+    def ask(self) -> list[str]:
+        """What the other agent runs, once `served` has started it."""
+        return [sys.executable, "-I", "-S", str(self.folder / ".agent" / "bridges" / f"{AGENT}.py"), EVENT]
+
+
+class Resident:
+    """A resident server that runs."""
+
+    def __init__(self, project: Project, path: str, pid: int) -> None:
+        self.project = project
+        self.path = path
+        self.pid = pid
+
+
+@contextmanager
+def served(project: Project) -> Iterator[Resident]:
+    """Write what the other agent runs, let the first event start a server, and end it."""
+    first = [sys.executable, "-m", "agent_hooks", "bridge", AGENT, EVENT, "--resident"]
+    assert (said := project.run(first, subprocess.PIPE)).startswith(b"{"), said
+    status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
+    mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
+    try:
+        yield Resident(project, f"{mine['path']}.socket", mine["pid"])
+    finally:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{mine['path']}.socket")
+            connection.sendall(_line({"do": "stop"}))
+            while connection.recv(4096):
+                pass
+        for left in Path(mine["path"]).parent.glob(f"{Path(mine['path']).name}.*"):
+            left.unlink()
+
+
+# ---- a process for each event
+
+
+async def _in_process(project: Project, effort: Effort) -> list[Row]:
+    command = [sys.executable, "-P", "-m", "agent_hooks", "bridge", AGENT, EVENT]
+    bare = [sys.executable, "-I", "-S", "-c", f"import {IMPORTED}"]
+    rounds = await interleave({"ours": project.side(command, b"{}\n"), "bare": project.side(bare, b"")}, effort)
+    note = f"to an interpreter that imports {IMPORTED}, as the hook does"
+    return [Row("a command without a server", rounds.ratio("ours", "bare"), must=1.25, note=note)]
+
+
+async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[Row]:
+    sides = {
+        "bare": bare.project.side(bare.project.ask, b"{}\n"),
+        "guarded": guarded.project.side(guarded.project.ask, b"{}\n"),
+        "base": bare.project.side(BASE, b""),
+    }
+    rounds = await interleave(sides, effort)
+    return [
+        Row("a command that asks the server, bare", rounds.ratio("bare", "base"), must=1.1, note="to base"),
+        Row("the same, with guards and redaction", rounds.ratio("guarded", "base"), note="to base"),
+    ]
+
+
+# ---- the server
+
+
+def on_one(path: str, request: bytes, *, greets: bool) -> Side:
+    """Return the side that asks again and again over one connection."""
+    connection = _connect(path, greets=greets)
+
+    def ask() -> None:
+        connection.sendall(request)
+        _read_line(connection)
+
+    return _p50(ask)
+
+
+def on_new_ones(path: str, request: bytes, *, greets: bool) -> Side:
+    """Return the side that asks over a new connection each time."""
+
+    def ask() -> None:
+        with _connect(path, greets=greets) as connection:
+            connection.sendall(request)
+            _read_line(connection)
+
+    return _p50(ask)
+
+
+def on_many(connections: list[socket.socket], request: bytes, end: bytes) -> Side:
+    """Return the side that keeps one request under way on each connection; an answer ends with `end`."""
+    by_number = {connection.fileno(): connection for connection in connections}
+    poll = select.poll()
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+
+    async def side(loops: int) -> float:
+        left = loops * len(connections)
+        answered, asked = 0, len(connections)
+        begin = perf_counter()
+        for connection in connections:
+            connection.sendall(request)
+        while answered < left:
+            for number, _ in poll.poll():
+                connection = by_number[number]
+                data = connection.recv(65536)
+                assert data, "the server hung up"
+                if data.endswith(end):
+                    answered += 1
+                    if asked < left:
+                        connection.sendall(request)
+                        asked += 1
+        return (perf_counter() - begin) / left
+
+    return side
+
+
+async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effort, lines: list[str]) -> list[Row]:
+    echo = _compiled(folder / "echo")
+    if echo is None:
+        lines.append("C echo: no compiler (cc)")
+        return []
+    request = bare.project.request
+    with ExitStack() as stack:
+        one, new = (stack.enter_context(listening([echo], folder / name)) for name in ("one", "new"))
+        sides = {
+            "one": on_one(bare.path, request, greets=True),
+            "one guarded": on_one(guarded.path, guarded.project.request, greets=True),
+            "one echo": on_one(one, request, greets=False),
+            "new": on_new_ones(bare.path, request, greets=True),
+            "new echo": on_new_ones(new, request, greets=False),
+        }
+        rounds = await interleave(sides, effort)
+    micros = rounds.seconds("one") * 1e6
+    note = "to a C echo"
+    return [
+        Row("the server, p50, bare", rounds.ratio("one", "one echo"), must=3, note=f"{note}; {micros:.0f} µs"),
+        Row("with guards and redaction", rounds.ratio("one guarded", "one echo"), note=note),
+        Row("a new connection each time, bare", rounds.ratio("new", "new echo"), must=5, note=note),
+    ]
+
+
+async def _many(folder: Path, bare: Resident, effort: Effort, lines: list[str]) -> list[Row]:
+    note = f"to uvicorn with h11; {CONNECTIONS} connections"
+    python = HOME / "uvicorn" / "bin" / "python"
+    if not (HOME / "uvicorn" / "ready").exists():
+        lines.append("uvicorn: not installed (make bench-peers)")
+        return []
+    body = bare.project.payload.read_bytes()
+    post = f"POST / HTTP/1.1\r\nHost: hooks\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    command = f"{python} -m uvicorn --http h11 --loop asyncio --log-level error benchmarks.peers.http_silence:app --uds"
+    with ExitStack() as stack:
+        http = stack.enter_context(listening(command.split(), folder / "http"))
+
+        def connections(path: str, *, greets: bool) -> list[socket.socket]:
+            return [stack.enter_context(_connect(path, greets=greets)) for _ in range(CONNECTIONS)]
+
+        sides = {
+            "ours": on_many(connections(bare.path, greets=True), bare.project.request, b"]\n"),
+            "uvicorn": on_many(connections(http, greets=False), post + body, b"{}\n"),
+        }
+        rounds = await interleave(sides, effort)
+    return [Row("an event of many at once, bare", rounds.ratio("ours", "uvicorn"), must=0.25, note=note)]
+
+
+def _compiled(path: Path) -> str | None:
+    """Return the echo server, `None` where there is no compiler."""
+    compiler = shutil.which("cc")
+    if compiler is not None:
+        subprocess.run([compiler, "-O2", "-x", "c", "-o", path, "-"], input=ECHO.encode(), check=True)
+    return compiler and str(path)
+
+
+@contextmanager
+def listening(command: list[str], path: Path) -> Iterator[str]:
+    """Run a server that listens at a path, its last argument."""
+    server = subprocess.Popen([*command, str(path)], cwd=ROOT)
+    try:
+        while not path.is_socket():
+            assert server.poll() is None, f"{command[0]} ended with exit code {server.returncode}"
+            time.sleep(0.01)
+        yield str(path)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _connect(path: str, *, greets: bool) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    if greets:
+        _read_line(connection)
+    return connection
+
+
+def _read_line(connection: socket.socket) -> None:
+    while not connection.recv(65536).endswith(b"\n"):
+        pass
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def _p50(ask: Any) -> Side:
+    async def side(loops: int) -> float:
+        took = []
+        for _ in range(loops):
+            begin = perf_counter()
+            ask()
+            took.append(perf_counter() - begin)
+        return median(took)
+
+    return side
+
+
+# ---- memory
+
+
+def _memory(servers: dict[str, Resident], lines: list[str]) -> list[Row]:
+    if not Path("/proc/self/status").exists():
+        lines.append("memory of the server: no /proc here that tells")
+        return []
+    with subprocess.Popen([*BASE[:-1], IDLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        base = _resident(process.pid)
+        process.communicate()
+    rows = []
+    for name, server in servers.items():
+        size = _resident(server.pid)
+        must = 3 if name == "bare" else None
+        rows.append(Row(f"its memory, {name}", size / base, must=must, note=f"to base; {size / 1024:.1f} MiB"))
+    return rows
+
+
+def _resident(pid: int) -> int:
+    """Return the memory of a process, in KiB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0])
