@@ -84,6 +84,22 @@ class Command:
         path.write_text(dedent(source))
         return path
 
+    def add_waiting_hook(self, reason: str, *, deaf: bool = False) -> Path:
+        """Put a hook into the project that says "waiting" at that event of the session, and then waits for ever.
+
+        `deaf`: also when it is cancelled.
+        """
+        return self.add_hook(f"""
+            import anyio
+            def register(api):
+                @api.on("session")
+                async def wait(event, ctx):
+                    if event.reason == {reason!r}:
+                        ctx.ui.notify("waiting")
+                        with anyio.CancelScope(shield={deaf}):
+                            await anyio.sleep_forever()
+        """)
+
 
 class RpcClient:
     """A program that drives the agent over pipes; every record it gets is checked against the JSON Schema."""

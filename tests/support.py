@@ -102,6 +102,18 @@ class EchoTool:
         return ToolOutput(f"ran {input['command']}", {"command": input["command"]})
 
 
+class Endless:
+    """What begins and goes on until somebody cancels it: a tool's body, a handler, an answer of the person."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+    async def __call__(self, *args: object) -> Any:
+        """Begin."""
+        self.begun.set()
+        await anyio.sleep_forever()
+
+
 class SilentView:
     """A view that shows nothing; a test's own overrides what it wants to see."""
 

@@ -32,7 +32,7 @@ from agent_hooks import (
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline import preflight, run_tool
 from agent_hooks.wire import to_json
-from support import EchoTool, call_of, hook_of, hook_on, runner_of
+from support import EchoTool, Endless, call_of, hook_of, hook_on, runner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -197,12 +197,7 @@ async def test_a_cancellation_that_a_tool_makes_something_else_of_is_not_lost() 
 
 async def test_a_gate_stopped_by_the_shutdown_blocks_whatever_its_policy() -> None:
     """It did nothing wrong, and no tool starts any more."""
-    begun = anyio.Event()
-
-    async def gate(event: Any, ctx: Any) -> None:
-        begun.set()
-        await anyio.sleep_forever()
-
+    gate = Endless()
     runner, _ = runner_of(hook_on("tool_call", gate, on_error="continue"))
     answers: list[object] = []
 
@@ -211,7 +206,7 @@ async def test_a_gate_stopped_by_the_shutdown_blocks_whatever_its_policy() -> No
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(judge)
-        await begun.wait()
+        await gate.begun.wait()
         await anyio.wait_all_tasks_blocked()
         await runner.emit(SessionEvent(reason="shutdown"))
     assert isinstance(answers[0], Block)

@@ -364,15 +364,7 @@ def test_a_session_that_does_not_get_started_can_be_ended(client: MakeClient, co
     """Whatever a hook waits for at the start, and with no deadline."""
     (command.project / ".agent").mkdir(exist_ok=True)
     (command.project / ".agent/settings.json").write_text('{"hookTimeout": null}')
-    command.add_hook("""
-        import anyio
-        def register(api):
-            @api.on("session")
-            async def start(event, ctx):
-                if event.reason == "start":
-                    ctx.ui.notify("waiting")
-                    await anyio.sleep_forever()
-    """)
+    command.add_waiting_hook("start")
     rpc = client()
     rpc.expect("hook_ui_request", message="waiting")
     if how == "shutdown":
@@ -684,15 +676,7 @@ def test_an_abort_right_after_an_action_finds_it(client: MakeClient) -> None:
 
 def test_an_action_is_ended_with_the_session(client: MakeClient, command: Command) -> None:
     """It has a response all the same; the dialog's default comes first where there is one."""
-    command.add_hook("""
-        import anyio
-        def register(api):
-            @api.on("session")
-            async def slow(event, ctx):
-                if event.reason == "before_clear":
-                    ctx.ui.notify("waiting")
-                    await anyio.sleep_forever()
-    """)
+    command.add_waiting_hook("before_clear")
     rpc = client()
     rpc.send("clear", id="clear")
     rpc.expect("hook_ui_request", message="waiting")

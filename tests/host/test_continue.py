@@ -15,7 +15,7 @@ from agent_hooks.errors import ModelError
 from agent_hooks.host import agent as agent_module
 from agent_hooks.host.models import open_model
 from host.hosting import stage
-from support import EchoTool
+from support import EchoTool, Endless
 
 pytestmark = pytest.mark.anyio
 
@@ -89,16 +89,11 @@ def always(api: HookAPI) -> None:
 
 async def test_an_aborted_run_does_not_go_on(project: Path) -> None:
     """Its one `agent_end` is told, and the answer does not count."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, always, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, always, tool=EchoTool(body=long))
     async with on.host as host:
         host.submit("@bash x")
-        await running.wait()
+        await long.begun.wait()
         assert host.abort()
         await host.wait_idle()
     assert len(on.events.of("agent_end")) == 1

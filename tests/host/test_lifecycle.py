@@ -29,7 +29,7 @@ from agent_hooks.host.session import Session
 from agent_hooks.settings import CompactionSettings, Settings
 from agent_hooks.testing import ScriptedUI
 from host.hosting import Stage, stage
-from support import EchoTool, hook_on
+from support import EchoTool, Endless, hook_on
 
 pytestmark = pytest.mark.anyio
 
@@ -114,12 +114,7 @@ async def test_a_session_starts_before_its_first_prompt_and_ends_once(project: P
 @pytest.mark.behaviour("S3")
 async def test_a_session_that_is_cancelled_while_it_starts_still_ends(project: Path) -> None:
     """A signal during a slow `start` handler: one shutdown, the file is closed."""
-    begun = anyio.Event()
-
-    async def slow(event: Any) -> None:
-        begun.set()
-        await anyio.sleep_forever()
-
+    slow = Endless()
     on = stage(project, on_session("start", slow))
 
     async def live() -> None:
@@ -128,7 +123,7 @@ async def test_a_session_that_is_cancelled_while_it_starts_still_ends(project: P
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(live)
-        await begun.wait()
+        await slow.begun.wait()
         tasks.cancel_scope.cancel()
     assert [event.reason for event in on.events.of("session")] == ["shutdown"]
     Session.open(on.path, str(project)).close()
@@ -137,16 +132,11 @@ async def test_a_session_that_is_cancelled_while_it_starts_still_ends(project: P
 @pytest.mark.behaviour("S3")
 async def test_a_session_that_ends_stops_its_run_first(project: Path) -> None:
     """The tool is cancelled, the run's events come, then one shutdown; the file has the call's end."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
         host.submit("@bash long")
-        await running.wait()
+        await long.begun.wait()
         assert host.state().is_streaming
     assert on.events.types[-3:] == ["after_tool_call", "agent_end", "session:shutdown"]
     assert saved(on.path)[-1]["message"]["content"][0]["text"] == "aborted"
@@ -402,13 +392,8 @@ async def test_a_failing_handler_stops_an_action_only_if_it_says_so(project: Pat
 @pytest.mark.parametrize(("reason", "act"), ACTIONS)
 async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: Path, reason: str, act: Act) -> None:
     """Esc in a dialog of a before-event."""
-    asked = anyio.Event()
+    never = Endless()
     outcomes: list[Outcome] = []
-
-    async def never(asked_: object) -> bool:
-        asked.set()
-        await anyio.sleep_forever()
-        return True
 
     def register(api: HookAPI) -> None:
         @api.on("session")
@@ -426,7 +411,7 @@ async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: 
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
-            await asked.wait()
+            await never.begun.wait()
             with pytest.raises(HostBusyError, match="is being changed"):
                 await host.new_session()
             with pytest.raises(HostBusyError, match="is being changed"):
@@ -440,16 +425,11 @@ async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: 
 async def test_a_session_that_ends_while_a_question_is_open_leaves_the_other_file(project: Path) -> None:
     """Nothing is held: the file that was to be opened is free again."""
     other = another_session(project, "yesterday")
-    asked = anyio.Event()
-
-    async def wait(event: Any) -> None:
-        asked.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, on_session("before_switch", wait))
+    never = Endless()
+    on = stage(project, on_session("before_switch", never))
     async with on.host as host, anyio.create_task_group() as tasks:
         tasks.start_soon(host.switch_session, other)
-        await asked.wait()
+        await never.begun.wait()
         tasks.cancel_scope.cancel()
     Session.open(other, str(project)).close()
     assert on.events.types[-1] == "session:shutdown"
@@ -774,17 +754,12 @@ async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> No
 
 async def test_an_abort_in_an_automatic_compaction_stops_the_run(project: Path) -> None:
     """The person means the agent, not only the question that is open just then."""
-    asked = anyio.Event()
-
-    async def wait(event: Any) -> None:
-        asked.set()
-        await anyio.sleep_forever()
-
+    never = Endless()
     settings = CompactionSettings(threshold_tokens=1, keep_recent_tokens=1)
-    on = stage(project, on_session("before_compact", wait), settings=Settings(compaction=settings))
+    on = stage(project, on_session("before_compact", never), settings=Settings(compaction=settings))
     async with on.host as host:
         host.submit("hello")
-        await asked.wait()
+        await never.begun.wait()
         assert host.abort()
         await host.wait_idle()
     assert on.view.seen == ["started hello by None", "ended None aborted=True"]

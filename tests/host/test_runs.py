@@ -16,7 +16,7 @@ from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import Puppet
 from host.hosting import stage
-from support import EchoTool
+from support import EchoTool, Endless
 
 pytestmark = pytest.mark.anyio
 
@@ -147,17 +147,12 @@ async def test_a_slow_turn_end_holds_up_the_next_turn(project: Path) -> None:
 
 async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(project: Path) -> None:
     """Nothing begins by itself after the person has said stop, and nothing is lost."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
         assert not host.abort()
         host.submit("@bash long")
-        await running.wait()
+        await long.begun.wait()
         host.submit("waits")
         assert host.abort()
         await host.wait_idle()
@@ -200,16 +195,11 @@ async def test_a_run_that_is_aborted_while_it_begins_has_an_end_too(project: Pat
 
 async def test_a_second_abort_drops_what_waits(project: Path) -> None:
     """It has not begun, and will not; who sent it is told as of any run."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
         host.submit("@bash long")
-        await running.wait()
+        await long.begun.wait()
         host.submit("waits")
         host.abort()
         await host.wait_idle()
@@ -252,17 +242,12 @@ async def test_what_was_read_of_an_aborted_answer_is_kept(project: Path) -> None
 
 async def test_an_aborted_prompt_says_so(project: Path) -> None:
     """Whoever waits for the answer learns that there is none."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, tool=EchoTool(body=long))
     async with on.host as host, anyio.create_task_group() as tasks:
 
         async def stop() -> None:
-            await running.wait()
+            await long.begun.wait()
             host.abort()
 
         tasks.start_soon(stop)
@@ -287,16 +272,11 @@ async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> N
 
 async def test_what_nobody_read_is_told_at_the_end(project: Path) -> None:
     """And after it, sending is an error that says so."""
-    running = anyio.Event()
-
-    async def body(input: dict[str, Any]) -> None:
-        running.set()
-        await anyio.sleep_forever()
-
-    on = stage(project, tool=EchoTool(body=body))
+    long = Endless()
+    on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
         host.submit("@bash x")
-        await running.wait()
+        await long.begun.wait()
         host.submit("too late")
     assert on.view.warnings == ["the session ends with 1 message that the agent has not read"]
     with pytest.raises(SendError, match="the session has ended"):

@@ -219,16 +219,7 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
 
 def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, command: Command) -> None:
     """A hook that takes its time at the end holds nobody up."""
-    command.add_hook("""
-        import anyio
-        def register(api):
-            @api.on("session")
-            async def slow(event, ctx):
-                if event.reason == "shutdown":
-                    ctx.ui.notify("slowly")
-                    with anyio.CancelScope(shield=True):
-                        await anyio.sleep_forever()
-    """)
+    command.add_waiting_hook("shutdown", deaf=True)
     tmux = terminal()
     modes = tmux.shell("stty -g")
     tmux.start_agent()
@@ -244,14 +235,7 @@ def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, comm
 
 def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, command: Command) -> None:
     """Before anybody can be told to quit, it is the signal that it is elsewhere."""
-    command.add_hook("""
-        import anyio
-        def register(api):
-            @api.on("session")
-            async def slow(event, ctx):
-                if event.reason == "start":
-                    await anyio.sleep_forever()
-    """)
+    command.add_waiting_hook("start")
     tmux = terminal()
     tmux.enter("agent run")
     tmux.sees("starting · Ctrl-C hurries")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from threading import Thread
 from typing import Any
 
@@ -33,16 +34,21 @@ class Client:
 
     async def settle(self, ask: Ask, **response: Any) -> tuple[object, str | None]:
         """Open one dialog and answer it; return what the hook got and what was wrong."""
+        async with self.dialog(ask) as (request, got):
+            error = self.ui.answer(HookUiResponse(id=request.id, **response))
+        return got[0], error
+
+    @asynccontextmanager
+    async def dialog(self, ask: Ask) -> AsyncIterator[tuple[Any, list[object]]]:
+        """Open one dialog, and give its record and the list that holds what the hook got once it is settled."""
         got: list[object] = []
 
-        async def dialog() -> None:
+        async def ask_it() -> None:
             got.append(await ask(self.ui))
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(dialog)
-            request = await self.asked()
-            error = self.ui.answer(HookUiResponse(id=request.id, **response))
-        return got[0], error
+            tasks.start_soon(ask_it)
+            yield await self.asked(), got
 
 
 def select(ui: RpcUI) -> Awaitable[object]:
@@ -106,14 +112,7 @@ async def test_a_wrong_response_is_the_default_and_an_error_that_names_the_id(
 async def test_an_unknown_or_repeated_id_changes_nothing() -> None:
     """The first response counts; the other dialog stays open."""
     client = Client()
-    got: list[object] = []
-
-    async def dialog() -> None:
-        got.append(await client.ui.confirm("Sure?", ""))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(dialog)
-        request = await client.asked()
+    async with client.dialog(confirm) as (request, got):
         assert "'nobody'" in str(client.ui.answer(HookUiResponse(id="nobody", confirmed=True)))
         assert client.ui.answer(HookUiResponse(id=request.id, confirmed=False)) is None
         assert request.id in str(client.ui.answer(HookUiResponse(id=request.id, confirmed=True)))
@@ -126,14 +125,8 @@ async def test_an_unknown_or_repeated_id_changes_nothing() -> None:
 async def test_a_response_that_cannot_be_read_settles_its_dialog() -> None:
     """With the default."""
     client = Client()
-    got: list[object] = []
-
-    async def dialog() -> None:
-        got.append(await client.ui.confirm("Sure?", ""))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(dialog)
-        client.ui.refuse((await client.asked()).id)
+    async with client.dialog(confirm) as (request, got):
+        client.ui.refuse(request.id)
     assert got == [False]
 
 
