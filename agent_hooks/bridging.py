@@ -45,7 +45,7 @@ from agent_hooks.points import (
 )
 from agent_hooks.redaction import Redactor
 from agent_hooks.runner import HookRunner
-from agent_hooks.tool import OnUpdate
+from agent_hooks.tool import NO_SCHEMA, OnUpdate
 from agent_hooks.transformers.base import ConfiguredTransformer
 from agent_hooks.ui.base import NotifyType, SilentUI
 
@@ -82,10 +82,10 @@ class ForeignTool:
     description = ""
 
     def __init__(
-        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] | None = None
+        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] = NO_SCHEMA
     ) -> None:
         self.name = name
-        self.input_schema = input_schema or {}
+        self.input_schema = input_schema
         self._output = output
 
     async def execute(
@@ -172,7 +172,7 @@ class Bridging:
         if runner.audience(call.tool_name).nobody:
             return Verdict()
         self._ui.asked = None
-        tool = ForeignTool(call.tool_name, input_schema=thaw(call.input_schema))
+        tool = ForeignTool(call.tool_name, input_schema=call.input_schema)
         judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
         if judged.block is not None:
             refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers

@@ -19,6 +19,7 @@ from agent_hooks.errors import describe
 from agent_hooks.frozen import thaw
 from agent_hooks.pipeline import preflight
 from agent_hooks.runner import HookRunner
+from agent_hooks.tool import NO_SCHEMA
 from agent_hooks.transcripts import BadLine, Transcript
 from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Then
 from agent_hooks.ui.base import NotifyType
@@ -184,8 +185,7 @@ class Replay:
         runner.set_session_file(file, session_id=call.session_id)
         runner.agent_id = call.agent_id
         runner.cwd = call.cwd or self._cwd
-        tool = ForeignTool(call.tool_name)
-        tool.input_schema = self._schemas.setdefault(call.tool_name, {})  # one object a tool: it is compiled once
+        tool = ForeignTool(call.tool_name, input_schema=self._schemas.get(call.tool_name, NO_SCHEMA))
         try:
             judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
         except Exception as exc:  # what nobody foresaw is a denial in every host, and the next call is another one

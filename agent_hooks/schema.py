@@ -12,6 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from agent_hooks.errors import describe, shown
+from agent_hooks.tool import NO_SCHEMA
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -70,7 +71,7 @@ class InputCheck:
 
 def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | None:
     """Return what is wrong with `input`, in one line, or `None`; see `InputCheck`, of which one is kept per schema."""
-    if schema == {} and isinstance(input, dict):  # everything fits: another agent's tools come without a schema
+    if schema is NO_SCHEMA and isinstance(input, dict):
         return None
     known = _checks.get((id(schema), name))
     if known is None or known[0] is not schema:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
 from agent_hooks.content import ToolOutput, Value
 from agent_hooks.errors import text_of
 from agent_hooks.events import ToolCall, ToolResult
+from agent_hooks.frozen import freeze
 from agent_hooks.wire import to_json
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["OnUpdate", "Tool", "ToolOutput"]
 
 OnUpdate = Callable[[ToolOutput], None]
+NO_SCHEMA: Mapping[str, Any] = freeze({})  # of a tool whose schema is not known, another agent's say: all inputs fit
 
 
 @runtime_checkable

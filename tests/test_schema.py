@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agent_hooks import schema
 from agent_hooks.frozen import freeze
 from agent_hooks.schema import InputCheck, schema_error
+from agent_hooks.tool import NO_SCHEMA
 
 DRAFTS = [
     "http://json-schema.org/draft-04/schema#",
@@ -286,9 +287,9 @@ def test_schemas_that_are_made_anew_for_each_call_do_not_pile_up() -> None:
     assert len(schema._checks) == 1
 
 
-def test_everything_fits_an_empty_schema_and_the_library_is_not_loaded_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_fits_where_no_schema_is_known_and_no_library_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another agent's tools come without a schema, each under a name of its own."""
     monkeypatch.setattr(schema, "_compile", None)
-    assert schema_error("Bash", {}, {"command": "ls"}) is None
-    assert schema_error("Read", {}, freeze({"path": "x"})) is None
-    assert schema_error("Bash", {}, ["ls"]) == "Bash: the input must be a JSON object, not ['ls']"
+    assert schema_error("Bash", NO_SCHEMA, {"command": "ls"}) is None
+    assert schema_error("Read", NO_SCHEMA, freeze({"path": "x"})) is None
+    assert schema_error("Bash", NO_SCHEMA, ["ls"]) == "Bash: the input must be a JSON object, not ['ls']"

@@ -19,6 +19,7 @@ from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.events import Event
 from agent_hooks.frozen import freeze
+from agent_hooks.tool import NO_SCHEMA
 
 OURS = "agent_hooks"  # what installed entries are known by
 
@@ -78,7 +79,7 @@ class Call(Happening, frozen=True):
 class CallAsked(Call, frozen=True):
     """A tool is about to run: the gate.  `input_schema`: what is known of the tool's arguments, in our words."""
 
-    input_schema: Mapping[str, Any] = {}
+    input_schema: Mapping[str, Any] = NO_SCHEMA
 
 
 class CallEnded(Call, frozen=True):

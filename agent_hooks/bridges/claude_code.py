@@ -39,6 +39,7 @@ from agent_hooks.content import (
 )
 from agent_hooks.errors import shown
 from agent_hooks.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
+from agent_hooks.tool import NO_SCHEMA
 
 _FILE = {"file_path": "path"}
 # what a transformer may add to a call; Grep has no such argument, but its `glob` can say it
@@ -167,7 +168,7 @@ class ClaudeCode(ClaudeCodeSettings):
         match common["name"]:
             case "PreToolUse":
                 call = self._call(payload)
-                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], {}))
+                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], NO_SCHEMA))
             case "PermissionRequest":
                 return PermissionAsked(**common, **self._call(payload))
             case "PostToolUse":
@@ -271,7 +272,7 @@ class ClaudeCode(ClaudeCodeSettings):
             specific = {"permissionDecision": "allow"}
         if answer.input is not None:
             arguments = to_theirs(self.tools, event.native["tool_name"], answer.input)
-            specific["updatedInput"] = _as_globs(arguments) if event.input_schema else arguments
+            specific["updatedInput"] = _as_globs(arguments) if event.input_schema is not NO_SCHEMA else arguments
         return specific
 
     def _replace(self, event: CallEnded, output: ToolOutput, specific: dict[str, Any], context: list[str]) -> None:

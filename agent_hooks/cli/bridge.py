@@ -67,6 +67,7 @@ async def open_session(
 ) -> Opened:
     """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
     project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+    sources = sources_of(project)
     setup = await set_up(project, ())
     attended = bridge.is_attended(environment)
     ui = BridgeUI(attended=attended)
@@ -92,7 +93,7 @@ async def open_session(
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
     vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
     news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
-    return Opened(runner, bridging, sources_of(setup), tuple(f"agent_hooks: {text}" for text in news))
+    return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
 
 
 class _Answering:

@@ -89,16 +89,16 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
 
 
-def sources_of(setup: Setup) -> Sources:
-    """Return the files that hooks, settings and transformers come from, there or not yet."""
-    homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(setup.cwd, PROJECT_DIRECTORY))))
+def sources_of(cwd: str) -> Sources:
+    """Return the files that hooks, settings and transformers come from, there or not yet; raises `SettingsError`.
+
+    To be taken before they are read: what changes while they are, has changed.
+    """
+    homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(cwd, PROJECT_DIRECTORY))))
     files = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
-    named = [hook.resolved_path for hook in setup.loaded.hooks] + [error.path for error in setup.loaded.errors]
-    for path in named:  # from the settings; a package is all that is in its directory
-        elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
-        if elsewhere:
-            (folders if os.path.isdir(path) else files).append(path)
+    for path in load_settings(cwd=cwd).hooks:  # a package is all that is in its directory
+        (folders if os.path.isdir(path) else files).append(path)
     return Sources(files, folders)
 
 
