@@ -67,6 +67,9 @@ def end_server(project: Path) -> None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.kill(int(lock.read()), signal.SIGKILL)
+                if pid := lock.read():
+                    os.kill(int(pid), signal.SIGKILL)
+                else:  # it could not write
+                    Command(project)("serve", "--stop")
         for each in path.parent.glob(f"{path.stem}.*"):
             each.unlink()

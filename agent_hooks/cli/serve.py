@@ -35,7 +35,7 @@ _LOG_LIMIT = 1 << 20  # bytes of a log that are kept from one start to the next
     "--idle", type=click.FloatRange(min=0.1), help="Seconds without an event or an agent until it ends [1800]."
 )
 @click.option("--status", "what", flag_value="status", help="Show the servers that run.")
-@click.option("--stop", "what", flag_value="stop", help="End this project's server; --all: every one.")
+@click.option("--stop", "what", flag_value="stop", help="End this project's server; --all: those of all.")
 @click.option("--log", "what", flag_value="log", help="Print the log of this project's server.")
 @click.option("--all", "everywhere", is_flag=True, help="With --stop: the servers of all your projects.")
 @cwd_option
@@ -99,9 +99,9 @@ def _shorten(log: Path) -> None:
 
 
 def _servers() -> Iterator[dict[str, Any]]:
-    """Yield the status of each server of this user."""
-    directory = client.directory()
-    for path in sorted(Path(directory).glob("*.socket")) if client.is_private(directory) else []:
+    """Yield the status of each server of this user and home."""
+    directory, _, home = place_of("").rpartition("-")[0].rpartition("/")
+    for path in sorted(Path(directory).glob(f"{home}-*.socket")) if client.is_private(directory) else []:
         try:
             yield _request(str(path), {"do": "status"})
         except OSError as exc:

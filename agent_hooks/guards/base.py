@@ -91,4 +91,4 @@ def subject(call: GuardedCall) -> str:
 
 def remedy(rule: str) -> str:
     """Return how a person allows what a rule stops; the agent reads it as well."""
-    return f"a person can allow it: run --allow-once {rule}, or guards.exceptions in settings.json"
+    return f"a person can allow it: guards.exceptions in settings.json, or agent-hooks run --allow-once {rule}"

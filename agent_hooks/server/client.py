@@ -133,10 +133,12 @@ def directory() -> str:
 
 
 def place(config: Config, project: str) -> tuple[str, str]:
-    """Return the directory of a project's server, and the name of its files there, without a suffix."""
+    """Return the directory of a project's server, and the name of its files there, without a suffix.
+
+    The name begins with what all servers of this home have in common, up to its hyphen.
+    """
     homes = [_text(posix.environ.get(name, b"")) for name in (b"AGENT_HOME", b"HOME")]
-    key = "\0".join([project, *homes, config["hello"]]).encode("utf-8", "surrogateescape")
-    return directory(), _blake2.blake2b(key, digest_size=10).hexdigest()
+    return directory(), f"{_digest(homes, 4)}-{_digest([project, config['hello']], 10)}"
 
 
 def is_private(path: str) -> bool:
@@ -259,6 +261,10 @@ def _write(descriptor: int, data: bytes) -> None:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
+
+
+def _digest(texts: list[str], size: int) -> str:
+    return _blake2.blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=size).hexdigest()
 
 
 def _quoted(text: str) -> str:

@@ -27,6 +27,7 @@ _QUIET = {  # it is to talk to the model's server, and to nobody else
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_TELEMETRY": "1",
     "ENABLE_TOOL_SEARCH": "false",  # all tools are offered at once
+    "IS_SANDBOX": "1",  # root, too, may choose any permission mode
 }
 _FOREIGN = ("CLAUDE", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # of whoever runs the tests
 
@@ -128,11 +129,12 @@ class ClaudeCode:
         """Install our hooks into the project."""
         self.command("install", "claude-code")
 
-    def open(self, tmux: Tmux, server: ModelServer) -> None:
+    def open(self, tmux: Tmux, server: ModelServer, *args: str) -> None:
         """Start it on a terminal, as in a directory that the person trusts."""
         seen = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         known = {
             "hasCompletedOnboarding": True,
+            "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.project): seen},
         }
@@ -140,7 +142,7 @@ class ClaudeCode:
         given = {name: value for name, value in self.environment(server).items() if os.environ.get(name) != value}
         lines = [f"export {name}={shlex.quote(value)}" for name, value in given.items()]
         start = self.config / "start.sh"
-        start.write_text("\n".join([*lines, f"exec {shlex.quote(str(PROGRAM))}"]))
+        start.write_text("\n".join([*lines, shlex.join(["exec", str(PROGRAM), *args])]))
         tmux.enter(f"clear; bash {shlex.quote(str(start))}")
         tmux.sees("Claude Code v")
         tmux.sees(IDLE)

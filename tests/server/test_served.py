@@ -353,6 +353,21 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
 
 
+def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path) -> None:
+    """A trial with a home of its own ends nobody else's sessions."""
+    agent.command.add_hook(COUNTING)
+    here = dict(agent.environment)
+    agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
+    assert agent()["systemMessage"] == "call 1 of s"
+    for option in (["--status"], ["--stop", "--all"]):
+        assert "no server runs" in agent.command("serve", *option).stdout
+    assert agent()["systemMessage"] == "call 2 of s"
+    stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
+    done = subprocess.run(stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{agent.command.project}: stopped\n"
+    agent.environment = here
+
+
 @pytest.mark.behaviour("B15")
 @pytest.mark.parametrize("how", ["stop", "signal"])
 def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, agent: OtherAgent) -> None:

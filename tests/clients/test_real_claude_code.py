@@ -270,6 +270,31 @@ def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None
     assert run.results[1].text == "1\tfirst\n2\t***\n3\t"
 
 
+def test_secrets_are_hidden_from_the_model(claude: ClaudeCode) -> None:
+    """Without a hook file, also in a notebook and in an output so long that Claude Code keeps it in a file."""
+    token = "ghp_" + "0123456789" * 4
+    project = claude.project
+    (project / "a.txt").write_text(f"token = {token}\n")
+    cell = {"cell_type": "code", "id": "1", "metadata": {}, "source": [f"token = '{token}'"], "outputs": []}
+    (project / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    claude.install()
+    calls: Calls = [
+        bash("cat a.txt"),
+        bash("cat a.txt; seq 1 20000"),
+        ("Read", {"file_path": str(project / "a.txt")}),
+        ("Read", {"file_path": str(project / "a.ipynb")}),
+        ("Grep", {"pattern": "token", "output_mode": "content"}),
+        ("mcp__probe__echo", {"text": token}),
+    ]
+    allow = ["Bash", "Read", "Grep", "mcp__probe"]
+    run = claude.run(*(Say(calls=[call]) for call in calls), Say("done"), allow=allow, args=with_server())
+    assert len(run.results) == len(calls)
+    for call, result in zip(calls, run.results, strict=True):
+        assert "[redacted github-token]" in result.text, call
+        assert token not in result.text, call
+    assert "saved to" not in run.results[1].text
+
+
 def test_what_hooks_say_reaches_the_model_and_the_person(claude: ClaudeCode) -> None:
     """At the start, at the prompt, before and after a call."""
     claude.add_hook("""
@@ -698,6 +723,27 @@ def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> Non
         tmux.sees(IDLE)
         assert not (claude.project / "refused").exists()
         assert not server.replies
+
+
+@pytest.mark.terminal
+def test_a_question_is_asked_though_all_permissions_are_bypassed(claude: ClaudeCode) -> None:
+    """A hook that asks means it; what nobody asks about runs."""
+    claude.add_hook("""
+        from agent_hooks import Ask
+
+        def register(api):
+            @api.on("tool_call", tool="bash")
+            def gate(event, ctx):
+                return Ask("Shall it touch that?", "it is a file") if "asked" in event.input["command"] else None
+    """)
+    with ModelServer() as server, closing(Tmux(claude.project, columns=120, rows=45)) as tmux:
+        server.play(Say(calls=[bash("touch first")]), Say(calls=[bash("touch asked")]))
+        claude.open(tmux, server, "--permission-mode", "bypassPermissions")
+        tmux.enter("go")
+        assert "Shall it touch that?" in answer(tmux, "2")
+        tmux.sees(IDLE)
+    assert (claude.project / "first").exists()
+    assert not (claude.project / "asked").exists()
 
 
 # ---- when something is wrong, or gone
