@@ -29,42 +29,9 @@ from agent_hooks.guards.shell.script import (
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 _REDIRECTS = {"file_redirect", "herestring_redirect"}
-_PUNCTUATION = frozenset(
-    [
-        ";",
-        "&&",
-        "||",
-        ";;",
-        ";&",
-        ";;&",
-        "comment",
-        "then",
-        "do",
-        "done",
-        "fi",
-        "if",
-        "elif",
-        "else",
-        "while",
-        "until",
-        "for",
-        "select",
-        "case",
-        "esac",
-        "in",
-        "{",
-        "}",
-        "(",
-        ")",
-        "!",
-        "|",
-        "|&",
-        "function",
-        "((",
-        "))",
-        "&",
-    ]
-) | {"\n"}
+_MARKS = "; && || ;; ;& ;;& | |& & ! { } ( ) (( ))"
+_STRUCTURE = "if then elif else fi while until for select in do done case esac function comment"
+_PUNCTUATION = {"\n", *_MARKS.split(), *_STRUCTURE.split()}
 # the grammar gets these wrong without saying so: `$"…"`, a line that goes on, a backslash that begins a command
 _HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
 _SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever it is

@@ -7,6 +7,7 @@ not check that `if` has its `fi`.  Above: grammar, words, interpret.  Below: scr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect, Sequence, Simple, Unreadable
 
@@ -31,26 +32,22 @@ def word_end(text: str, at: int, *, stops: str = " \t\n;&|()<>") -> int:
                 at = balanced(text, at)
                 continue
             break
-        elif char == "\\":
-            at += 2
-        elif char == "'":
-            at = _find(text, "'", at + 1) + 1
-        elif char == '"':
-            at = string_end(text, at)
-        elif char == "`":
-            at = backtick_end(text, at)
-        elif char == "$":
-            at = dollar_end(text, at)
+        elif char in _ENDS:
+            at = _ENDS[char](text, at)
         else:
             at += 1
     return min(at, end)
 
 
-def _find(text: str, what: str, at: int) -> int:
-    found = text.find(what, at)
-    if found < 0:
-        raise Unreadable(f"a {what} has no end")
-    return found
+def _escape_end(text: str, at: int) -> int:
+    return at + 2
+
+
+def _quote_end(text: str, at: int) -> int:
+    end = text.find("'", at + 1)
+    if end < 0:
+        raise Unreadable("a ' has no end")
+    return end + 1
 
 
 def string_end(text: str, at: int) -> int:
@@ -110,17 +107,10 @@ def _brace_end(text: str, at: int) -> int:
         char = text[at]
         if char == "}":
             return at + 1
-        if char == "\\":
-            at += 2
-        elif char == "'":
-            end = text.find("'", at + 1)
-            at = at + 1 if end < 0 else end + 1
-        elif char == '"':
-            at = string_end(text, at)
-        elif char == "`":
-            at = backtick_end(text, at)
-        elif char == "$":
-            at = dollar_end(text, at)
+        if char == "'" and text.find("'", at + 1) < 0:  # without an end it is an apostrophe
+            at += 1
+        elif char in _ENDS:
+            at = _ENDS[char](text, at)
         else:
             at += 1
     raise Unreadable("a ${ has no end")
@@ -140,16 +130,8 @@ def balanced(text: str, at: int) -> int:
             at += 1
             if depth == 0:
                 return at
-        elif char == "\\":
-            at += 2
-        elif char == "'":
-            at = _find(text, "'", at + 1) + 1
-        elif char == '"':
-            at = string_end(text, at)
-        elif char == "`":
-            at = backtick_end(text, at)
-        elif char == "$":
-            at = dollar_end(text, at)
+        elif char in _ENDS:
+            at = _ENDS[char](text, at)
         elif char == "#" and text[at - 1] in " \t\n;(" and text[start : start + 2] != "((":
             newline = text.find("\n", at)
             at = len(text) if newline < 0 else newline
@@ -162,8 +144,13 @@ def balanced(text: str, at: int) -> int:
     raise Unreadable("a ( has no end")
 
 
-def _dollar_inside(text: str, at: int) -> int:
-    return dollar_end(text, at)
+_ENDS: dict[str, Callable[[str, int], int]] = {  # the place behind what begins with that character
+    "\\": _escape_end,
+    "'": _quote_end,
+    '"': string_end,
+    "`": backtick_end,
+    "$": dollar_end,
+}
 
 
 def _case_end(text: str, at: int) -> int:
