@@ -114,10 +114,32 @@ EVENTS = (
     EventRow("PermissionRequest", "`permission.ask`", "allow, deny", feeds=("permission.ask",)),
     EventRow("Notification", "the point `event`", "add context"),
     EventRow("SubagentStart", "the point `event`", "add context"),
+    EventRow("Setup", "the point `event`", "add context"),
+    # not among them: MessageDisplay comes with each piece of a text, and the hooks of worktrees replace what makes and removes them
+    *(
+        EventRow(name, "the point `event`")
+        for name in (
+            "StopFailure",
+            "UserPromptExpansion",
+            "PermissionDenied",
+            "PreModelSwitch",
+            "PostModelSwitch",
+            "TeammateIdle",
+            "TaskCreated",
+            "TaskCompleted",
+            "Elicitation",
+            "ElicitationResult",
+            "ConfigChange",
+            "InstructionsLoaded",
+            "CwdChanged",
+            "FileChanged",
+            "DirectoryAdded",
+        )
+    ),
 )
 # where `additionalContext` is read; a text for any other event goes to the person
 _STOPS = ("Stop", "SubagentStop")
-_TAKES_CONTEXT = frozenset({row.name for row in EVENTS if "context" in row.can} | {"Setup"})
+_TAKES_CONTEXT = frozenset(row.name for row in EVENTS if "context" in row.can)
 _GATES = frozenset(row.name for row in EVENTS if row.gate)
 _STARTED_IN, _PROCESS = "CLAUDE_PROJECT_DIR", "CLAUDE_PID"  # `cwd` of a payload is where the agent went since
 _ATTENDED, _ENTRYPOINT, _CLAUDE = "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"
