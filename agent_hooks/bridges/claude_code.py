@@ -115,7 +115,8 @@ EVENTS = (
     EventRow("Notification", "the point `event`", "add context"),
     EventRow("SubagentStart", "the point `event`", "add context"),
     EventRow("Setup", "the point `event`", "add context"),
-    # not among them: MessageDisplay comes with each piece of a text, and the hooks of worktrees replace what makes and removes them
+    # not among them: MessageDisplay, for it comes with each piece of a text, and those of worktrees, whose hooks replace
+    # what makes and removes them
     *(
         EventRow(name, "the point `event`")
         for name in (

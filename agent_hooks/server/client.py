@@ -117,8 +117,6 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
     except OSError:  # it has ended; its exit code tells more
         pass
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
-    if code == 2:  # the reason is on stderr
-        return "", 2
     if code or not answer.endswith(b"}\n"):
         raise _FailedError(f"`{config['run'][0]} -m agent_hooks` ended with exit code {code} and without an answer")
     return answer.decode(), 0
