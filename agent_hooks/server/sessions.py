@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
 from agent_hooks.bridging import Bridging
+from agent_hooks.errors import AgentHooksError
 from agent_hooks.events import SessionEvent
 from agent_hooks.lanes import Lane
 from agent_hooks.runner import HookRunner
@@ -30,6 +31,8 @@ class Opened(NamedTuple):
     sources: Sources
     news: tuple[str, ...] = ()
 
+
+LOAD_TIMEOUT = 30.0  # seconds until the hooks of a session must be loaded
 
 Open = Callable[[Bridge, Happening, Mapping[str, str]], Awaitable[Opened]]
 
@@ -79,15 +82,18 @@ class Session:
             self._lane.leave()
 
     async def _load_anew(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
-        with anyio.CancelScope(shield=True):  # or hooks would be left half loaded
-            await self._close("shutdown")
+        await self._close("shutdown")
+        with anyio.move_on_after(LOAD_TIMEOUT, shield=True):  # or a client that goes would leave hooks half loaded
             opened = await self._open(self._bridge, happening, environment)
             self._end = anyio.Event()
             await self._tasks.start(self._keep, opened.runner, self._end)
             self._opened, self._news = opened, opened.news
-            if not _begins(happening):  # the agent began without these hooks, or without this process
-                await opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
-        return opened
+        if self._opened is None:
+            raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
+        if not _begins(happening):  # the agent began without these hooks, or without this process
+            with anyio.CancelScope(shield=True):  # each handler has a deadline of its own
+                await self._opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
+        return self._opened
 
     async def _keep(self, runner: HookRunner, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         async with runner:

@@ -175,6 +175,25 @@ class TestConnections:
             broken = False
             assert stdout_of(await answer_of(server, request())) == {}
 
+    async def test_hooks_that_do_not_load_in_time_deny_until_they_do(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever comes next tries again."""
+        monkeypatch.setattr("agent_hooks.server.sessions.LOAD_TIMEOUT", 0.05)
+        hangs = True
+
+        async def opened(bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Opened:
+            if hangs:
+                await anyio.sleep_forever()
+            done: Opened = await opening()(bridge, happening, environment)
+            return done
+
+        async with serving(tmp_path, opened=opened) as server:
+            said = stdout_of(await answer_of(server, request()))
+            assert "did not load within 0.05 s" in said["hookSpecificOutput"]["permissionDecisionReason"]
+            hangs = False
+            assert stdout_of(await answer_of(server, request())) == {}
+
     async def test_a_line_without_an_end_is_cut_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Memory is bounded."""
         monkeypatch.setattr("agent_hooks.server.server._LONGEST", 100_000)
