@@ -92,6 +92,8 @@ def _by_server(config: Config, event: str, payload: bytes, server: _socket.socke
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
     except OSError:
         raise _FailedError(_ENDED) from None
+    finally:
+        server.close()
     if isinstance(answer, dict):
         raise _FailedError(answer["error"])
     exit_code, text = answer
@@ -116,6 +118,8 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
         raise _FailedError("a hook did not answer in time") from None
     except OSError:  # it has ended; its exit code tells more
         pass
+    finally:
+        ours.close()
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code or not answer.endswith(b"}\n"):
         raise _FailedError(f"`{config['run'][0]} -m agent_hooks` ended with exit code {code} and without an answer")

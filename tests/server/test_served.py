@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import posix
 import signal
 import subprocess
 import sys
@@ -223,6 +224,23 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) 
         ["/bin/sh", "-c", run], input=json.dumps(CALL).encode(), capture_output=True, env=agent.environment, check=False
     )
     assert "hook.py" in reason_of(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("start", [10.0, 0.0], ids=["by the server", "by a process"])
+def test_what_the_generated_file_asks_can_be_asked_from_python(
+    start: float, agent: OtherAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a module of the package, after all; `posix` has the environment as the process found it."""
+    for name in ("HOME", "CLAUDE_PROJECT_DIR", "CLAUDECODE"):
+        monkeypatch.setitem(posix.environ, name.encode(), agent.environment[name].encode())
+        monkeypatch.setenv(name, agent.environment[name])
+    agent.command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True})")
+    config = config_of(BRIDGE, start=start)
+    payload = json.dumps({**CALL, "cwd": str(agent.command.project)}).encode()
+    for event, denied in (("PreToolUse", True), ("Stop", False)):
+        text = payload if denied else b'{"hook_event_name": "Stop"}'
+        answer, code = client.ask(config, event, text, time.monotonic() + 60)
+        assert (code, "hook.py" in answer) == (0, denied)
 
 
 @pytest.mark.behaviour("B13")
