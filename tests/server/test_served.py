@@ -417,3 +417,58 @@ def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
     if os.getuid() == 0:
         os.chown(tmp_path / "new", 12345, -1)
         assert not client.is_private(str(tmp_path / "new"))
+
+
+def test_a_client_that_goes_does_not_break_off_the_start_of_hooks(agent: OtherAgent) -> None:
+    """Or they would judge the rest of the session without what they prepare there."""
+    marks = agent.command.project / "marks"
+    agent.command.add_hook(
+        f"""
+        from pathlib import Path
+        import anyio
+        from agent_hooks import Block
+
+        bad = []
+        marks = Path({str(marks)!r})
+
+        def register(api):
+            @api.on("session")
+            async def start(event, ctx):
+                marks.with_suffix(".begun").touch()
+                while not marks.exists():
+                    await anyio.sleep(0.01)
+                bad.append("ls")
+
+            @api.on("tool_call")
+            def gate(event, ctx):
+                if event.input["command"] in bad:
+                    return Block("known to be bad")
+        """
+    )
+    line = [sys.executable, "-I", "-S", agent.stub, "PreToolUse"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, env=agent.environment, cwd=agent.command.project) as going:
+        assert going.stdin is not None
+        going.stdin.write(json.dumps({**CALL, "session_id": "s"}).encode())
+        going.stdin.close()
+        until(marks.with_suffix(".begun").exists)
+        going.kill()
+    time.sleep(0.1)  # the server hears of it at once; were it later, this test would pass for nothing
+    marks.touch()
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_session_that_another_process_resumes_is_not_ended_with_the_first(agent: OtherAgent) -> None:
+    """Claude Code was killed, so that nothing told of the session's end."""
+    agent.command.add_hook(COUNTING)
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    agent.environment["CLAUDE_PID"] = str(other.pid)
+    path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
+    with agent.command.start("serve", "--idle", "0.5") as serving:  # looks round as often
+        until(lambda: Path(f"{path}.socket").exists())
+        assert agent()["systemMessage"] == "call 1 of s"
+        other.communicate()
+        agent.environment["CLAUDE_PID"] = str(os.getpid())
+        assert agent()["systemMessage"] == "call 2 of s"
+        time.sleep(1.2)
+        assert agent()["systemMessage"] == "call 3 of s"
+        serving.terminate()
