@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, read_payload
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_of
+from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_at, sources_of
 from agent_hooks.cli.installation import missing, places
 from agent_hooks.cli.main import complain
 from agent_hooks.cli.stdout import ReservedStdout
@@ -67,6 +67,7 @@ async def open_session(
 ) -> Opened:
     """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
     project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+    before = sources_at(os.path.abspath(project))
     setup = await set_up(project, ())
     attended = bridge.is_attended(environment)
     ui = BridgeUI(attended=attended)
@@ -92,7 +93,7 @@ async def open_session(
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
     vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
     news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
-    return Opened(runner, bridging, sources_of(setup), tuple(f"agent_hooks: {text}" for text in news))
+    return Opened(runner, bridging, sources_of(setup).since(before), tuple(f"agent_hooks: {text}" for text in news))
 
 
 class _Answering:

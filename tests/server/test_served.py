@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import marshal
 import os
@@ -472,3 +473,65 @@ def test_a_session_that_another_process_resumes_is_not_ended_with_the_first(agen
         time.sleep(1.2)
         assert agent()["systemMessage"] == "call 3 of s"
         serving.terminate()
+
+
+_JUDGED_BY = """
+from agent_hooks import Block
+{more}
+
+def register(api):
+    @api.on("tool_call")
+    def gate(event, ctx):
+        if event.input["command"] in {bad}:
+            return Block("known to be bad")
+"""
+
+
+@pytest.mark.parametrize("where", ["package", "symlink", "times"])
+def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: OtherAgent, tmp_path: Path) -> None:
+    """The other files of a package that the settings name; what a symlinked hook imports; a file with its old times."""
+    project, elsewhere = agent.command.project, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    rules, old, new = elsewhere / "rules.py", "BAD = ['..']", "BAD = ['ls']"
+    if where == "package":
+        (elsewhere / "__init__.py").write_text(_JUDGED_BY.format(more="from . import rules", bad="rules.BAD"))
+        (project / ".agent").mkdir()
+        (project / ".agent/settings.json").write_text(json.dumps({"hooks": [str(elsewhere)]}))
+    elif where == "symlink":
+        (elsewhere / "gate.py").write_text(_JUDGED_BY.format(more="import rules", bad="rules.BAD"))
+        (project / ".agent/hooks").mkdir(parents=True)
+        (project / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
+    else:
+        rules = agent.command.add_hook(_JUDGED_BY.format(more=old, bad="BAD"))
+        old, new = (rules.read_text().replace(old, each) for each in (old, new))
+    rules.write_text(old)
+    assert agent() == {}
+    times = rules.stat()
+    rules.write_text(new)
+    os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_file_that_changes_while_it_is_loaded_is_loaded_again(agent: OtherAgent) -> None:
+    """What was read before counts for one event."""
+    project = agent.command.project
+    hook = agent.command.add_hook(_JUDGED_BY.format(more="", bad="()"), "a.py")
+    agent.command.add_hook(
+        f"""
+        from pathlib import Path
+        import anyio
+
+        async def register(api):
+            Path({str(project / "begun")!r}).touch()
+            while not Path({str(project / "go_on")!r}).exists():
+                await anyio.sleep(0.01)
+        """,
+        "b.py",
+    )
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(agent)
+        until((project / "begun").exists)
+        hook.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+        (project / "go_on").touch()
+        first.result()
+    assert "known to be bad" in reason_of(agent())
