@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     class Config(TypedDict):
         """What is known at installation.
 
-        `hello`: what a server of this version says first; `run`: what runs `agent-hooks`; `environment`, `project`: names
-        of variables; `events`: by event, `""` for any other, the seconds until we give up, and the refusal; `limit`:
-        bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to start.
+        `hello`: what a server of this version says first; `home`: the agent home; `run`: what runs `agent-hooks`;
+        `environment`, `project`: names of variables; `events`: by event, `""` for any other, the seconds until we give
+        up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to
+        start.
         """
 
         agent: str
         hello: str
+        home: str
         run: list[str]
         environment: list[str]
         project: str
@@ -53,6 +55,9 @@ def run(config: Config) -> None:
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
+    posix.putenv(
+        b"AGENT_HOME", _bytes(config["home"])
+    )  # a project's settings may set it, and the person's gates be gone
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
@@ -137,7 +142,7 @@ def place(config: Config, project: str) -> tuple[str, str]:
 
     The name begins with what all servers of this home have in common, up to its hyphen.
     """
-    homes = [_text(posix.environ.get(name, b"")) for name in (b"AGENT_HOME", b"HOME")]
+    homes = [config["home"], _text(posix.environ.get(b"HOME", b""))]
     return directory(), f"{_digest(homes, 4)}-{_digest([project, config['hello']], 10)}"
 
 
@@ -263,8 +268,12 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 def _digest(texts: list[str], size: int) -> str:
-    return _blake2.blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=size).hexdigest()
+    return _blake2.blake2b(_bytes("\0".join(texts)), digest_size=size).hexdigest()
 
 
 def _quoted(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from agent_hooks.server import client, starter
-from agent_hooks.server.stub import config_of, stub_path, stub_text
+from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 
 COUNTING = """
@@ -354,11 +354,13 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
 
 
-def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path) -> None:
-    """A trial with a home of its own ends nobody else's sessions."""
+def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial with a home of its own, and the file installed there, ends nobody else's sessions."""
     agent.command.add_hook(COUNTING)
-    here = dict(agent.environment)
-    agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
+    with monkeypatch.context() as patch:
+        patch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
+        agent.stub = write_stub(BRIDGE)
+        agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
     assert agent()["systemMessage"] == "call 1 of s"
     for option in (["--status"], ["--stop", "--all"]):
         assert "no server runs" in agent.command("serve", *option).stdout
@@ -366,7 +368,6 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path) -
     stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
     done = subprocess.run(stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{agent.command.project}: stopped\n"
-    agent.environment = here
 
 
 @pytest.mark.behaviour("B15")
@@ -534,4 +535,21 @@ def test_a_file_that_changes_while_it_is_loaded_is_loaded_again(agent: OtherAgen
         hook.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
         (project / "go_on").touch()
         first.result()
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_projects_settings_lead_to_no_other_home_and_to_no_other_package(agent: OtherAgent, home: Path) -> None:
+    """Claude Code runs hooks with the variables that `env` in the project's settings sets."""
+    gate = home / ".agent/hooks/gate.py"
+    gate.parent.mkdir()
+    gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+    impostor = agent.command.project / "src/agent_hooks"
+    impostor.mkdir(parents=True)
+    (impostor / "__init__.py").touch()
+    (impostor / "__main__.py").write_text("print('{}')")
+    agent.environment |= {"AGENT_HOME": str(agent.command.project / "other"), "PYTHONPATH": str(impostor.parent)}
+    assert "known to be bad" in reason_of(agent())
+    assert agent.server() is not None
+    agent.write_stub(start=0.0, home=str(home / ".agent"))  # and without a server
+    agent.command("serve", "--stop")
     assert "known to be bad" in reason_of(agent())
