@@ -553,3 +553,17 @@ def test_a_projects_settings_lead_to_no_other_home_and_to_no_other_package(agent
     agent.write_stub(start=0.0, home=str(home / ".agent"))  # and without a server
     agent.command("serve", "--stop")
     assert "known to be bad" in reason_of(agent())
+
+
+def test_the_agent_neither_loses_the_entries_that_run_us_nor_the_files_of_the_server(
+    agent: OtherAgent, tmp_path: Path
+) -> None:
+    """Wherever Claude Code has its settings."""
+    own = tmp_path / "claude"
+    agent.environment["CLAUDE_CONFIG_DIR"] = str(own)
+    folder = client.directory()
+    for command in ("mv .claude x", "rm -r .claude", f"rm -rf {folder}", f"rm {folder}/*.socket", f"mv {own} x"):
+        assert "write-guard-settings" in reason_of(agent(tool_input={"command": command})), command
+    given = {"file_path": f"{own}/settings.json", "content": '{"disableAllHooks": true}'}
+    assert "guard-settings" in reason_of(agent(tool_name="Write", tool_input=given))
+    assert agent(tool_input={"command": "ls .claude; rm -rf /tmp/somewhere/else"}) == {}
