@@ -74,7 +74,7 @@ def run(config: Config) -> None:
 
 def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
     """Return what to print and the exit code, from the server or else from a process of this event's own."""
-    server = _connect(config, deadline)
+    server = _connect(config, event, deadline)
     return (
         _by_process(config, event, payload, deadline)
         if server is None
@@ -159,19 +159,23 @@ def is_private(path: str) -> bool:
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
 
 
-def _connect(config: Config, deadline: float) -> _socket.socket | None:
+def _connect(config: Config, event: str, deadline: float) -> _socket.socket | None:
     """Return a connection to a server of this version, started if there is none; `None` where none can be had."""
     project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
     directory, name = place(config, _text(project))
     if not is_private(directory):
         return None
-    server = _reach(f"{directory}/{name}") or _start(config, f"{directory}/{name}", project, deadline)
-    if server is None:
-        return None
-    server.settimeout(config["patience"])
+    path, patience = f"{directory}/{name}", config["patience"]
     try:
+        server = _reach(path, patience) or _start(config, path, project, deadline)
+        if server is None:
+            return None
+        server.settimeout(patience)
         hello = _line(server)
     except TimeoutError:
+        _, refusal = config["events"].get(event) or config["events"][""]
+        if REASON not in refusal:  # silence would show the model what redaction takes out
+            return None
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
     return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
 
@@ -186,7 +190,7 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
             if child == 0:
                 posix.setsid()
                 _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
-        if (server := _reach(path)) is not None:
+        if (server := _reach(path, config["patience"])) is not None:
             return server
         ended, status = posix.waitpid(child, posix.WNOHANG)
         if ended and status:
@@ -197,14 +201,23 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
     return None
 
 
-def _reach(path: str) -> _socket.socket | None:
+def _reach(path: str, patience: float) -> _socket.socket | None:
+    """Return a connection to a server that listens there; raises `TimeoutError` when too many wait for it already."""
     server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        server.connect(f"{path}.socket")
-    except OSError:
-        server.close()
-        return None
-    return server
+    server.settimeout(patience)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            server.connect(f"{path}.socket")
+        except BlockingIOError:  # its queue is full
+            if time.monotonic() > until:
+                raise TimeoutError from None
+            time.sleep(0.01)
+        except OSError:
+            server.close()
+            return None
+        else:
+            return server
 
 
 def _become(args: list[str], stdio: int | None, log: str | None) -> None:

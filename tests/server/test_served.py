@@ -7,11 +7,13 @@ import json
 import marshal
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -567,3 +569,26 @@ def test_the_agent_neither_loses_the_entries_that_run_us_nor_the_files_of_the_se
     given = {"file_path": f"{own}/settings.json", "content": '{"disableAllHooks": true}'}
     assert "guard-settings" in reason_of(agent(tool_name="Write", tool_input=given))
     assert agent(tool_input={"command": "ls .claude; rm -rf /tmp/somewhere/else"}) == {}
+
+
+def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> None:
+    """An agent can stop it with the very command whose output would be redacted; also when many wait for it already."""
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    ended = {**CALL, "hook_event_name": "PostToolUse", "tool_response": secret}
+    agent()
+    server = agent.server()
+    assert server is not None
+    os.kill(server["pid"], signal.SIGSTOP)
+    agent.write_stub(patience=0.3)
+    assert secret not in agent("PostToolUse", **ended)["hookSpecificOutput"]["updatedToolOutput"]
+    waiting = []
+    for _ in range(200):
+        waiting.append(socket.socket(socket.AF_UNIX))
+        waiting[-1].setblocking(False)
+        with suppress(BlockingIOError):
+            waiting[-1].connect(f"{server['path']}.socket")
+    assert "does not answer" in reason_of(agent())
+    assert secret not in agent("PostToolUse", **ended)["hookSpecificOutput"]["updatedToolOutput"]
+    for each in waiting:
+        each.close()
+    os.kill(server["pid"], signal.SIGCONT)
