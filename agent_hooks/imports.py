@@ -91,6 +91,13 @@ def forget_module(module: ModuleType) -> None:
         del sys.modules[name]
 
 
+def files_of(module: ModuleType) -> list[str]:
+    """Return the files of a hook's module and of the modules it has imported from beside it until now."""
+    package = module.__name__.partition(".")[0]
+    found = [each for name, each in list(sys.modules.items()) if name.partition(".")[0] == package]
+    return [file for each in found if isinstance(file := getattr(each, "__file__", None), str)]
+
+
 def _importer(package: str, directory: str) -> Any:
     def import_beside(
         name: str,

@@ -23,7 +23,7 @@ from agent_hooks.bridging import never_reached, wrong_matchers
 from agent_hooks.cli.checks import Case, Finding, Status
 from agent_hooks.cli.common import short
 from agent_hooks.cli.install import twice_told
-from agent_hooks.cli.installation import PROGRAM, Place, install_line, missing
+from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_line, missing
 from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.runner import HookRunner
@@ -212,7 +212,12 @@ def trial(case: AgentCase) -> Iterator[Finding]:
         if entry.event == sample["hook_event_name"]
     }
     environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
+    written = [entry_command(case.bridge, name) for name in ("local", "project")]
     for (event, line), sample in installed.items():
+        if list(line[:-1]) not in written:  # a project's file may name any program
+            text = f"{event}: was not tried, for the entry runs something else: {shown(' '.join(line))}"
+            yield Finding("warning", case.bridge.name, text, "install again, if it is yours")
+            continue
         begun = time.monotonic()
         done = _run(line, input=json.dumps(sample), environment=environment)
         seconds = time.monotonic() - begun

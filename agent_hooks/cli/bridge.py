@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Happening, Reply, read_payload
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_of
-from agent_hooks.cli.installation import missing, places
+from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_at, sources_of
+from agent_hooks.cli.installation import missing, places, targets
 from agent_hooks.cli.main import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import AgentHooksError, HookError, describe
@@ -27,6 +27,7 @@ from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.config import read_sections
 from agent_hooks.harmless import harmless
 from agent_hooks.runner import HookRunner
+from agent_hooks.server.client import directory
 from agent_hooks.server.sessions import Opened
 from agent_hooks.server.stub import LIMIT, command_of
 
@@ -67,10 +68,12 @@ async def open_session(
 ) -> Opened:
     """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
     project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
-    sources = sources_of(project)
+    before = sources_at(os.path.abspath(project))
     setup = await set_up(project, ())
     attended = bridge.is_attended(environment)
     ui = BridgeUI(attended=attended)
+    # the agent must not end what judges it: neither the entries nor the process
+    own = [*(target.path for target in targets(bridge, setup.cwd, environment).values()), directory()]
     steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
     runner = HookRunner(
         setup.loaded,
@@ -81,7 +84,7 @@ async def open_session(
         mode="bridge",
         session_file=happening.session_file,
         session_id=happening.session_id,
-        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd),
+        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
         transformers=steps,
         redactor=setup.redactor,
     )
@@ -93,7 +96,7 @@ async def open_session(
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
     vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
     news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
-    return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
+    return Opened(runner, bridging, sources_of(setup).since(before), tuple(f"agent_hooks: {text}" for text in news))
 
 
 class _Answering:

@@ -16,6 +16,7 @@ from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
+from agent_hooks.imports import files_of
 from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
 from agent_hooks.redaction import Redactor
 from agent_hooks.server.sources import Sources
@@ -89,17 +90,22 @@ async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
 
 
-def sources_of(cwd: str) -> Sources:
-    """Return the files that hooks, settings and transformers come from, there or not yet; raises `SettingsError`.
+def sources_of(setup: Setup) -> Sources:
+    """Return the files that hooks, settings and transformers come from, there or not yet."""
+    files = [file for hook in setup.loaded.hooks if hook.module is not None for file in files_of(hook.module)]
+    return sources_at(setup.cwd, setup.settings.hooks, [*files, *(error.path for error in setup.loaded.errors)])
 
-    To be taken before they are read: what changes while they are, has changed.
-    """
+
+def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -> Sources:
+    """Return the files of hooks, settings and transformers in `cwd` and the agent home, and what else is named."""
     homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(cwd, PROJECT_DIRECTORY))))
-    files = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
+    listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
-    for path in load_settings(cwd=cwd).hooks:  # a package is all that is in its directory
-        (folders if os.path.isdir(path) else files).append(path)
-    return Sources(files, folders)
+    for path in (*hooks, *files):  # a package is all that is in its directory
+        elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
+        if elsewhere:
+            (folders if os.path.isdir(path) else listed).append(path)
+    return Sources(dict.fromkeys(listed), folders)
 
 
 def guard_settings(cwd: str) -> GuardSettings:

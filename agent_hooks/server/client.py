@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     class Config(TypedDict):
         """What is known at installation.
 
-        `hello`: what a server of this version says first; `run`: what runs `agent-hooks`; `environment`, `project`: names
-        of variables; `events`: by event, `""` for any other, the seconds until we give up, and the refusal; `limit`:
-        bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to start.
+        `hello`: what a server of this version says first; `home`: the agent home; `run`: what runs `agent-hooks`;
+        `environment`, `project`: names of variables; `events`: by event, `""` for any other, the seconds until we give
+        up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to
+        start.
         """
 
         agent: str
         hello: str
+        home: str
         run: list[str]
         environment: list[str]
         project: str
@@ -53,6 +55,9 @@ def run(config: Config) -> None:
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
+    posix.putenv(
+        b"AGENT_HOME", _bytes(config["home"])
+    )  # a project's settings may set it, and the person's gates be gone
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
@@ -69,7 +74,7 @@ def run(config: Config) -> None:
 
 def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
     """Return what to print and the exit code, from the server or else from a process of this event's own."""
-    server = _connect(config, deadline)
+    server = _connect(config, event, deadline)
     return (
         _by_process(config, event, payload, deadline)
         if server is None
@@ -139,7 +144,7 @@ def place(config: Config, project: str) -> tuple[str, str]:
 
     The name begins with what all servers of this home have in common, up to its hyphen.
     """
-    homes = [_text(posix.environ.get(name, b"")) for name in (b"AGENT_HOME", b"HOME")]
+    homes = [config["home"], _text(posix.environ.get(b"HOME", b""))]
     return directory(), f"{_digest(homes, 4)}-{_digest([project, config['hello']], 10)}"
 
 
@@ -156,19 +161,23 @@ def is_private(path: str) -> bool:
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
 
 
-def _connect(config: Config, deadline: float) -> _socket.socket | None:
+def _connect(config: Config, event: str, deadline: float) -> _socket.socket | None:
     """Return a connection to a server of this version, started if there is none; `None` where none can be had."""
     project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
     directory, name = place(config, _text(project))
     if not is_private(directory):
         return None
-    server = _reach(f"{directory}/{name}") or _start(config, f"{directory}/{name}", project, deadline)
-    if server is None:
-        return None
-    server.settimeout(config["patience"])
+    path, patience = f"{directory}/{name}", config["patience"]
     try:
+        server = _reach(path, patience) or _start(config, path, project, deadline)
+        if server is None:
+            return None
+        server.settimeout(patience)
         hello = _line(server)
     except TimeoutError:
+        _, refusal = config["events"].get(event) or config["events"][""]
+        if REASON not in refusal:  # silence would show the model what redaction takes out
+            return None
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
     return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
 
@@ -183,7 +192,7 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
             if child == 0:
                 posix.setsid()
                 _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
-        if (server := _reach(path)) is not None:
+        if (server := _reach(path, config["patience"])) is not None:
             return server
         ended, status = posix.waitpid(child, posix.WNOHANG)
         if ended and status:
@@ -194,14 +203,23 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
     return None
 
 
-def _reach(path: str) -> _socket.socket | None:
+def _reach(path: str, patience: float) -> _socket.socket | None:
+    """Return a connection to a server that listens there; raises `TimeoutError` when too many wait for it already."""
     server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        server.connect(f"{path}.socket")
-    except OSError:
-        server.close()
-        return None
-    return server
+    server.settimeout(patience)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            server.connect(f"{path}.socket")
+        except BlockingIOError:  # its queue is full
+            if time.monotonic() > until:
+                raise TimeoutError from None
+            time.sleep(0.01)
+        except OSError:
+            server.close()
+            return None
+        else:
+            return server
 
 
 def _become(args: list[str], stdio: int | None, log: str | None) -> None:
@@ -265,8 +283,12 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 def _digest(texts: list[str], size: int) -> str:
-    return _blake2.blake2b("\0".join(texts).encode("utf-8", "surrogateescape"), digest_size=size).hexdigest()
+    return _blake2.blake2b(_bytes("\0".join(texts)), digest_size=size).hexdigest()
 
 
 def _quoted(text: str) -> str:

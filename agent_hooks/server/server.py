@@ -173,6 +173,7 @@ class _Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._size = 0
         self._task: asyncio.Task[None] | None = None
+        self._scope = anyio.CancelScope()
         self._lines: list[bytes] = []
         self._transport: asyncio.Transport
 
@@ -194,15 +195,16 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._scope.cancel()  # not the task, which would break off what is shielded: loading hooks
 
     async def _answer(self) -> None:
         try:
-            while self._lines:
-                self._transport.write(await self._server.handle(self._lines.pop(0)))
+            with self._scope:
+                while self._lines:
+                    self._transport.write(await self._server.handle(self._lines.pop(0)))
         finally:
             self._task = None
+            self._scope = anyio.CancelScope()
 
 
 def _line(value: object) -> bytes:

@@ -162,6 +162,7 @@ class Sessions:
         if session is None:
             session = Session(bridge, self._open, self._tasks, pid)
         session.left = False
+        session.process = pid or session.process  # a session can be resumed, by another process, that had no end
         self._all[key] = session
         return session
 

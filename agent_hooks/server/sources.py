@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-State = tuple[int, int, int] | None  # when it was written, its size, which file it is; `None`: there is none
+State = tuple[int, int, int] | None  # when it was changed, its size, which file it is; `None`: there is none
 _READ = (".py", ".json", ".yaml", ".yml", ".toml")
 
 
@@ -22,6 +22,12 @@ class Sources:
         self._found: dict[str, State] = {}
         self._seen: dict[str, State] = {}  # what was found, and the directories
         self.changed()
+
+    def since(self, before: Sources) -> Sources:
+        """Return these, as changed if anything has changed since `before` was made: what was read may be the old."""
+        if before.changed():
+            self._seen, self._found = {}, {}
+        return self
 
     def changed(self) -> bool:
         """Tell whether anything is other than at the last call; a few microseconds when nothing is."""
@@ -45,7 +51,11 @@ def _state(path: str) -> State:
         state = os.stat(path)
     except OSError:
         return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
+    return (
+        state.st_ctime_ns,
+        state.st_size,
+        state.st_ino,
+    )  # the time of writing is set by `cp -p` and `touch` as they like
 
 
 def _is_other(path: str, was: State) -> bool:

@@ -39,8 +39,10 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     return {
         "agent": bridge.name,
         "hello": HELLO,
-        # -P: a file of the project must not pass for a module of ours
-        "run": [sys.executable, "-P", "-m", "agent_hooks"],
+        "home": str(agent_home()),
+        # -P, -E: a file of the project must not pass for a module of ours, nor one that PYTHONPATH leads to, which a
+        # project's settings may set
+        "run": [sys.executable, "-P", "-E", "-m", "agent_hooks"],
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
         "events": events,

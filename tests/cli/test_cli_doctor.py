@@ -49,6 +49,13 @@ def changed(path: Path, **fields: Any) -> None:
     path.write_text(json.dumps(found))
 
 
+def shared_entry(project: Path) -> None:
+    """Install one event as `--project` does."""
+    entry = {"type": "command", "command": "agent-hooks", "args": ["bridge", "claude-code", "--resident", "PreToolUse"]}
+    (project / ".claude").mkdir()
+    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+
+
 def program(directory: Path, name: str, text: str) -> None:
     """Put a shell script on the PATH."""
     directory.mkdir(exist_ok=True)
@@ -135,7 +142,7 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     changed(served.project / SETTINGS, command="/nowhere/python")
     found = wrong(agent_checks.what_entries_name(case(served.project)))
     assert "/nowhere/python is not there" in found[0][0]
-    assert "cannot be run: No such file" in wrong(agent_checks.trial(case(served.project)))[0][0]
+    assert "was not tried" in wrong(agent_checks.trial(case(served.project)))[0][0]
     served("install", "claude-code")
     assert wrong(agent_checks.what_entries_name(case(served.project))) == []
 
@@ -166,25 +173,26 @@ def test_another_program_of_our_name_on_the_path(
         ),
     ],
 )
-def test_an_answer_that_would_let_calls_pass(script: str, text: str, project: Path) -> None:
+def test_an_answer_that_would_let_calls_pass(
+    script: str, text: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Or that denies for a failure of ours."""
-    entry = {"type": "command", "command": "/bin/sh", "args": ["-c", script, "bridge", "claude-code"]}
-    (project / ".claude").mkdir()
-    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
+    program(tmp_path / "bin", "agent-hooks", script)
+    shared_entry(project)
     ((said, _),) = wrong(agent_checks.trial(case(project)))
     assert said.startswith(text)
 
 
-def test_what_answers_late_or_never(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow one works; one that does not end is a problem."""
-    entry = {"type": "command", "command": "/bin/sh", "args": ["-c", "echo '{}'", "bridge", "claude-code"]}
-    (project / ".claude").mkdir()
-    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
+    program(tmp_path / "bin", "agent-hooks", "echo '{}'")
+    shared_entry(project)
     monkeypatch.setattr(agent_checks, "_SLOW", 0.0)
     (found,) = agent_checks.trial(case(project))
     assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
-    entry["args"] = ["-c", "exec sleep 60", "bridge", "claude-code"]
-    (project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    program(tmp_path / "bin", "agent-hooks", "exec sleep 60")
     monkeypatch.setattr(agent_checks, "_PATIENCE", 0.1)
     ((text, _),) = wrong(agent_checks.trial(case(project)))
     assert text == "PreToolUse: did not end within 0.1 s"
@@ -241,6 +249,17 @@ def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Pa
     assert "disableAllHooks is on: Claude Code runs no hook" in text
     managed = CLAUDE.hindrances("/etc/claude-code/managed-settings.json", {"allowManagedHooksOnly": True}, "/p")
     assert [each.text.partition(" ")[0] for each in managed] == ["allowManagedHooksOnly"]
+
+
+@pytest.mark.usefixtures("claude")
+def test_nothing_is_run_but_what_install_writes(command: Command) -> None:
+    """A project that somebody else wrote may have entries that pass for ours."""
+    entry = {"type": "command", "command": "sh", "args": ["-c", "touch ran", "bridge", "claude-code"]}
+    (command.project / ".claude").mkdir()
+    (command.project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
+    found = wrong(agent_checks.trial(case(command.project)))
+    assert found[0][0].startswith("PreToolUse: was not tried, for the entry runs something else: 'sh -c touch ran")
+    assert not (command.project / "ran").exists()
 
 
 def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -393,6 +393,8 @@ def test_the_undecidable_without_a_destructive_shape_passes(command: str) -> Non
         ("agent-hooks uninstall claude-code", "write-guard-settings"),
         ("python3 -P -m agent_hooks uninstall claude-code --user", "write-guard-settings"),
         ("agent-hooks serve --stop --all", "write-guard-settings"),
+        ("AGENT_HOME=/tmp/x agent-hooks install claude-code", "write-guard-settings"),
+        ("pkill -9 -f 'agent_hooks serve'", "write-guard-settings"),
         ("mapfile -t a < .env", "read-environment-file"),
         ("cat ~/.s?h/id_*", "read-ssh-keys"),
         ("remove-item -recurse src", "rm-rf"),

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import marshal
 import os
-import posix
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_hooks.server import client, starter
-from agent_hooks.server.stub import config_of, stub_path, stub_text
+from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 
 COUNTING = """
@@ -230,9 +232,8 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) 
 def test_what_the_generated_file_asks_can_be_asked_from_python(
     start: float, agent: OtherAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a module of the package, after all; `posix` has the environment as the process found it."""
+    """It is a module of the package, after all."""
     for name in ("HOME", "CLAUDE_PROJECT_DIR", "CLAUDECODE"):
-        monkeypatch.setitem(posix.environ, name.encode(), agent.environment[name].encode())
         monkeypatch.setenv(name, agent.environment[name])
     agent.command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True})")
     config = config_of(BRIDGE, start=start)
@@ -372,11 +373,13 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
 
 
-def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path) -> None:
-    """A trial with a home of its own ends nobody else's sessions."""
+def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial with a home of its own, and the file installed there, ends nobody else's sessions."""
     agent.command.add_hook(COUNTING)
-    here = dict(agent.environment)
-    agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
+    with monkeypatch.context() as patch:
+        patch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
+        agent.stub = write_stub(BRIDGE)
+        agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
     assert agent()["systemMessage"] == "call 1 of s"
     for option in (["--status"], ["--stop", "--all"]):
         assert "no server runs" in agent.command("serve", *option).stdout
@@ -384,7 +387,6 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path) -
     stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
     done = subprocess.run(stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{agent.command.project}: stopped\n"
-    agent.environment = here
 
 
 @pytest.mark.behaviour("B15")
@@ -436,3 +438,174 @@ def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
     if os.getuid() == 0:
         os.chown(tmp_path / "new", 12345, -1)
         assert not client.is_private(str(tmp_path / "new"))
+
+
+def test_a_client_that_goes_does_not_break_off_the_start_of_hooks(agent: OtherAgent) -> None:
+    """Or they would judge the rest of the session without what they prepare there."""
+    marks = agent.command.project / "marks"
+    agent.command.add_hook(
+        f"""
+        from pathlib import Path
+        import anyio
+        from agent_hooks import Block
+
+        bad = []
+        marks = Path({str(marks)!r})
+
+        def register(api):
+            @api.on("session")
+            async def start(event, ctx):
+                marks.with_suffix(".begun").touch()
+                while not marks.exists():
+                    await anyio.sleep(0.01)
+                bad.append("ls")
+
+            @api.on("tool_call")
+            def gate(event, ctx):
+                if event.input["command"] in bad:
+                    return Block("known to be bad")
+        """
+    )
+    line = [sys.executable, "-I", "-S", agent.stub, "PreToolUse"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, env=agent.environment, cwd=agent.command.project) as going:
+        assert going.stdin is not None
+        going.stdin.write(json.dumps({**CALL, "session_id": "s"}).encode())
+        going.stdin.close()
+        until(marks.with_suffix(".begun").exists)
+        going.kill()
+    time.sleep(0.1)  # the server hears of it at once; were it later, this test would pass for nothing
+    marks.touch()
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_session_that_another_process_resumes_is_not_ended_with_the_first(agent: OtherAgent) -> None:
+    """Claude Code was killed, so that nothing told of the session's end."""
+    agent.command.add_hook(COUNTING)
+    other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    agent.environment["CLAUDE_PID"] = str(other.pid)
+    path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
+    with agent.command.start("serve", "--idle", "0.5") as serving:  # looks round as often
+        until(lambda: Path(f"{path}.socket").exists())
+        assert agent()["systemMessage"] == "call 1 of s"
+        other.communicate()
+        agent.environment["CLAUDE_PID"] = str(os.getpid())
+        assert agent()["systemMessage"] == "call 2 of s"
+        time.sleep(1.2)
+        assert agent()["systemMessage"] == "call 3 of s"
+        serving.terminate()
+
+
+_JUDGED_BY = """
+from agent_hooks import Block
+{more}
+
+def register(api):
+    @api.on("tool_call")
+    def gate(event, ctx):
+        if event.input["command"] in {bad}:
+            return Block("known to be bad")
+"""
+
+
+@pytest.mark.parametrize("where", ["package", "symlink", "times"])
+def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: OtherAgent, tmp_path: Path) -> None:
+    """The other files of a package that the settings name; what a symlinked hook imports; a file with its old times."""
+    project, elsewhere = agent.command.project, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    rules, old, new = elsewhere / "rules.py", "BAD = ['..']", "BAD = ['ls']"
+    if where == "package":
+        (elsewhere / "__init__.py").write_text(_JUDGED_BY.format(more="from . import rules", bad="rules.BAD"))
+        (project / ".agent").mkdir()
+        (project / ".agent/settings.json").write_text(json.dumps({"hooks": [str(elsewhere)]}))
+    elif where == "symlink":
+        (elsewhere / "gate.py").write_text(_JUDGED_BY.format(more="import rules", bad="rules.BAD"))
+        (project / ".agent/hooks").mkdir(parents=True)
+        (project / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
+    else:
+        rules = agent.command.add_hook(_JUDGED_BY.format(more=old, bad="BAD"))
+        old, new = (rules.read_text().replace(old, each) for each in (old, new))
+    rules.write_text(old)
+    assert agent() == {}
+    times = rules.stat()
+    rules.write_text(new)
+    os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_file_that_changes_while_it_is_loaded_is_loaded_again(agent: OtherAgent) -> None:
+    """What was read before counts for one event."""
+    project = agent.command.project
+    hook = agent.command.add_hook(_JUDGED_BY.format(more="", bad="()"), "a.py")
+    agent.command.add_hook(
+        f"""
+        from pathlib import Path
+        import anyio
+
+        async def register(api):
+            Path({str(project / "begun")!r}).touch()
+            while not Path({str(project / "go_on")!r}).exists():
+                await anyio.sleep(0.01)
+        """,
+        "b.py",
+    )
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(agent)
+        until((project / "begun").exists)
+        hook.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+        (project / "go_on").touch()
+        first.result()
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_a_projects_settings_lead_to_no_other_home_and_to_no_other_package(agent: OtherAgent, home: Path) -> None:
+    """Claude Code runs hooks with the variables that `env` in the project's settings sets."""
+    gate = home / ".agent/hooks/gate.py"
+    gate.parent.mkdir()
+    gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+    impostor = agent.command.project / "src/agent_hooks"
+    impostor.mkdir(parents=True)
+    (impostor / "__init__.py").touch()
+    (impostor / "__main__.py").write_text("print('{}')")
+    agent.environment |= {"AGENT_HOME": str(agent.command.project / "other"), "PYTHONPATH": str(impostor.parent)}
+    assert "known to be bad" in reason_of(agent())
+    assert agent.server() is not None
+    agent.write_stub(start=0.0, home=str(home / ".agent"))  # and without a server
+    agent.command("serve", "--stop")
+    assert "known to be bad" in reason_of(agent())
+
+
+def test_the_agent_neither_loses_the_entries_that_run_us_nor_the_files_of_the_server(
+    agent: OtherAgent, tmp_path: Path
+) -> None:
+    """Wherever Claude Code has its settings."""
+    own = tmp_path / "claude"
+    agent.environment["CLAUDE_CONFIG_DIR"] = str(own)
+    folder = client.directory()
+    for command in ("mv .claude x", "rm -r .claude", f"rm -rf {folder}", f"rm {folder}/*.socket", f"mv {own} x"):
+        assert "write-guard-settings" in reason_of(agent(tool_input={"command": command})), command
+    given = {"file_path": f"{own}/settings.json", "content": '{"disableAllHooks": true}'}
+    assert "guard-settings" in reason_of(agent(tool_name="Write", tool_input=given))
+    assert agent(tool_input={"command": "ls .claude; rm -rf /tmp/somewhere/else"}) == {}
+
+
+def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> None:
+    """An agent can stop it with the very command whose output would be redacted; also when many wait for it already."""
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    ended = {**CALL, "hook_event_name": "PostToolUse", "tool_response": secret}
+    agent()
+    server = agent.server()
+    assert server is not None
+    os.kill(server["pid"], signal.SIGSTOP)
+    agent.write_stub(patience=0.3)
+    assert secret not in agent("PostToolUse", **ended)["hookSpecificOutput"]["updatedToolOutput"]
+    waiting = []
+    for _ in range(200):
+        waiting.append(socket.socket(socket.AF_UNIX))
+        waiting[-1].setblocking(False)
+        with suppress(BlockingIOError):
+            waiting[-1].connect(f"{server['path']}.socket")
+    assert "does not answer" in reason_of(agent())
+    assert secret not in agent("PostToolUse", **ended)["hookSpecificOutput"]["updatedToolOutput"]
+    for each in waiting:
+        each.close()
+    os.kill(server["pid"], signal.SIGCONT)

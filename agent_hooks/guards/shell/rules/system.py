@@ -54,11 +54,17 @@ def volumes(command: Command) -> None:
 
 
 def own(command: Command) -> None:
-    """What takes the hooks out of another agent, or ends what judges its calls."""
+    """What takes the hooks out of another agent, lets it run others, or ends what judges its calls."""
     words = command.argv[1:]
     ends = words[:1] == ["serve"] and "--stop" in words
-    if ends or (words[:1] == ["uninstall"] and "--dry-run" not in words):
-        command.report("write-guard-settings", "takes away what decides about guards and hooks")
+    if ends or (words[:1] in (["uninstall"], ["install"]) and "--dry-run" not in words):
+        command.report("write-guard-settings", "changes what decides about guards and hooks")
+
+
+def own_process(command: Command) -> None:
+    """`kill`, `pkill` and the like, of what judges an agent's calls."""
+    if any(re.search("agent[-_.]?hooks", word) for word in command.argv[1:]):
+        command.report("write-guard-settings", "ends or stops what decides about calls")
 
 
 # ---- containers
@@ -403,6 +409,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")
     },
     **rules_of("agent-hooks", own),
+    **rules_of("kill pkill killall", own_process),
     **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
     **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
     **rules_of("kubectl k oc", kubectl),
