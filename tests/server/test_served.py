@@ -592,3 +592,34 @@ def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> Non
     for each in waiting:
         each.close()
     os.kill(server["pid"], signal.SIGCONT)
+
+
+def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alone(agent: OtherAgent) -> None:
+    """Programs empty /tmp."""
+    path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
+    socket_of, lock = path.with_name(f"{path.name}.socket"), path.with_name(f"{path.name}.lock")
+    with agent.command.start("serve", "--idle", "1") as first:
+        until(socket_of.exists)
+        lock.unlink()
+        socket_of.unlink()
+        agent.environment["CLAUDE_PID"] = str(os.getpid())
+        assert agent() == {}
+        assert first.wait(20) == 0
+    server = agent.server()
+    assert server is not None
+    assert server["events"] == 1
+    assert agent() == {}
+    assert agent.server() == {**server, "events": 2, "seconds": pytest.approx(server["seconds"], abs=20)}
+
+
+def test_a_shared_entry_judges_where_the_home_cannot_be_written(
+    agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exit code of 1 would be no denial."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "file/home"))
+    line = [sys.executable, "-m", "agent_hooks", "bridge", "claude-code", "--resident", "PreToolUse"]
+    call = json.dumps({**CALL, "tool_input": {"command": "rm -rf /"}})
+    project = agent.command.project
+    done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)
+    assert "rm-rf" in reason_of(json.loads(done.stdout))
