@@ -177,6 +177,8 @@ def _connect(config: Config, event: str, deadline: float) -> _socket.socket | No
         if REASON not in refusal:  # silence would show the model what redaction takes out
             return None
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
+    except (OSError, _FailedError):  # it ended before it heard of the event
+        return None
     return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
 
 

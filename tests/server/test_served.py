@@ -623,3 +623,17 @@ def test_a_shared_entry_judges_where_the_home_cannot_be_written(
     project = agent.command.project
     done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)
     assert "rm-rf" in reason_of(json.loads(done.stdout))
+
+
+def test_a_server_that_ends_before_it_hears_of_an_event_is_no_reason_to_deny(agent: OtherAgent) -> None:
+    """Nothing was judged yet, so nothing would be judged twice."""
+    agent()
+    server = agent.server()
+    assert server is not None
+    os.kill(server["pid"], signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(agent)
+        path = Path("/proc/net/unix")
+        until(lambda: path.read_text().count(f"{server['path']}.new") > 1)  # it was bound as that
+        os.kill(server["pid"], signal.SIGKILL)
+        assert waiting.result() == {}
