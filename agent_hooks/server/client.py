@@ -55,9 +55,9 @@ def run(config: Config) -> None:
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
-    posix.putenv(
-        b"AGENT_HOME", _bytes(config["home"])
-    )  # a project's settings may set it, and the person's gates be gone
+    # a project's settings may set these, and the person's gates would be gone, or bytecode of its own stand in for them
+    posix.putenv(b"AGENT_HOME", _bytes(config["home"]))
+    posix.putenv(b"AGENT_HOOKS_CACHE", _bytes(config["home"]) + b"/bridges")
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:

@@ -637,3 +637,22 @@ def test_a_server_that_ends_before_it_hears_of_an_event_is_no_reason_to_deny(age
         until(lambda: path.read_text().count(f"{server['path']}.new") > 1)  # it was bound as that
         os.kill(server["pid"], signal.SIGKILL)
         assert waiting.result() == {}
+
+
+def test_bytecode_that_a_project_brings_along_does_not_stand_in_for_a_gate(agent: OtherAgent, home: Path) -> None:
+    """Its settings can say where the cache is, and who knows a hook's text can make bytecode that passes for it."""
+    gate = home / ".agent/hooks/gate.py"
+    gate.parent.mkdir()
+    gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+    forge = f"""
+from agent_hooks import bytecode, imports
+keep = bytecode._keep
+bytecode._keep = lambda entry, name, source, code: keep(
+    entry, name, source, compile("def register(api): pass", "x", "exec"))
+imports.import_hook({str(gate)!r})
+"""
+    agent.environment["XDG_CACHE_HOME"] = str(agent.command.project / "cache")
+    environment = {**agent.environment, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([sys.executable, "-c", forge], env=environment, check=True)
+    assert list((agent.command.project / "cache").rglob("bytecode/*"))
+    assert "known to be bad" in reason_of(agent())
