@@ -81,9 +81,10 @@ def _digest(name: bytes, source: bytes, data: bytes) -> bytes:
 def cache_directory() -> str | None:
     """Return where bytecode is kept, made if need be, or `None` when there is no place that only this person can write.
 
-    `$XDG_CACHE_HOME/agent-hooks/bytecode`, or that below `~/.cache`; looked up once in the life of a process.
+    `$XDG_CACHE_HOME/agent-hooks/bytecode`, or that below `~/.cache`; looked up once in the life of a process.  Where
+    another agent runs us, a project's settings may say where XDG_CACHE_HOME is: then AGENT_HOOKS_CACHE counts.
     """
-    above = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    above = os.environ.get("AGENT_HOOKS_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(above):  # no home; or one that means another place in each working directory
         return None
     directory = os.path.join(above, "agent-hooks", "bytecode")

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -50,8 +51,9 @@ def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -
         click.echo("{}")
         return
     if resident:
-        run = [*command_of(bridge), *([event] if event else [])]
-        os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it
+        with suppress(OSError):  # where the file cannot be written, this process judges
+            run = [*command_of(bridge), *([event] if event else [])]
+            os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it
     with ReservedStdout() as stdout:
         answering = _Answering(bridge, event, stdout)
         try:

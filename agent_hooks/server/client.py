@@ -55,9 +55,9 @@ def run(config: Config) -> None:
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
-    posix.putenv(
-        b"AGENT_HOME", _bytes(config["home"])
-    )  # a project's settings may set it, and the person's gates be gone
+    # a project's settings may set these, and the person's gates would be gone, or bytecode of its own stand in for them
+    posix.putenv(b"AGENT_HOME", _bytes(config["home"]))
+    posix.putenv(b"AGENT_HOOKS_CACHE", _bytes(config["home"]) + b"/bridges")
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
@@ -179,6 +179,8 @@ def _connect(config: Config, event: str, deadline: float) -> _socket.socket | No
         if REASON not in refusal:  # silence would show the model what redaction takes out
             return None
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
+    except (OSError, _FailedError):  # it ended before it heard of the event
+        return None
     return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
 
 

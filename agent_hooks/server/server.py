@@ -62,6 +62,7 @@ class Server:
         self._open = open
         self._idle = idle
         self._began = time.time()
+        self._socket: tuple[int, int] | None = None
         self._sessions: Sessions
 
     async def run(self) -> bool:
@@ -83,7 +84,7 @@ class Server:
                     asyncio.get_running_loop().add_signal_handler(number, self.stopped.set)
                 tasks.start_soon(self._watch)
                 await self.stopped.wait()
-                with suppress(FileNotFoundError):  # so that the next event starts another one
+                if self._is_reached():  # so that the next event starts another one
                     os.unlink(f"{self.path}.socket")
                 listener.close()
                 with anyio.move_on_after(_GRACE):
@@ -102,13 +103,24 @@ class Server:
         listening.bind(new)
         listener = await asyncio.get_running_loop().create_unix_server(lambda: _Connection(self), sock=listening)
         os.rename(new, f"{self.path}.socket")
+        self._socket = self._found()
         return listener
+
+    def _is_reached(self) -> bool:
+        """Tell whether the socket is ours still: /tmp is tidied up, and then another one may serve already."""
+        return self._found() == self._socket
+
+    def _found(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            state = os.stat(f"{self.path}.socket")
+            return state.st_ino, state.st_ctime_ns  # a number alone is given out again
+        return None
 
     async def _watch(self) -> None:
         while True:
             await anyio.sleep(min(_LOOK_ROUND, self._idle))
             self._sessions.end_the_dead()
-            if time.monotonic() - self._sessions.idle_since() >= self._idle:
+            if time.monotonic() - self._sessions.idle_since() >= self._idle or not self._is_reached():
                 self.stopped.set()
 
     async def handle(self, line: bytes) -> bytes:

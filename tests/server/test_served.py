@@ -609,3 +609,67 @@ def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> Non
     for each in waiting:
         each.close()
     os.kill(server["pid"], signal.SIGCONT)
+
+
+def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alone(agent: OtherAgent) -> None:
+    """Programs empty /tmp."""
+    path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
+    socket_of, lock = path.with_name(f"{path.name}.socket"), path.with_name(f"{path.name}.lock")
+    with agent.command.start("serve", "--idle", "1") as first:
+        until(socket_of.exists)
+        lock.unlink()
+        socket_of.unlink()
+        agent.environment["CLAUDE_PID"] = str(os.getpid())
+        assert agent() == {}
+        assert first.wait(20) == 0
+    server = agent.server()
+    assert server is not None
+    assert server["events"] == 1
+    assert agent() == {}
+    assert agent.server() == {**server, "events": 2, "seconds": pytest.approx(server["seconds"], abs=20)}
+
+
+def test_a_shared_entry_judges_where_the_home_cannot_be_written(
+    agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exit code of 1 would be no denial."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "file/home"))
+    line = [sys.executable, "-m", "agent_hooks", "bridge", "claude-code", "--resident", "PreToolUse"]
+    call = json.dumps({**CALL, "tool_input": {"command": "rm -rf /"}})
+    project = agent.command.project
+    done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)
+    assert "rm-rf" in reason_of(json.loads(done.stdout))
+
+
+def test_a_server_that_ends_before_it_hears_of_an_event_is_no_reason_to_deny(agent: OtherAgent) -> None:
+    """Nothing was judged yet, so nothing would be judged twice."""
+    agent()
+    server = agent.server()
+    assert server is not None
+    os.kill(server["pid"], signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(agent)
+        path = Path("/proc/net/unix")
+        until(lambda: path.read_text().count(f"{server['path']}.new") > 1)  # it was bound as that
+        os.kill(server["pid"], signal.SIGKILL)
+        assert waiting.result() == {}
+
+
+def test_bytecode_that_a_project_brings_along_does_not_stand_in_for_a_gate(agent: OtherAgent, home: Path) -> None:
+    """Its settings can say where the cache is, and who knows a hook's text can make bytecode that passes for it."""
+    gate = home / ".agent/hooks/gate.py"
+    gate.parent.mkdir()
+    gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
+    forge = f"""
+from agent_hooks import bytecode, imports
+keep = bytecode._keep
+bytecode._keep = lambda entry, name, source, code: keep(
+    entry, name, source, compile("def register(api): pass", "x", "exec"))
+imports.import_hook({str(gate)!r})
+"""
+    agent.environment["XDG_CACHE_HOME"] = str(agent.command.project / "cache")
+    environment = {**agent.environment, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([sys.executable, "-c", forge], env=environment, check=True)
+    assert list((agent.command.project / "cache").rglob("bytecode/*"))
+    assert "known to be bad" in reason_of(agent())
