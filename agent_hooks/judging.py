@@ -17,8 +17,10 @@ from agent_hooks.frozen import freeze, thaw
 from agent_hooks.points import AtPoint, PermissionInput, PermissionOutput, ToolBeforeInput, ToolBeforeOutput
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
-from agent_hooks.tool import Tool
+from agent_hooks.tool import MAIN_ARGUMENT, Tool
 from agent_hooks.transformers.base import TransformerError, transform
+
+_SHOWN = 2000  # characters of an argument in a question
 
 
 class JudgedCall(Struct, frozen=True):
@@ -89,7 +91,7 @@ async def ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> J
             return call.blocked(Block(f"{title}: denied by permission.ask", by))
     if not runner.has_ui:
         return call.blocked(Block(title, by, "nobody"))
-    lines = [f"{call.tool.name} {shown(thaw(call.input), 2000)}"]
+    lines = [_asked_about(call.tool.name, thaw(call.input))]
     lines += [f"{ask.by}: {ask.message or ask.title}" for ask in asks]
     outer = current_dispatch()  # of a handler that called a wrapped tool: its time stands too
     if outer is not None:
@@ -102,6 +104,16 @@ async def ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> J
         if outer is not None:
             outer.need_clock().resume()
     return call if answer is True else call.blocked(Block(title, by, "user"))
+
+
+def _asked_about(name: str, input: dict[str, Any]) -> str:
+    """Return a call for the person to judge; in one line, so that no argument can pass for another part of it."""
+    main = input.pop(MAIN_ARGUMENT[name], None) if name in MAIN_ARGUMENT else None
+    words = [name]
+    if main is not None:
+        plain = isinstance(main, str) and main.isprintable() and len(main) <= _SHOWN
+        words.append(main if plain else shown(main, _SHOWN))
+    return " ".join([*words, *([shown(input, _SHOWN)] if input or main is None else [])])
 
 
 async def _permission(question: str, call: JudgedCall, runner: HookRunner) -> str:

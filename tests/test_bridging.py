@@ -166,7 +166,7 @@ async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
         return Ask("Twice?")
 
     verdict = await answer(hook_on("tool_call", ask, too))
-    assert verdict == Verdict(ask="Really?; Twice?\nbash {'command': 'ls'}\nhook.py: it is late\nhook.py: Twice?")
+    assert verdict == Verdict(ask="Really?; Twice?\nbash ls\nhook.py: it is late\nhook.py: Twice?")
     denied = await answer(hook_on("tool_call", ask), attended=False)
     assert denied.block == "Really?: nobody could be asked (asked by hook.py)"
 
@@ -192,7 +192,7 @@ async def test_a_dialog_of_a_gate_becomes_the_agents_own_prompt() -> None:
         return Block("no")
 
     verdict, recorded = await answer_and_runner(hook_on("tool_call", gate, later))
-    assert verdict.ask == "Sure?\nbash {'command': 'ls'}\nhook.py: it is late"
+    assert verdict.ask == "Sure?\nbash ls\nhook.py: it is late"
     assert ran == ["cleaned up", "later"]
     assert recorded.errors == []
     assert (await answer(hook_on("tool_call", gate, no))).block == "no (hook.py)"

@@ -352,7 +352,7 @@ def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent:
     said = agent("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_use_id="2", tool_response=response)
     assert said["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == "cus_*** pays"
     (project / "notes.txt").write_text("after")
-    assert agent("SessionEnd", reason="other")["systemMessage"] == "asked about: git push"
+    assert agent("Stop")["systemMessage"] == "asked about in this session: git push"
     agent.command("checkpoints", "restore")
     assert (project / "notes.txt").read_text() == "before"
 

@@ -314,7 +314,7 @@ async def test_all_asks_of_a_call_become_one_question() -> None:
     [asked] = ui.asked
     assert (asked.method, asked.title) == ("confirm", "Odd; Risky")
     assert asked.more.splitlines() == [
-        "bash {'command': 'ls -l'}",
+        "bash ls -l",
         "a.py: a veto asks",
         "b.py: the first gate",
         "c.py: Risky",

@@ -17,7 +17,7 @@ from agent_hooks.errors import shown
 _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
 CONFIG = "CLAUDE_CONFIG_DIR"
 _BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
-_FILE = "/bridges/claude-code.py"  # of the entries that name our generated file
+_FILE = "/bridges/agent-hooks-claude-code.py"  # of the entries that name our generated file
 _DOCTOR = "agent-hooks doctor"  # stands in the events of a check
 _TRUSTED = "hasTrustDialogAccepted"
 _MANAGED = (

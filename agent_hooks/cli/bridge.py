@@ -23,7 +23,7 @@ from agent_hooks.cli.common import agent_guards, leave_soon, set_up, sources_at,
 from agent_hooks.cli.installation import missing, places, targets
 from agent_hooks.cli.main import complain
 from agent_hooks.cli.stdout import ReservedStdout
-from agent_hooks.errors import AgentHooksError, HookError, describe
+from agent_hooks.errors import AgentHooksError, HookError, describe, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.config import read_sections
 from agent_hooks.harmless import harmless
@@ -90,7 +90,7 @@ async def open_session(
         transformers=steps,
         redactor=setup.redactor,
     )
-    runner.on_error(_complain_of)
+    runner.on_error(_log if resident else _complain_of)
     bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
     for failure in setup.errors:
         complain(harmless(str(failure)))
@@ -146,6 +146,10 @@ class _Answering:
         if self._stdout.broken is not None:  # what was printed may be half of it
             complain(f"the answer could not be written: {self._stdout.broken}")
             self.exit_code = DENIED
+
+
+def _log(error: HookError) -> None:
+    log().error("hook error: %s (%s)\n%s", harmless(str(error)), error.outcome, harmless(error.traceback))
 
 
 def _complain_of(error: HookError) -> None:

@@ -91,4 +91,5 @@ def subject(call: GuardedCall) -> str:
 
 def remedy(rule: str) -> str:
     """Return how a person allows what a rule stops; the agent reads it as well."""
-    return f"a person can allow it: guards.exceptions in settings.json, or agent-hooks run --allow-once {rule}"
+    always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
+    return f"a person can allow it: {always}, or once: {once}"

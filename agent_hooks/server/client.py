@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     class Config(TypedDict):
         """What is known at installation.
 
-        `hello`: what a server of this version says first; `home`: the agent home; `run`: what runs `agent-hooks`;
-        `environment`, `project`: names of variables; `events`: by event, `""` for any other, the seconds until we give
-        up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a server to say hello, and to
-        start.
+        `hello`: what a server of this version says first; `home`: the agent home; `run`: the arguments with which this
+        Python runs `agent-hooks`; `environment`, `project`: names of variables; `events`: by event, `""` for any other,
+        the seconds until we give up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a
+        server to say hello, and to start.
         """
 
         agent: str
@@ -73,13 +73,19 @@ def run(config: Config) -> None:
 
 
 def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
-    """Return what to print and the exit code, from the server or else from a process of this event's own."""
-    server = _connect(config, event, deadline)
-    return (
-        _by_process(config, event, payload, deadline)
-        if server is None
-        else _by_server(config, event, payload, server, deadline)
-    )
+    """Return what to print and the exit code, from the server or else from a process of this event's own.
+
+    Where the server fails, a gate is refused: to judge again could do again what hooks have done.  Another event is
+    judged again all the same, for a result that nobody looked at would show the model what redaction takes out.
+    """
+    _, refusal = config["events"].get(event) or config["events"][""]
+    try:
+        if (server := _connect(config, deadline)) is not None:
+            return _by_server(config, event, payload, server, deadline)
+    except _FailedError:
+        if REASON in refusal:
+            raise
+    return _by_process(config, event, payload, deadline)
 
 
 def _by_server(config: Config, event: str, payload: bytes, server: _socket.socket, deadline: float) -> tuple[str, int]:
@@ -109,7 +115,11 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
     ours, theirs = _socket.socketpair()
     child = posix.fork()
     if child == 0:
-        _become([*config["run"], "bridge", config["agent"], *([event] if event else [])], theirs.fileno(), None)
+        _become(
+            [sys.executable, *config["run"], "bridge", config["agent"], *([event] if event else [])],
+            theirs.fileno(),
+            None,
+        )
     theirs.close()
     answer = b""
     try:
@@ -127,7 +137,7 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
         ours.close()
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code or not answer.endswith(b"}\n"):
-        raise _FailedError(f"`{config['run'][0]} -m agent_hooks` ended with exit code {code} and without an answer")
+        raise _FailedError(f"`{sys.executable} -m agent_hooks` ended with exit code {code} and without an answer")
     return answer.decode(), 0
 
 
@@ -161,7 +171,7 @@ def is_private(path: str) -> bool:
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
 
 
-def _connect(config: Config, event: str, deadline: float) -> _socket.socket | None:
+def _connect(config: Config, deadline: float) -> _socket.socket | None:
     """Return a connection to a server of this version, started if there is none; `None` where none can be had."""
     project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
     directory, name = place(config, _text(project))
@@ -175,9 +185,6 @@ def _connect(config: Config, event: str, deadline: float) -> _socket.socket | No
         server.settimeout(patience)
         hello = _line(server)
     except TimeoutError:
-        _, refusal = config["events"].get(event) or config["events"][""]
-        if REASON not in refusal:  # silence would show the model what redaction takes out
-            return None
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
     except (OSError, _FailedError):  # it ended before it heard of the event
         return None
@@ -193,7 +200,11 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
             child = posix.fork()
             if child == 0:
                 posix.setsid()
-                _become([*config["run"], "serve", "--at", path, "--cwd", _text(project)], None, f"{path}.log")
+                _become(
+                    [sys.executable, *config["run"], "serve", "--at", path, "--cwd", _text(project)],
+                    None,
+                    f"{path}.log",
+                )
         if (server := _reach(path, config["patience"])) is not None:
             return server
         ended, status = posix.waitpid(child, posix.WNOHANG)

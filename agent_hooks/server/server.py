@@ -120,7 +120,8 @@ class Server:
         while True:
             await anyio.sleep(min(_LOOK_ROUND, self._idle))
             self._sessions.end_the_dead()
-            if time.monotonic() - self._sessions.idle_since() >= self._idle or not self._is_reached():
+            idle = time.monotonic() - self._sessions.idle_since() >= self._idle
+            if idle or not self._is_reached() or not os.path.isdir(self.project):
                 self.stopped.set()
 
     async def handle(self, line: bytes) -> bytes:

@@ -1,4 +1,5 @@
-"""Three promises in one file: ask before anything leaves the machine, keep the files of each prompt, hide customer ids.
+"""Three promises in one file: ask before anything leaves the machine, keep the files of each prompt, hide customer ids in
+what tools return.
 
 Try it:  agent-hooks run --hook examples/hooks/safe_session.py '@bash git push'
 In Claude Code:  cp examples/hooks/safe_session.py .agent/hooks/ && agent-hooks install claude-code
@@ -9,11 +10,11 @@ Files come back by `agent-hooks checkpoints list` and `restore`.  The list of wh
 import re
 
 from agent_hooks import (
+    AgentEnd,
     Ask,
     HookAPI,
     HookContext,
     Replace,
-    SessionEvent,
     TextContent,
     ToolCall,
     ToolResult,
@@ -53,7 +54,7 @@ def register(api: HookAPI) -> None:
         ]
         return None if content == event.content else Replace(content=content)
 
-    @api.on("session")
-    async def sum_up(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason == "shutdown" and asked:
-            ctx.ui.notify(f"asked about: {', '.join(asked)}")
+    @api.on("agent_end")
+    async def sum_up(event: AgentEnd, ctx: HookContext) -> None:
+        if asked:
+            ctx.ui.notify(f"asked about in this session: {', '.join(asked)}")

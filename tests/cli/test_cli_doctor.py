@@ -131,7 +131,7 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
 def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     """The person is told before the agent denies every call; the trial shows it too."""
     served("install", "claude-code")
-    stub = home / ".agent" / "bridges" / "claude-code.py"
+    stub = home / ".agent" / "bridges" / "agent-hooks-claude-code.py"
     stub.write_text(stub.read_text() + "#")
     ((text, _),) = wrong(agent_checks.what_entries_name(case(served.project)))
     assert text == f"{stub} is of another version, or of another Python"

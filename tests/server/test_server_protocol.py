@@ -47,7 +47,7 @@ def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) ->
 @asynccontextmanager
 async def serving(path: Path, *hooks: LoadedHook, opened: Any = None) -> AsyncIterator[Server]:
     """Run a server, and stop it at the end."""
-    server = Server(str(path / "s"), "/project", opened or opening(*hooks))
+    server = Server(str(path / "s"), str(path), opened or opening(*hooks))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run)
         while not (path / "s.socket").exists():
