@@ -136,7 +136,7 @@ def rsync(command: Command) -> None:
     command.reads(*operands[:-1])
     if not operands or options.has("n", "--dry-run"):
         return
-    command.writes(operands[-1])
+    command.writes(operands[-1], *_unseen(operands[:-1], operands[-1]))
     if any(flag.startswith("--del") for flag in options.flags):
         path = command.path(operands[-1])
         place = command.interpreter.place
@@ -165,7 +165,7 @@ def copy(command: Command) -> None:
         path = command.path(target)
         if emptied:
             command.deletes(target)
-        command.writes(target)
+        command.writes(target, *_unseen(sources, target))
         if command.name == "mv" and path == "/dev/null":
             command.report("rm-rf", "moves files into nothing")
         for source in sources:
@@ -175,6 +175,12 @@ def copy(command: Command) -> None:
             command.deletes(source)
             if command.is_root(source):
                 command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
+
+
+def _unseen(sources: list[Word], target: Word) -> list[Word]:
+    """Return what may be among the files of a directory that are copied into `target`, whose names nobody sees."""
+    unseen = any(source.endswith(("/", "/.", "/*")) or source in (".", "*") for source in sources)
+    return [_below(target, "settings.json")] if unseen else []
 
 
 _ENVIRONMENT = re.compile(r"(?:.*/)?\.env(\.\w+)?")

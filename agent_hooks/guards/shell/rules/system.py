@@ -67,6 +67,12 @@ def own_process(command: Command) -> None:
         command.report("write-guard-settings", "ends or stops what decides about calls")
 
 
+def own_package(command: Command) -> None:
+    """`pip uninstall` and the like, of this package."""
+    if "uninstall" in command.argv and any(re.match("agent[-_.]hooks", word) for word in command.argv):
+        command.report("write-guard-settings", "takes away what decides about calls")
+
+
 # ---- containers
 
 
@@ -409,6 +415,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")
     },
     **rules_of("agent-hooks", own),
+    **rules_of("pip pip3 pipx uv", own_package),
     **rules_of("kill pkill killall", own_process),
     **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
     **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
