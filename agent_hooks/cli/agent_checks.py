@@ -204,16 +204,13 @@ def distributions(case: AgentCase) -> Iterator[Finding]:
 
 
 def trial(case: AgentCase) -> Iterator[Finding]:
-    """Take events through what is installed, as the agent does."""
-    installed = {
-        (sample["hook_event_name"], entry.command): sample
-        for sample in case.facts.samples
-        for _, entry in case.entries
-        if entry.event == sample["hook_event_name"]
-    }
+    """Take a call through what is installed, as the agent does."""
+    sample = case.facts.sample
+    event = sample["hook_event_name"]
+    installed = dict.fromkeys(entry.command for _, entry in case.entries if entry.event == event)
     environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
     written = [entry_command(case.bridge, name) for name in ("local", "project")]
-    for (event, line), sample in installed.items():
+    for line in installed:
         if list(line[:-1]) not in written:  # a project's file may name any program
             text = f"{event}: was not tried, for the entry runs something else: {shown(' '.join(line))}"
             yield Finding("warning", case.bridge.name, text, "install again, if it is yours")

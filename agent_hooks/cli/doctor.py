@@ -27,7 +27,7 @@ from agent_hooks.harmless import harmless
 def command(ctx: click.Context, agent: str | None, as_json: bool) -> None:
     """Check hooks, settings and installations, and show the remedy for each problem; exit 1 when there is one.
 
-    An installation is tried out: your hooks see a call of Bash, `true`, and a prompt, both named "agent-hooks doctor".
+    An installation is tried out: your hooks see a call of Bash, `true`, in a session named "agent-hooks doctor".
     """
     with ReservedStdout():
         found = list(_examine(agent))

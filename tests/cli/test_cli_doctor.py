@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -85,7 +86,29 @@ def test_an_installation_that_is_well(served: Command) -> None:
     )
     done = served("doctor")
     assert "by hooks: PreToolUse; deny; so there" in done.stdout
-    assert "UserPromptSubmit: answered in" in done.stdout
+
+
+@pytest.mark.usefixtures("claude")
+def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
+    """What hooks do for a prompt is left alone: a checkpoint of the trial would be the next that is restored."""
+    served.add_hook(
+        """
+        def register(api):
+            def write(event, ctx):
+                with open("heard", "a") as file:
+                    file.write(f"{event.type} {getattr(event, 'reason', '')}\\n")
+            for name in ("session", "agent_start", "turn_start", "tool_call", "turn_end", "agent_end"):
+                api.on(name, write)
+        """
+    )
+    example = Path(__file__).parent.parent.parent / "examples" / "hooks" / "git_checkpoint.py"
+    (served.project / ".agent" / "hooks" / "git_checkpoint.py").write_text(example.read_text())
+    subprocess.run(["git", "init", "--quiet"], cwd=served.project, check=True)
+    served("install", "claude-code")
+    assert wrong(findings(served)) == []
+    heard = (served.project / "heard").read_text().splitlines()
+    assert [each for each in heard if each != "session shutdown"] == ["session start", "tool_call "]
+    assert served("checkpoints", "list").stdout.startswith("no checkpoints")
 
 
 def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
