@@ -111,6 +111,29 @@ def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
     assert served("checkpoints", "list").stdout.startswith("no checkpoints")
 
 
+@pytest.mark.usefixtures("claude")
+def test_from_a_directory_below(served: Command) -> None:
+    """What the warning there says works, and so does each remedy."""
+    served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
+    below = Command(served.project / "below" / "it's")
+    below.project.mkdir(parents=True)
+    warned = f"the hooks of {served.project} are not used here; to work there, "
+    assert warned + "add --cwd ../.." in [text for text, _ in wrong(findings(below))]
+    assert f"warning: {warned}cd ../.. first" in below("install", "claude-code").stderr
+    assert wrong(findings(below, "--cwd", "../..", "claude-code", code=1)) == [
+        ("not installed", "cd ../.. && agent-hooks install claude-code --local")
+    ]
+    served("install", "claude-code")
+    found = findings(below, "--cwd", "../..", "claude-code")
+    assert wrong(found) == []
+    assert any(each.text.startswith("PreToolUse: answered in") for each in found)
+    assert f"{served.project}: process" in served("serve", "--status").stdout
+    below("uninstall", "claude-code")
+    (missing,) = [each for each in findings(served, "--cwd", "below/it's") if each.text == "not installed"]
+    subprocess.run(missing.remedy, shell=True, cwd=served.project, check=True)
+    assert (below.project / SETTINGS).exists()
+
+
 def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
     """It is a problem only for whoever asks about that agent."""
     path = command.add_hook("def register(api):\n    api.on('tool_cal', print)")
