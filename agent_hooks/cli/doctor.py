@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import anyio
 import click
@@ -47,22 +47,23 @@ def _from_here(finding: Finding, cwd: str) -> Finding:
     return finding._replace(remedy=f"cd {shlex.quote(os.path.relpath(cwd))} && {finding.remedy}")
 
 
-def _examine(agent: str | None, cwd: str) -> Iterator[Finding]:
-    case, failure = Case(cwd, None), None
+def _examine(agent: str | None, cwd: str) -> list[Finding]:
+    case, failure, found = Case(cwd, None), None, list[Finding]()
     try:
         case = case._replace(setup=anyio.run(set_up, case.cwd, ()))
     except SettingsError as exc:
         failure = str(exc)
     for check in CHECKS:
-        yield from check(case)
+        found += list(check(case))
     if failure is not None:
-        yield Finding("problem", "settings", failure, "mend the file; until then every tool call is denied")
+        found.append(Finding("problem", "settings", failure, "mend the file; until then every tool call is denied"))
     for name in BRIDGES if agent is None else [agent]:
         bridge = open_bridge(name)
         there = places(bridge, case.cwd)
-        examined = AgentCase(case, bridge, name == agent, there, bridge.facts(case.cwd, os.environ))
+        examined = AgentCase(case, bridge, name == agent, there, bridge.facts(case.cwd, os.environ), found)
         for agent_check in AGENT_CHECKS:
-            yield from agent_check(examined)
+            found += list(agent_check(examined))
+    return found
 
 
 def _print(found: Iterable[Finding]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -85,7 +86,7 @@ def test_an_installation_that_is_well(served: Command) -> None:
         "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'so there'})"
     )
     done = served("doctor")
-    assert "by hooks: PreToolUse; deny; so there" in done.stdout
+    assert "by hooks: deny; so there" in done.stdout
 
 
 @pytest.mark.usefixtures("claude")
@@ -270,6 +271,29 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
     assert ("hooks listen to chat.headers, which this agent has nothing for", "") in found
     assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
+
+
+@pytest.mark.usefixtures("claude")
+def test_each_fact_is_told_once(served: Command) -> None:
+    """The trial adds only what is new: what was found before is in the answers of hooks too."""
+    served("install", "claude-code")
+    served.add_hook("1 / 0", "broken.py")
+    served.add_hook(
+        """
+        def register(api):
+            api.on("turn_end", lambda event, ctx: None)
+            api.on("tool_call", lambda event, ctx: None, tool="Bash")
+            api.on("tool_call", lambda event, ctx: ctx.ui.notify("news"))
+        """
+    )
+    said = served("doctor", "--json", code=1).stdout
+    assert [said.count(each) for each in ("ZeroDivisionError", "turn_end needs", "is 'bash' here")] == [1, 1, 1]
+    assert re.search(r"by hooks: ([^;]*: )?news; deny; see above", said)
+    served.add_hook("", "broken.py").unlink()
+    (served.project / ".agent" / "settings.json").write_text("{")
+    done = served("doctor", code=1).stdout
+    assert done.count("is not JSON") == 1
+    assert "PROBLEM  claude-code  PreToolUse: deny; see above\n" in re.sub(" +\n", "\n", done)
 
 
 @pytest.mark.usefixtures("claude")
