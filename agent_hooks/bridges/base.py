@@ -161,7 +161,8 @@ class Facts(NamedTuple):
 
     `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
     beside the settings; `others`: globs of files in which an agent that reads the same settings has hooks of its own;
-    `environment`: what the agent sets for a hook's command; `samples`: payloads of events at which nothing happens.
+    `environment`: what the agent sets for a hook's command; `sample`: the payload of a tool call that does nothing.
+    A call, for at a prompt hooks do things: they save a checkpoint.
     """
 
     program: str
@@ -169,7 +170,7 @@ class Facts(NamedTuple):
     files: tuple[str, ...]
     others: tuple[str, ...]
     environment: Mapping[str, str]
-    samples: tuple[Mapping[str, Any], ...]
+    sample: Mapping[str, Any]
 
 
 class Hindrance(NamedTuple):

@@ -18,7 +18,7 @@ _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or
 CONFIG = "CLAUDE_CONFIG_DIR"
 _BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
 _FILE = "/bridges/agent-hooks-claude-code.py"  # of the entries that name our generated file
-_DOCTOR = "agent-hooks doctor"  # stands in the events of a check
+_DOCTOR = "agent-hooks doctor"  # stands in the call of a check
 _TRUSTED = "hasTrustDialogAccepted"
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
@@ -62,10 +62,7 @@ class ClaudeCodeSettings:
                 "CLAUDE_CODE_ENTRYPOINT": "cli",
                 "CLAUDE_CODE_SESSION_ID": _DOCTOR,
             },
-            samples=(
-                {**common, "hook_event_name": "PreToolUse", **named},
-                {**common, "hook_event_name": "UserPromptSubmit", "prompt": _DOCTOR},
-            ),
+            sample={**common, "hook_event_name": "PreToolUse", **named},
         )
 
     def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,13 +47,14 @@ print(json.dumps([spec and spec.origin, found]))
 
 
 class AgentCase(NamedTuple):
-    """One other agent; `asked`: whether the person named it."""
+    """One other agent; `asked`: whether the person named it; `found`: what was found before."""
 
     case: Case
     bridge: Bridge
     asked: bool
     places: list[Place]
     facts: Facts
+    found: Sequence[Finding] = ()
 
     @property
     def entries(self) -> list[tuple[Place, Installed]]:
@@ -204,16 +205,13 @@ def distributions(case: AgentCase) -> Iterator[Finding]:
 
 
 def trial(case: AgentCase) -> Iterator[Finding]:
-    """Take events through what is installed, as the agent does."""
-    installed = {
-        (sample["hook_event_name"], entry.command): sample
-        for sample in case.facts.samples
-        for _, entry in case.entries
-        if entry.event == sample["hook_event_name"]
-    }
+    """Take a call through what is installed, as the agent does."""
+    sample = case.facts.sample
+    event = sample["hook_event_name"]
+    installed = dict.fromkeys(entry.command for _, entry in case.entries if entry.event == event)
     environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
     written = [entry_command(case.bridge, name) for name in ("local", "project")]
-    for (event, line), sample in installed.items():
+    for line in installed:
         if list(line[:-1]) not in written:  # a project's file may name any program
             text = f"{event}: was not tried, for the entry runs something else: {shown(' '.join(line))}"
             yield Finding("warning", case.bridge.name, text, "install again, if it is yours")
@@ -221,10 +219,11 @@ def trial(case: AgentCase) -> Iterator[Finding]:
         begun = time.monotonic()
         done = _run(line, input=json.dumps(sample), environment=environment)
         seconds = time.monotonic() - begun
-        yield _judged(case.bridge, event, done, seconds)
+        yield _judged(case, event, done, seconds)
 
 
-def _judged(bridge: Bridge, event: str, done: subprocess.CompletedProcess[str] | str, seconds: float) -> Finding:
+def _judged(case: AgentCase, event: str, done: subprocess.CompletedProcess[str] | str, seconds: float) -> Finding:
+    bridge = case.bridge
     if isinstance(done, str):
         return Finding("problem", bridge.name, f"{event}: {done}")
     try:
@@ -235,11 +234,11 @@ def _judged(bridge: Bridge, event: str, done: subprocess.CompletedProcess[str] |
         text = f"exit code {done.returncode}, printed {shown(done.stdout)}; {shown(done.stderr.strip())}"
         return Finding("problem", bridge.name, f"{event}: no answer: {text}")
     if "agent-hooks could not" in done.stdout:
-        return Finding("problem", bridge.name, f"{event}: {_texts(said)}")
+        return Finding("problem", bridge.name, f"{event}: {_news(case, event, said)}")
     took = f"{event}: answered in {seconds:.2f} s"
     if seconds > _SLOW:
         return Finding("warning", bridge.name, f"{took}, which is slow", f"{PROGRAM} serve --log")
-    return Finding("ok", bridge.name, f"{took}{', by hooks: ' + _texts(said) if said else ''}")
+    return Finding("ok", bridge.name, f"{took}{', by hooks: ' + _news(case, event, said) if said else ''}")
 
 
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Finding]], ...] = (
@@ -288,9 +287,17 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _texts(value: Any) -> str:
-    """Return the texts in JSON data, for a person."""
+def _news(case: AgentCase, event: str, said: object) -> str:
+    """Return what an answer says, for a person, without what was found before."""
+    known = [finding.text for finding in case.found if finding.status != "ok"]
+    lines = [line for line in _lines(said) if line != event]
+    news = [line for line in lines if not any(text in line for text in known)]
+    return "; ".join(news if news == lines else [*news, "see above"])
+
+
+def _lines(value: Any) -> Iterator[str]:
+    """Yield the lines of all texts in JSON data."""
     if isinstance(value, str):
-        return value
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return "; ".join(text for item in items if (text := _texts(item)))
+        yield from value.splitlines()
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _lines(item)

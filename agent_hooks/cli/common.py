@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -136,15 +137,16 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def unused_hooks(cwd: str) -> str | None:
-    """Return a warning when hooks lie above `cwd`, where nobody reads them, and none in it."""
+def unused_hooks(cwd: str, remedy: str = "add --cwd {}") -> str | None:
+    """Return a warning when hooks lie above `cwd`, where nobody reads them, and none in it; `{}` is where they lie."""
     here = Path(cwd)
     home = Path.home()
     if (here / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
         return None
     for parent in here.parents:
         if parent != home and (parent / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
-            return f"the hooks of {parent} are not used here; to work there, add --cwd {os.path.relpath(parent)}"
+            there = shlex.quote(os.path.relpath(parent))
+            return f"the hooks of {parent} are not used here; to work there, {remedy.format(there)}"
     return None
 
 

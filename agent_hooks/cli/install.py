@@ -15,7 +15,7 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridging import listened_to, needed_events
-from agent_hooks.cli.common import Setup, set_up, short
+from agent_hooks.cli.common import Setup, set_up, short, unused_hooks
 from agent_hooks.cli.installation import (
     PROGRAM,
     Place,
@@ -62,7 +62,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
     if name == "local" and (shared := _of(before, known["project"])) and shared.entries:
         click.echo(f"{short(shared.target.path)} runs your hooks already, for everybody who works here")
         click.echo("nothing was changed: in both files each event would fire twice")
-        _warn_of_the_rest(bridge, before)
+        _warn_of_the_rest(bridge, cwd, before)
         return
     edits = _edits(bridge, setup, name, before, all_events=all_events)
     for each in edits:
@@ -78,7 +78,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
         if each.keep:
             click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
     click.echo(f"to remove it: {uninstall_line(bridge, name)}")
-    _warn_of_the_rest(bridge, before if dry_run else places(bridge, cwd))
+    _warn_of_the_rest(bridge, cwd, before if dry_run else places(bridge, cwd))
     for error in setup.errors:
         _warn(f"{error}; until it is mended, calls are denied")
     if name == "project" and shutil.which(PROGRAM) is None:
@@ -136,8 +136,10 @@ def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
             each.make()
 
 
-def _warn_of_the_rest(bridge: Bridge, found: list[Place]) -> None:
-    """Name what fires twice, and what cannot be read."""
+def _warn_of_the_rest(bridge: Bridge, cwd: str, found: list[Place]) -> None:
+    """Name hooks that nobody reads, what fires twice, and what cannot be read."""
+    if unused := unused_hooks(cwd, "cd {} first"):
+        _warn(unused)
     for place in found:
         if place.problem:
             _warn(place.problem)

@@ -19,7 +19,7 @@ import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.bridge import open_session
-from agent_hooks.cli.common import cwd_option, json_option, leave_soon
+from agent_hooks.cli.common import count, cwd_option, json_option, leave_soon
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, refresh_stubs
@@ -143,7 +143,7 @@ def _show(servers: list[dict[str, Any]], *, as_json: bool) -> None:
         else:
             click.echo(
                 f"{each['project']}: process {each['pid']}, agent_hooks {each['version']}, "
-                f"{each['sessions']} sessions, {each['events']} events, for {each['seconds']} s"
+                f"{count(each['sessions'], 'session')}, {count(each['events'], 'event')}, for {each['seconds']} s"
             )
     if not servers and not as_json:
         click.echo("no server runs; the next event of an agent starts one")

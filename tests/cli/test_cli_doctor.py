@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -84,8 +86,53 @@ def test_an_installation_that_is_well(served: Command) -> None:
         "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'so there'})"
     )
     done = served("doctor")
-    assert "by hooks: PreToolUse; deny; so there" in done.stdout
-    assert "UserPromptSubmit: answered in" in done.stdout
+    assert "by hooks: deny; so there" in done.stdout
+
+
+@pytest.mark.usefixtures("claude")
+def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
+    """What hooks do for a prompt is left alone: a checkpoint of the trial would be the next that is restored."""
+    served.add_hook(
+        """
+        def register(api):
+            def write(event, ctx):
+                with open("heard", "a") as file:
+                    file.write(f"{event.type} {getattr(event, 'reason', '')}\\n")
+            for name in ("session", "agent_start", "turn_start", "tool_call", "turn_end", "agent_end"):
+                api.on(name, write)
+        """
+    )
+    example = Path(__file__).parent.parent.parent / "examples" / "hooks" / "git_checkpoint.py"
+    (served.project / ".agent" / "hooks" / "git_checkpoint.py").write_text(example.read_text())
+    subprocess.run(["git", "init", "--quiet"], cwd=served.project, check=True)
+    served("install", "claude-code")
+    assert wrong(findings(served)) == []
+    heard = (served.project / "heard").read_text().splitlines()
+    assert [each for each in heard if each != "session shutdown"] == ["session start", "tool_call "]
+    assert served("checkpoints", "list").stdout.startswith("no checkpoints")
+
+
+@pytest.mark.usefixtures("claude")
+def test_from_a_directory_below(served: Command) -> None:
+    """What the warning there says works, and so does each remedy."""
+    served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
+    below = Command(served.project / "below" / "it's")
+    below.project.mkdir(parents=True)
+    warned = f"the hooks of {served.project} are not used here; to work there, "
+    assert warned + "add --cwd ../.." in [text for text, _ in wrong(findings(below))]
+    assert f"warning: {warned}cd ../.. first" in below("install", "claude-code").stderr
+    assert wrong(findings(below, "--cwd", "../..", "claude-code", code=1)) == [
+        ("not installed", "cd ../.. && agent-hooks install claude-code --local")
+    ]
+    served("install", "claude-code")
+    found = findings(below, "--cwd", "../..", "claude-code")
+    assert wrong(found) == []
+    assert any(each.text.startswith("PreToolUse: answered in") for each in found)
+    assert f"{served.project}: process" in served("serve", "--status").stdout
+    below("uninstall", "claude-code")
+    (missing,) = [each for each in findings(served, "--cwd", "below/it's") if each.text == "not installed"]
+    subprocess.run(missing.remedy, shell=True, cwd=served.project, check=True)
+    assert (below.project / SETTINGS).exists()
 
 
 def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
@@ -224,6 +271,29 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
     assert ("hooks listen to chat.headers, which this agent has nothing for", "") in found
     assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
+
+
+@pytest.mark.usefixtures("claude")
+def test_each_fact_is_told_once(served: Command) -> None:
+    """The trial adds only what is new: what was found before is in the answers of hooks too."""
+    served("install", "claude-code")
+    served.add_hook("1 / 0", "broken.py")
+    served.add_hook(
+        """
+        def register(api):
+            api.on("turn_end", lambda event, ctx: None)
+            api.on("tool_call", lambda event, ctx: None, tool="Bash")
+            api.on("tool_call", lambda event, ctx: ctx.ui.notify("news"))
+        """
+    )
+    said = served("doctor", "--json", code=1).stdout
+    assert [said.count(each) for each in ("ZeroDivisionError", "turn_end needs", "is 'bash' here")] == [1, 1, 1]
+    assert re.search(r"by hooks: ([^;]*: )?news; deny; see above", said)
+    served.add_hook("", "broken.py").unlink()
+    (served.project / ".agent" / "settings.json").write_text("{")
+    done = served("doctor", code=1).stdout
+    assert done.count("is not JSON") == 1
+    assert "PROBLEM  claude-code  PreToolUse: deny; see above\n" in re.sub(" +\n", "\n", done)
 
 
 @pytest.mark.usefixtures("claude")

@@ -364,7 +364,7 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     agent()
     status = agent.command("serve", "--status").stdout
     assert f"{agent.command.project}: process " in status
-    assert "1 sessions, 1 events" in status
+    assert "1 session, 1 event, for " in status
     assert "serves" in agent.command("serve").stderr
     assert "stopped" in agent.command("serve", "--stop").stdout
     until(lambda: agent.server() is None)
