@@ -27,6 +27,7 @@ from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_
 from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.runner import HookRunner
+from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, stub_path, stub_text
 
 DISTRIBUTION = "agent-hooks-runtime"  # what we are called in a package index
@@ -204,6 +205,14 @@ def distributions(case: AgentCase) -> Iterator[Finding]:
             yield Finding("problem", "agent_hooks", text, remedy)
 
 
+def server(case: AgentCase) -> Iterator[Finding]:
+    """Check that a resident process can be asked; somebody else may have made its directory first."""
+    folder = client.directory()
+    if case.entries and not client.is_private(folder):
+        text = f"{folder} is not yours alone: each event starts a process of its own, and hooks keep no state"
+        yield Finding("warning", case.bridge.name, text, f"remove it, or ask whose it is: ls -ld {folder}")
+
+
 def trial(case: AgentCase) -> Iterator[Finding]:
     """Take a call through what is installed, as the agent does."""
     sample = case.facts.sample
@@ -250,6 +259,7 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Finding]], ...] = (
     events,
     twice,
     hindrances,
+    server,
     trial,
 )
 

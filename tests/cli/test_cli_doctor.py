@@ -363,3 +363,15 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
     assert "says no version" in wrong(agent_checks.agent_version(examined))[0][0]
+
+
+def test_a_directory_of_servers_that_is_somebody_elses(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then hooks keep no state, which nobody would see otherwise."""
+    shared_entry(project)
+    monkeypatch.setattr("agent_hooks.server.client.directory", lambda: str(tmp_path / "servers"))
+    assert list(agent_checks.server(case(project))) == []
+    (tmp_path / "servers").chmod(0o755)
+    (found,) = agent_checks.server(case(project))
+    assert (found.status, "not yours alone" in found.text) == ("warning", True)
