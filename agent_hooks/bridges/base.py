@@ -174,10 +174,11 @@ class Facts(NamedTuple):
 
 
 class Hindrance(NamedTuple):
-    """What keeps hooks from running; `always`, and not only until a question is answered."""
+    """What keeps hooks from running; `always`, and not only until a question is answered; `remedy`: what to do."""
 
     text: str
     always: bool = True
+    remedy: str = ""
 
 
 class ToolWords(NamedTuple):

@@ -76,7 +76,9 @@ class ClaudeCodeSettings:
         if isinstance(projects, dict):
             above = (project, *map(str, PurePath(project).parents))
             if not any(isinstance(each := projects.get(path), dict) and each.get(_TRUSTED) for path in above):
-                said.append(Hindrance("you were not asked yet whether you trust this directory", always=False))
+                text = "you were not asked yet whether you trust this directory"
+                then = "until you say yes, only `claude -p` runs hooks"
+                said.append(Hindrance(f"{text}; {then}", always=False, remedy="start `claude` here once, and say yes"))
         return said
 
     def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:

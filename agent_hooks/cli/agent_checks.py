@@ -69,7 +69,9 @@ def agent_version(case: AgentCase) -> Iterator[Finding]:
     path = shutil.which(facts.program)
     if path is None:
         if case.asked or case.entries:
-            yield Finding("warning", name, f"there is no `{facts.program}` on the PATH")
+            text = f"there is no `{facts.program}` on the PATH, so its version is unknown"
+            remedy = "put it there, unless you start it in another way"
+            yield Finding("warning", name, f"{text}; entries in its settings count all the same", remedy)
         return
     done = _run([path, "--version"])
     said = "" if isinstance(done, str) else done.stdout.strip()
@@ -182,8 +184,8 @@ def hindrances(case: AgentCase) -> Iterator[Finding]:
             found = read_settings(path)[1]
         except SettingsError:  # of ours, `installation` tells
             continue
-        for text, always in case.bridge.hindrances(path, found, case.case.cwd):
-            yield Finding("problem" if always else "warning", case.bridge.name, f"{short(path)}: {text}")
+        for text, always, remedy in case.bridge.hindrances(path, found, case.case.cwd):
+            yield Finding("problem" if always else "warning", case.bridge.name, f"{short(path)}: {text}", remedy)
 
 
 def distributions(case: AgentCase) -> Iterator[Finding]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,7 +15,7 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridging import listened_to, needed_events
-from agent_hooks.cli.common import Setup, set_up, short, unused_hooks
+from agent_hooks.cli.common import Setup, count, set_up, short, unused_hooks
 from agent_hooks.cli.installation import (
     PROGRAM,
     Place,
@@ -67,11 +67,11 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
     edits = _edits(bridge, setup, name, before, all_events=all_events)
     for each in edits:
         if each.changes:
-            click.echo(each.diff())
+            click.echo(f"{each.diff()}\n")
     if not dry_run:
         _write(bridge, edits, generated=name != "project")
-    path, changes = edits[0].path, edits[0].changes
-    click.echo(f"{short(path)}: {'would be ' * dry_run + 'installed' if changes else 'is installed already'}")
+    path = edits[0].path
+    click.echo(f"{short(path)}: {_done(bridge, edits[0], dry_run=dry_run)}")
     for each in edits:
         if each.path != path and each.changes:
             click.echo(f"{short(each.path)}: {'would be ' * dry_run}taken out, or each event would fire twice")
@@ -86,8 +86,9 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
             f"there is no {PROGRAM} on the PATH, so every tool call here would be denied; for others too: put it there"
         )
     if name == "local" and _is_not_ignored(path):
-        exclude = '"$(git rev-parse --git-path info/exclude)"'
-        _warn(f"git does not ignore {short(path)}: echo '{os.path.basename(path)}*' >> {exclude}")
+        exclude = os.path.join(os.path.dirname(path), _git(path, "rev-parse", "--git-path", "info/exclude")[1])
+        remedy = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
+        _warn(f"git does not ignore {short(path)}; to let it: {remedy}")
 
 
 def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_events: bool) -> list[Edit]:
@@ -106,6 +107,16 @@ def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_
     if moved is not None and moved.entries:
         edits.append(uninstalling(bridge, moved))
     return edits
+
+
+def _done(bridge: Bridge, made: Edit, *, dry_run: bool) -> str:
+    """Return in words what an edit does to our entries."""
+    if not made.changes:
+        return "is installed already"
+    before, after = ({entry.event for entry in bridge.installed(found)} for found in made.settings())
+    added, removed = after - before, before - after
+    done = f"{'would be ' * dry_run}installed, {count(len(added), 'event')} added, {len(removed)} removed"
+    return done if added or removed else f"{done}, what was there brought up to date"
 
 
 def uninstalling(bridge: Bridge, place: Place) -> Edit:
@@ -170,14 +181,21 @@ def _warn(text: str) -> None:
 
 def _is_not_ignored(path: str) -> bool:
     """Tell whether git would take a file along; where there is no git, it would not."""
+    return _git(path, "check-ignore", "--quiet", path)[0] == 1
+
+
+def _git(path: str, *args: str) -> tuple[int | None, str]:
+    """Return git's exit code in a file's directory, `None` where it cannot be run, and what it says."""
     try:
         done = subprocess.run(
-            ["git", "check-ignore", "--quiet", path],  # noqa: S607  # the git of the person's own PATH
-            cwd=Path(path).parent,
+            ["git", *args],  # noqa: S607  # the git of the person's own PATH
+            cwd=os.path.dirname(path),
             capture_output=True,
+            text=True,
+            errors="surrogateescape",
             timeout=10,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 1
+        return None, ""
+    return done.returncode, done.stdout.removesuffix("\n")

@@ -63,6 +63,11 @@ class Edit(NamedTuple):
         """The backup's path."""
         return self.path + BACKUP
 
+    def settings(self) -> tuple[Settings, Settings]:
+        """Return what the file says before and after."""
+        before, after = (parse(_text(data)) for data in (self.before, self.after))
+        return before, after
+
     def diff(self) -> str:
         """Return the change as a unified diff, ready to be printed."""
         from difflib import unified_diff  # here, as in `make`

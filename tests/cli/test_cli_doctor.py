@@ -311,8 +311,9 @@ def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Pa
     state = home / ".claude.json"
     assert wrong(agent_checks.hindrances(case(command.project))) == []
     state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')
-    ((text, _),) = wrong(agent_checks.hindrances(case(command.project)))
-    assert "you were not asked yet whether you trust this directory" in text
+    ((text, remedy),) = wrong(agent_checks.hindrances(case(command.project)))
+    assert "you were not asked yet whether you trust this directory; until you say yes" in text
+    assert remedy == "start `claude` here once, and say yes"
     state.write_text(json.dumps({"projects": {str(command.project.parent): {"hasTrustDialogAccepted": True}}}))
     (command.project / SETTINGS).write_text('{"disableAllHooks": true, "allowManagedHooksOnly": true}')
     ((text, _),) = wrong(agent_checks.hindrances(case(command.project)))
@@ -356,8 +357,12 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", "/nowhere")
     examined = case(project)
     assert list(agent_checks.agent_version(examined)) == []
-    ((text, _),) = wrong(agent_checks.agent_version(examined._replace(asked=True)))
-    assert text == "there is no `claude` on the PATH"
+    assert wrong(agent_checks.agent_version(examined._replace(asked=True))) == [
+        (
+            "there is no `claude` on the PATH, so its version is unknown; entries in its settings count all the same",
+            "put it there, unless you start it in another way",
+        )
+    ]
     program(tmp_path / "bin", "claude", "echo 3.0")
     (found,) = agent_checks.agent_version(examined)
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")

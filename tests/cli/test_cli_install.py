@@ -97,6 +97,22 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
     assert "nothing of agent_hooks is there" in served("uninstall", "claude-code").stdout
 
 
+def test_the_last_lines_say_what_was_done(command: Command) -> None:
+    """In words, after the diff: who has read that far has not counted."""
+
+    def last(*args: str) -> list[str]:
+        return command("install", "claude-code", *args).stdout.splitlines()[-3:]
+
+    path, remove = ".claude/settings.local.json", "to remove it: agent-hooks uninstall claude-code --local"
+    assert last("--dry-run") == ["", f"{path}: would be installed, 7 events added, 0 removed", remove]
+    assert last() == ["", f"{path}: installed, 7 events added, 0 removed", remove]
+    assert last() == [f"{path}: is installed already", remove]
+    command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
+    assert last() == ["", f"{path}: installed, 1 event added, 0 removed", remove]
+    local(command).write_text(local(command).read_text().replace("600", "5"))
+    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, what was there brought up to date", remove]
+
+
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:
     """And changes nothing."""
     said = command("install", "claude-code", "--dry-run").stdout
@@ -186,13 +202,16 @@ def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> Non
     assert (done.stderr, path.exists()) == ("", False)
 
 
-def test_a_file_that_git_would_take_along_is_told(command: Command) -> None:
+@pytest.mark.parametrize("below", [".", "be low"])
+def test_a_file_that_git_would_take_along_is_told(below: str, command: Command) -> None:
     """Nothing personal is to land in a commit; the remedy works."""
+    exclude = ".git/info/exclude" if below == "." else f"{command.project}/.git/info/exclude"
     subprocess.run(["git", "init", "--quiet"], cwd=command.project, check=True)
-    command.project /= "below"
-    command.project.mkdir()
+    command.project /= below
+    command.project.mkdir(exist_ok=True)
     warned = command("install", "claude-code").stderr
-    remedy = warned.partition("git does not ignore .claude/settings.local.json: ")[2]
+    remedy = warned.partition("warning: git does not ignore .claude/settings.local.json; to let it: ")[2]
+    assert remedy == f"echo 'settings.local.json*' >> {exclude}\n"
     subprocess.run(remedy, shell=True, cwd=command.project, check=True)
     assert command("install", "claude-code").stderr == ""
 
