@@ -24,7 +24,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from agent_hooks.bridges import open_bridge
 from agent_hooks.guards import BUILTIN
+from agent_hooks.server.stub import stub_path
 from benchmarks.harness import Effort, Row, Side, interleave
 from benchmarks.peer_runs import HOME, ROOT, Peers
 
@@ -141,7 +143,7 @@ class Project:
     @property
     def ask(self) -> list[str]:
         """What the other agent runs, once `served` has started it."""
-        return [sys.executable, "-I", "-S", str(self.folder / ".agent" / "bridges" / f"{AGENT}.py"), EVENT]
+        return [sys.executable, "-I", "-S", str(stub_path(open_bridge(AGENT), self.folder / ".agent")), EVENT]
 
 
 class Resident:

@@ -54,9 +54,9 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     }
 
 
-def stub_path(bridge: Bridge) -> Path:
+def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
     """Return where the generated file of a bridge lies: `bridges/agent-hooks-<name>.py` in the agent home."""
-    return agent_home() / DIRECTORY / f"agent-hooks-{bridge.name}.py"
+    return (home or agent_home()) / DIRECTORY / f"agent-hooks-{bridge.name}.py"
 
 
 def stub_text(config: Config) -> str:
