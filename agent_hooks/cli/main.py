@@ -48,6 +48,15 @@ class LazyGroup(click.Group):
             return None
         return import_module(f"agent_hooks.cli.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, SystemExit) as exc:  # who read what we print has gone, `head` say: no news to anybody
+            if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise click.exceptions.Exit(FAILED) from None
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = shlex.join(args)
         try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -314,3 +317,13 @@ def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None
         "matcher": "tool",
         "blocks": True,
     }
+
+
+def test_a_reader_that_goes_is_no_error_to_tell(command: Command) -> None:
+    """As of `agent-hooks list --points | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        line = [sys.executable, "-m", "agent_hooks", "list", "--points"]
+        done = subprocess.run(line, stdout=gone, stderr=subprocess.PIPE, cwd=command.project, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
