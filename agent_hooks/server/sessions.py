@@ -77,12 +77,12 @@ class Session:
         """End the hooks' tasks and unload them; hooks hear of it unless they have."""
         await self._lane.enter()
         try:
-            await self._close(None if self.left else "shutdown")
+            await self._close(tell=not self.left)
         finally:
             self._lane.leave()
 
     async def _load_anew(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
-        await self._close("shutdown")
+        await self._close()
         with anyio.move_on_after(LOAD_TIMEOUT, shield=True):  # or a client that goes would leave hooks half loaded
             opened = await self._open(self._bridge, happening, environment)
             self._end = anyio.Event()
@@ -100,12 +100,13 @@ class Session:
             task_status.started()
             await end.wait()
 
-    async def _close(self, reason: str | None) -> None:
+    async def _close(self, *, tell: bool = True) -> None:
         opened, self._opened = self._opened, None
         if opened is None:
             return
-        if reason is not None:
-            await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
+        if tell:
+            with anyio.CancelScope(shield=True):  # it has a deadline of its own
+                await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
         self._end.set()
 
 
