@@ -314,7 +314,7 @@ def clear(top: str) -> None:
 
 
 @pytest.mark.behaviour("S8")
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Odd names, symlinks, rights, attributes; files that become directories and back."""
