@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
 from agent_hooks.bridging import Bridging
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.events import SessionEvent
+from agent_hooks.events import SessionEvent, SessionReason
 from agent_hooks.lanes import Lane
 from agent_hooks.runner import HookRunner
 from agent_hooks.server.sources import Sources
@@ -90,7 +90,7 @@ class Session:
             self._opened, self._news = opened, opened.news
         if self._opened is None:
             raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
-        if not _begins(happening):  # the agent began without these hooks, or without this process
+        if not _tells(happening, "start"):  # the agent began without these hooks, or without this process
             with anyio.CancelScope(shield=True):  # each handler has a deadline of its own
                 await self._opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
         return self._opened
@@ -129,7 +129,7 @@ class Sessions:
         verdict = await session.answer(happening, environment)
         if happening.leaves:
             session.left = True
-            if _ends(happening):
+            if _tells(happening, "shutdown"):
                 self._all.pop((bridge.name, happening.session_id), None)
                 self._tasks.start_soon(session.end)
         return verdict
@@ -168,16 +168,10 @@ class Sessions:
         return session
 
 
-def _begins(happening: Happening) -> bool:
-    return isinstance(happening, Told) and any(
-        isinstance(event, SessionEvent) and event.reason == "start" for event in happening.events
-    )
-
-
-def _ends(happening: Happening) -> bool:
-    return isinstance(happening, Told) and any(
-        isinstance(event, SessionEvent) and event.reason == "shutdown" for event in happening.events
-    )
+def _tells(happening: Happening, reason: SessionReason) -> bool:
+    """Tell whether hooks hear this of their session."""
+    events = happening.events if isinstance(happening, Told) else ()
+    return any(isinstance(event, SessionEvent) and event.reason == reason for event in events)
 
 
 def _lives(process: int) -> bool:
