@@ -22,6 +22,7 @@ from agent_hooks.content import (
     AssistantMessage,
     Attachment,
     CompactionEntry,
+    ExecResult,
     ImageContent,
     MessageEntry,
     ModelChangeEntry,
@@ -63,7 +64,6 @@ from agent_hooks.guards.base import Guard, GuardedCall
 from agent_hooks.handlers import Handler
 from agent_hooks.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
-from agent_hooks.process import ExecResult
 from agent_hooks.runner import HookRunner
 from agent_hooks.settings import Settings, load_settings
 from agent_hooks.stats import HandlerStats

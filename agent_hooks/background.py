@@ -9,15 +9,14 @@ import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
-from agent_hooks.deadlines import cancellation_in
+from agent_hooks.deadlines import cancellation_in, cancelled_class
 from agent_hooks.errors import HookError, describe, place_of, traceback_text
 from agent_hooks.handlers import name_of
 from agent_hooks.loader import LoadedHook
 from agent_hooks.threads import on_loop
 
 if TYPE_CHECKING:
+    import anyio
     from anyio.abc import TaskGroup
 
 Task = Callable[[], Coroutine[Any, Any, object]]
@@ -39,6 +38,8 @@ class Background:
 
     async def start(self) -> None:
         """Start what waits."""
+        import anyio  # here and below: whoever enters no runner, or has nothing to unload, needs none of it
+
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         queued, self.queued = self.queued, []
@@ -68,11 +69,13 @@ class Background:
         except KeyboardInterrupt:
             raise
         except BaseException as exc:  # a background task's failure is the hook's, not the agent's
-            if (cancelled := cancellation_in(exc, anyio.get_cancelled_exc_class())) is not None:
+            if (cancelled := cancellation_in(exc, cancelled_class())) is not None:
                 raise cancelled from None
             self._failed(hook, task, "task", exc)
 
     async def _unload(self) -> None:
+        import anyio
+
         deadline = anyio.current_time() + UNLOAD_TIMEOUT
         for hook in reversed(self._hooks):
             callbacks, hook.api.unload_callbacks[:] = hook.api.unload_callbacks[::-1], []
@@ -91,7 +94,7 @@ class Background:
         except KeyboardInterrupt:
             raise
         except BaseException as exc:  # the hook's own failure: reported, the other callbacks run
-            cancelled = cancellation_in(exc, anyio.get_cancelled_exc_class())
+            cancelled = cancellation_in(exc, cancelled_class())
             if cancelled is not None and scope.cancel_called:
                 raise cancelled from None
             self._failed(hook, callback, "on_unload", exc)

@@ -309,3 +309,12 @@ class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="c
 
 
 Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEntry | CompactionEntry
+
+
+class ExecResult(Struct, frozen=True):
+    """What a program did; `killed` when a signal ended it, ours (timeout) or another's; then `code` is not 0."""
+
+    stdout: str
+    stderr: str
+    code: int
+    killed: bool = False

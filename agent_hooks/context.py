@@ -10,10 +10,9 @@ from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct
 
-from agent_hooks import process
+from agent_hooks.content import ExecResult
 from agent_hooks.deadlines.base import Clock
 from agent_hooks.errors import HookUsageError
-from agent_hooks.process import ExecResult
 from agent_hooks.threads import while_wanted
 from agent_hooks.ui.base import UI, NotifyType
 
@@ -198,8 +197,10 @@ class HookContext(Struct, eq=False):
             raise HookUsageError(
                 f"ctx.exec(command, args) wants a list of arguments: ctx.exec({command!r}, [{args!r}])"
             )
-        return Pending(
-            "ctx.exec(...)",
-            lambda: process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout),
-            self._asked_for(),
-        )
+
+        async def run() -> ExecResult:
+            from agent_hooks import process  # here, because it needs an event loop, and few hooks run programs
+
+            return await process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout)
+
+        return Pending("ctx.exec(...)", run, self._asked_for())

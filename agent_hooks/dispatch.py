@@ -17,7 +17,6 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any, NoReturn, Protocol
 
-import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -95,7 +94,8 @@ class Dispatch(Struct, eq=False):
 
     async def hand_over(self, question: Ask) -> NoReturn:
         """End the running handler where it stands: what it asks is its answer, and somebody else puts the question."""
-        from anyio.lowlevel import checkpoint  # here, for it is not loaded by all who import the package
+        import anyio  # here, for it is not loaded by all who import the package
+        from anyio.lowlevel import checkpoint
 
         await checkpoint()  # what has not suspended cannot be cancelled
         if self.question is None:

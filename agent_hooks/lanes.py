@@ -1,10 +1,12 @@
-"""Dispatches that wait for one another: first in, first out.  Above: runner, pipeline.  Below: anyio."""
+"""Dispatches that wait for one another: first in, first out.  Above: runner, pipeline.  Below: nothing."""
 
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
-import anyio
+if TYPE_CHECKING:
+    import anyio
 
 
 class Lane:
@@ -24,6 +26,8 @@ class Lane:
         if not self.busy:
             self.busy = True
             return
+        import anyio  # here, for no lane is busy where no event loop runs
+
         turn = anyio.Event()
         self.waiting.append(turn)
         try:

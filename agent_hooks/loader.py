@@ -16,12 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import anyio
 from msgspec import Struct
 
 from agent_hooks.answers import Block
 from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
+from agent_hooks.deadlines import cancelled_class
 from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
@@ -230,7 +230,7 @@ async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | Loa
         await _register(_register_of(module), api)
     except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
         await _undo(api, module)
-        if isinstance(exc, KeyboardInterrupt | anyio.get_cancelled_exc_class()):
+        if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
             raise
         package = os.path.basename(resolved) == INIT
         file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
@@ -250,6 +250,8 @@ async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
     result = register(api)
     if result is None or not inspect.isawaitable(result):
         return
+    import anyio  # here, for it is large, and few hooks have anything to wait for
+
     with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
         await result
     if deadline.cancelled_caught:
@@ -260,18 +262,24 @@ async def _undo(api: HookAPI, module: ModuleType | None) -> None:
     """Take back what a failed hook had set up."""
     api.handlers.clear()
     api.queued_tasks.clear()
-    with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_TIMEOUT):
-        for callback in reversed(api.unload_callbacks):
-            try:
-                result = callback()
-                if inspect.isawaitable(result):
-                    await result
-            except (KeyboardInterrupt, anyio.get_cancelled_exc_class()):
-                raise
-            except BaseException:  # noqa: S110  # the hook's first failure is the one that is told
-                pass
+    if api.unload_callbacks:
+        import anyio  # here, as in `_register`
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_TIMEOUT):
+            await _unload(api)
     if module is not None:
         forget_module(module)
+
+
+async def _unload(api: HookAPI) -> None:
+    for callback in reversed(api.unload_callbacks):
+        try:
+            result = callback()
+            if inspect.isawaitable(result):
+                await result
+        except BaseException as exc:
+            if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
+                raise  # of any other, nothing: the hook's first failure is the one that is told
 
 
 def _load_text(exc: BaseException) -> str:

@@ -25,10 +25,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-import anyio
-
 from agent_hooks.answers import Ask, Block, Rewrite
 from agent_hooks.content import ToolOutput
+from agent_hooks.deadlines import cancelled_class
 from agent_hooks.events import AfterToolCall, BeforeToolCall, ToolCall
 from agent_hooks.frozen import freeze, thaw
 from agent_hooks.guarding import ask_guards, guarded_call
@@ -79,7 +78,7 @@ async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRu
         if in_handler_thread():
             return await while_wanted(lambda: _judge_in_turn(call, runner))
         return await _judge_in_turn(call, runner)
-    except anyio.get_cancelled_exc_class():
+    except cancelled_class():
         await _report_abort(call, runner)
         raise
 
@@ -190,7 +189,7 @@ async def run_tool(
         if runner.audience(name).after_point:
             output = await intercept_result(call, output, runner)
         output = redact_result(call, output, runner)
-    except anyio.get_cancelled_exc_class():
+    except cancelled_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise
     if on_result is not None:
@@ -210,6 +209,8 @@ async def run_tool(
 
 async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:
     """Tell the observers of a call that was aborted, although the task is being cancelled."""
+    import anyio  # here, as in `cancelled_class`
+
     with anyio.CancelScope(shield=True), anyio.move_on_after(ABORT_GRACE):
         event = AfterToolCall(
             tool_name=call.tool.name,

@@ -15,23 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from msgspec import Struct
 
+from agent_hooks.content import ExecResult
 from agent_hooks.errors import os_reason
 
 GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 DRAIN = 0.5  # seconds to read on after the program ended, while a grandchild still holds its pipe
 CAPTURE_LIMIT = 10 * 1024 * 1024  # bytes of each stream that are kept
 _CHUNK = 65536
-
-
-class ExecResult(Struct, frozen=True):
-    """What a program did; `killed` when a signal ended it, ours (timeout) or another's; then `code` is not 0."""
-
-    stdout: str
-    stderr: str
-    code: int
-    killed: bool = False
 
 
 class Capture:

@@ -15,7 +15,6 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,7 +22,7 @@ from agent_hooks.answers import Block
 from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
-from agent_hooks.deadlines import INF, Clock, Timer, clock_type
+from agent_hooks.deadlines import INF, Clock, StillClock, Timer, clock_type
 from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, running
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
 from agent_hooks.errors import HookError, HookUsageError, log, shown
@@ -410,10 +409,12 @@ class HookRunner:
 
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
         """Return a clock of the running backend, nested in `parent`."""
-        if self._clock_type is None:
-            self._clock_type = clock_type()
-            self._needs_clock = self._clock_type.early
-        return self._clock_type(limit, self.suspended, parent, self.timer)
+        kind = self._clock_type
+        if kind is None:
+            kind = clock_type()
+            if kind is not StillClock:  # else the next dispatch may have an event loop
+                self._clock_type, self._needs_clock = kind, kind.early
+        return kind(limit, self.suspended, parent, self.timer)
 
     async def _stop_running(self) -> float:
         """Before a shutdown: cancel the handlers that run, and give them a moment to end; return the seconds it took."""
@@ -423,11 +424,14 @@ class HookRunner:
         while dispatch is not None:
             own.add(dispatch.clock)
             dispatch = dispatch.parent
-        with anyio.move_on_after(DRAIN_TIMEOUT):
-            while running := self.suspended - own:
-                for clock in running:
-                    clock.shut_down()
-                await anyio.sleep(0.005)
+        if self.suspended - own:
+            import anyio  # here, for nothing is suspended where no event loop runs
+
+            with anyio.move_on_after(DRAIN_TIMEOUT):
+                while running := self.suspended - own:
+                    for clock in running:
+                        clock.shut_down()
+                    await anyio.sleep(0.005)
         return perf_counter() - begun
 
     # ---- reports

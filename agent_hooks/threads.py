@@ -16,9 +16,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread, local
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
-
 if TYPE_CHECKING:
+    import anyio
     from anyio.lowlevel import EventLoopToken
 
 T = TypeVar("T")
@@ -32,7 +31,8 @@ class ThreadCall:
     """One call in a thread; `running` also after the caller gave up on it."""
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
-        from anyio.lowlevel import current_token  # here and below: not every program has a handler for a thread
+        import anyio  # here and below: not every program has a handler for a thread
+        from anyio.lowlevel import current_token
 
         self._function = function
         self._args = args
@@ -154,6 +154,8 @@ async def while_wanted(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     call = _thread_call.get()
     if call is None:
         return await start()
+    import anyio
+
     with anyio.CancelScope() as scope:
         call.waits.add(scope)
         try:

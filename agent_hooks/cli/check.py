@@ -7,8 +7,9 @@ import os
 import anyio
 import click
 
-from agent_hooks.cli.common import count, cwd_option, short
+from agent_hooks.cli.common import count, short
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.command_intercept import Transformers, load_transformers
 from agent_hooks.host.tools import builtin_tools

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, printable
-from agent_hooks.cli.common import console, count, cwd_option, json_option
+from agent_hooks.cli.common import console, count
+from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.errors import did_you_mean
 
 _DAY = 24 * 60 * 60  # seconds

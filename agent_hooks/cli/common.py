@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
-from agent_hooks.cli.main import complain
+from agent_hooks.cli.stderr import complain
 from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
@@ -28,23 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
-
-hook_option = click.option(
-    "--hook",
-    "hook_files",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(exists=True),
-    help="Also load this hook file or package; repeatable.",
-)
-cwd_option = click.option(
-    "--cwd",
-    metavar="DIR",
-    default=".",
-    type=click.Path(exists=True, file_okay=False),
-    help="Work in this directory instead of the current one.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 class Setup(NamedTuple):

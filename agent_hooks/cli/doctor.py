@@ -13,9 +13,10 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.agent_checks import AGENT_CHECKS, AgentCase
 from agent_hooks.cli.checks import CHECKS, Case, Finding
-from agent_hooks.cli.common import console, cwd_option, json_option, set_up
+from agent_hooks.cli.common import console, set_up
 from agent_hooks.cli.installation import PROGRAM, places
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import SettingsError
 from agent_hooks.harmless import harmless

@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_hooks.answers import Answer
-from agent_hooks.cli.common import console, cwd_option, json_option, short
+from agent_hooks.cli.common import console, short
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import AssistantMessage, Entry, MessageEntry, SessionHeader, TextContent, UserMessage
 from agent_hooks.dispatch_table import EVENT_NAMES, SPECS

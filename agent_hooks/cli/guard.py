@@ -15,8 +15,9 @@ import msgspec
 from rich.table import Table
 
 from agent_hooks.answers import Block
-from agent_hooks.cli.common import agent_guards, console, cwd_option, guard_settings
+from agent_hooks.cli.common import agent_guards, console, guard_settings
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option
 from agent_hooks.errors import HookError, describe
 from agent_hooks.guarding import ask_guards, guarded_call
 from agent_hooks.guards.base import LEVELS, Guard, Level

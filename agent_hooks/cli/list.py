@@ -10,8 +10,9 @@ import click
 import msgspec
 from rich.table import Table
 
-from agent_hooks.cli.common import Setup, console, cwd_option, hook_option, json_option, set_up, short
+from agent_hooks.cli.common import Setup, console, set_up, short
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.dispatch_table import EVENT_NAMES
 from agent_hooks.handlers import Handler, name_of

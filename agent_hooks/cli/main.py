@@ -16,6 +16,7 @@ from typing import NoReturn
 import click
 
 from agent_hooks import __version__
+from agent_hooks.cli.stderr import complain
 from agent_hooks.errors import AgentHooksError, describe, did_you_mean
 
 COMMANDS = {
@@ -139,11 +140,6 @@ def _open_standard_streams() -> None:
 def on_a_terminal() -> bool:
     """Tell whether a person sits at both ends."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def complain(text: str) -> None:
-    """Print an error for a person."""
-    click.echo(f"agent-hooks: {text}", err=True)
 
 
 def _internal_error(exc: BaseException) -> int:

@@ -19,19 +19,10 @@ from rich.text import Text
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridging import in_our_words, wrong_matchers
-from agent_hooks.cli.common import (
-    Setup,
-    agent_guards,
-    console,
-    count,
-    cwd_option,
-    hook_option,
-    json_option,
-    set_up,
-    short,
-    unused_hooks,
-)
-from agent_hooks.cli.main import FAILED, complain
+from agent_hooks.cli.common import Setup, agent_guards, console, count, set_up, short, unused_hooks
+from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option, hook_option, json_option
+from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, HookError

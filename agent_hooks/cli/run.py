@@ -7,10 +7,10 @@ import sys
 import anyio
 import click
 
-from agent_hooks.cli.common import cwd_option, hook_option
 from agent_hooks.cli.main import on_a_terminal
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
+from agent_hooks.cli.options import cwd_option, hook_option
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model

@@ -18,8 +18,9 @@ import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.cli.bridge import open_session
-from agent_hooks.cli.common import count, cwd_option, json_option, leave_soon
+from agent_hooks.cli.common import count, leave_soon
+from agent_hooks.cli.opening import open_session
+from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, refresh_stubs

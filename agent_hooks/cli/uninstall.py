@@ -10,7 +10,8 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.cli.common import short
 from agent_hooks.cli.install import target_options, uninstalling
 from agent_hooks.cli.installation import places, targets
-from agent_hooks.cli.main import FAILED, complain
+from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.stderr import complain
 
 
 @click.command("uninstall")

@@ -1,20 +1,31 @@
 """How a handler is driven and cancelled: one clock per dispatch, one module per async backend.
 
-Only the runner and `agent_hooks.testing` look in here.  The backend modules are imported at the first emit, so that
-`import agent_hooks` loads neither asyncio nor trio.
+The backend modules are imported at the first emit, so that `import agent_hooks` loads neither asyncio nor trio.  Whoever
+drives a coroutine by hand, without an event loop, needs none of them: nothing can be cancelled there.
 """
 
 from __future__ import annotations
 
 import sys
 
-from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, Timer, cancellation_in, drive
+from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, StillClock, Timer, cancellation_in, drive
 
-__all__ = ["GRACE", "INF", "Clock", "DidNotStopError", "Timer", "cancellation_in", "clock_type", "drive"]
+__all__ = [
+    "GRACE",
+    "INF",
+    "Clock",
+    "DidNotStopError",
+    "StillClock",
+    "Timer",
+    "cancellation_in",
+    "cancelled_class",
+    "clock_type",
+    "drive",
+]
 
 
 def clock_type() -> type[Clock]:
-    """Return the clock of the backend that runs this task.
+    """Return the clock of the backend that runs this task, or one that stands still where no event loop runs.
 
     Asks for a current asyncio *task*, because trio's guest mode has an asyncio loop but no asyncio task.
     """
@@ -22,9 +33,29 @@ def clock_type() -> type[Clock]:
         from agent_hooks.deadlines.asyncio import AsyncioClock
 
         return AsyncioClock
-    from agent_hooks.deadlines.trio import TrioClock
+    if "trio" in sys.modules and _in_trio_task():
+        from agent_hooks.deadlines.trio import TrioClock
 
-    return TrioClock
+        return TrioClock
+    return StillClock
+
+
+def cancelled_class() -> type[BaseException] | tuple[()]:
+    """Return what a cancelled task is told by, for an `except`; nothing is, where no event loop runs."""
+    if sys.modules.keys().isdisjoint(("asyncio", "trio")):
+        return ()
+    import anyio  # here, because it is needed only when something was raised
+
+    try:
+        return anyio.get_cancelled_exc_class()
+    except anyio.NoEventLoopError:
+        return ()
+
+
+def _in_trio_task() -> bool:
+    import trio
+
+    return trio.lowlevel.in_trio_task()
 
 
 def _in_asyncio_task() -> bool:

@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
+from agent_hooks.errors import HookUsageError
+
 INF = float("inf")
 KICK = 0.05  # seconds between repeated cancellations of a handler that swallowed one
 GRACE = 1.0  # seconds after which a handler that swallows every cancellation is given up
@@ -164,6 +166,22 @@ class Clock(Struct, eq=False):
         self.timer.watch(self)
 
 
+class StillClock(Clock, eq=False):
+    """Where no event loop runs: nobody cancels anything, and nobody can wait."""
+
+    def attach(self) -> None:
+        pass
+
+    def arm(self) -> None:
+        raise HookUsageError("a handler waits for something, and no event loop runs here")
+
+    def settle(self, exc: BaseException | None) -> bool:
+        return False
+
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        return None
+
+
 @types.coroutine
 def drive(coro: Coroutine[Any, Any, Any], waiting: Any, clock: Clock) -> Generator[Any, Any, Any]:
     """Await `coro`, which is already suspended on `waiting`; arm `clock` whenever a handler first suspends.
@@ -192,7 +210,7 @@ def drive(coro: Coroutine[Any, Any, Any], waiting: Any, clock: Clock) -> Generat
         return done.value
 
 
-def cancellation_in(exc: BaseException, kind: type[BaseException]) -> BaseException | None:
+def cancellation_in(exc: BaseException, kind: type[BaseException] | tuple[()]) -> BaseException | None:
     """Return the cancellation that `exc` is, or that a group of nothing else holds; `None` for any other exception."""
     while isinstance(exc, BaseExceptionGroup) and exc.split(kind)[1] is None:
         exc = exc.exceptions[0]

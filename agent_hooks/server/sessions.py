@@ -1,6 +1,6 @@
 """The sessions of another agent, each with hooks of its own that live as long as it does.
 
-Above: server, cli.  Below: bridging, sources.
+Above: server, cli.  Below: opened, bridging.
 """
 
 from __future__ import annotations
@@ -8,29 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
-from agent_hooks.bridging import Bridging
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.events import SessionEvent, SessionReason
 from agent_hooks.lanes import Lane
 from agent_hooks.runner import HookRunner
-from agent_hooks.server.sources import Sources
-
-
-class Opened(NamedTuple):
-    """Hooks that were loaded for a session, and what there is to tell the person about that."""
-
-    runner: HookRunner
-    bridging: Bridging
-    sources: Sources
-    news: tuple[str, ...] = ()
-
+from agent_hooks.server.opened import Opened
 
 LOAD_TIMEOUT = 30.0  # seconds until the hooks of a session must be loaded
 

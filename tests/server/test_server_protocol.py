@@ -19,7 +19,7 @@ from agent_hooks import HookRunner, LoadedHook, SettingsError
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridging import BridgeUI, Bridging
 from agent_hooks.server.server import Server
-from agent_hooks.server.sessions import Opened
+from agent_hooks.server.opened import Opened
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from support import hook_on

@@ -17,7 +17,8 @@ import anyio
 from msgspec.structs import replace
 
 from agent_hooks.cli.common import Setup, agent_guards, set_up, short, unused_hooks
-from agent_hooks.cli.main import INTERRUPTED, complain
+from agent_hooks.cli.main import INTERRUPTED
+from agent_hooks.cli.stderr import complain
 from agent_hooks.context import Mode
 from agent_hooks.errors import SessionError
 from agent_hooks.guards import BUILTIN

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from msgspec import UNSET
 
 from agent_hooks.cli.common import leave_soon
-from agent_hooks.cli.main import FAILED, INTERRUPTED, OK, complain
+from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.pipes import MAX_LINE, Lines, RecordWriter, read_chunks, reserve_stdin
 from agent_hooks.cli.protocol import (
@@ -47,6 +47,7 @@ from agent_hooks.cli.protocol import (
     hook_error_record,
     parse,
 )
+from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.content import ToolCallContent, ToolOutput
 from agent_hooks.errors import AgentHooksError

@@ -1,0 +1,67 @@
+"""The hooks of the project that another agent works in, loaded for one session of it.
+
+Above: answering, serve.  Below: bridging, runner, common, installation; no click and no event loop, for every event that
+is judged by a process of its own pays for what this imports.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from agent_hooks.bridges.base import Bridge, Happening
+from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
+from agent_hooks.cli.common import agent_guards, set_up, sources_at, sources_of
+from agent_hooks.cli.installation import missing, places, targets
+from agent_hooks.cli.stderr import complain
+from agent_hooks.errors import HookError, log
+from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.config import read_sections
+from agent_hooks.harmless import harmless
+from agent_hooks.runner import HookRunner
+from agent_hooks.server.client import directory
+from agent_hooks.server.opened import Opened
+
+
+async def open_session(
+    bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
+) -> Opened:
+    """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
+    project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+    before = sources_at(os.path.abspath(project))
+    setup = await set_up(project, ())
+    attended = bridge.is_attended(environment)
+    ui = BridgeUI(attended=attended)
+    # the agent must not end what judges it: neither the entries nor the process
+    own = [*(target.path for target in targets(bridge, setup.cwd, environment).values()), directory()]
+    steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
+    runner = HookRunner(
+        setup.loaded,
+        cwd=happening.cwd or setup.cwd,
+        timeout=setup.settings.hook_timeout,
+        tool_call_timeout=setup.settings.tool_call_timeout,
+        ui=ui,
+        mode="bridge",
+        session_file=happening.session_file,
+        session_id=happening.session_id,
+        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
+        transformers=steps,
+        redactor=setup.redactor,
+    )
+    runner.on_error(_log if resident else _complain_of)
+    bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
+    for failure in setup.errors:
+        complain(harmless(str(failure)))
+    # a hook that was dropped in later must not fail to fire in silence
+    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+    vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
+    return Opened(runner, bridging, sources_of(setup).since(before), tuple(f"agent_hooks: {text}" for text in news))
+
+
+def _log(error: HookError) -> None:
+    log().error("hook error: %s (%s)\n%s", harmless(str(error)), error.outcome, harmless(error.traceback))
+
+
+def _complain_of(error: HookError) -> None:
+    complain(harmless(f"hook error: {error} ({error.outcome})"))
