@@ -32,7 +32,7 @@ from agent_hooks.content import Attachment, ToolOutput
 from agent_hooks.dispatch import current_dispatch
 from agent_hooks.errors import HookError
 from agent_hooks.events import AgentEnd, AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
-from agent_hooks.frozen import thaw
+from agent_hooks.frozen import freeze, thaw
 from agent_hooks.loader import LoadedHook
 from agent_hooks.pipeline import JudgedCall, preflight, run_tool
 from agent_hooks.points import (
@@ -193,7 +193,7 @@ class Bridging:
         judged = JudgedCall(
             ForeignTool(call.tool_name, call.output),
             call.tool_call_id,
-            call.input,
+            freeze(call.input),
             thaw(call.input),
             native=call.native,
         )
@@ -208,7 +208,7 @@ class Bridging:
                 **self._agent(),
                 tool_name=call.tool_name,
                 tool_call_id=call.tool_call_id,
-                args=call.input,
+                args=freeze(call.input),
                 reason=call.name,
             ),
             PermissionOutput(),

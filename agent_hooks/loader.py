@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -86,6 +86,13 @@ class LoadResult(Struct, frozen=True):
         return [*self.hooks, *(_gate_for(error) for error in self.errors)]
 
 
+class FoundHooks(NamedTuple):
+    """Where hooks are, and what went wrong in looking for them."""
+
+    paths: list[str]
+    errors: list[LoadError]
+
+
 async def discover_and_load_hooks(
     configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
 ) -> LoadResult:
@@ -94,11 +101,23 @@ async def discover_and_load_hooks(
     A file that is named twice, also through a symlink, is loaded once, at its first position.  `home` is the directory
     that stands for `~`.  Never raises for a hook's mistake: those are in `errors`.
     """
+    return await load_found(find_hooks(configured_paths, cwd=cwd, home=home), cwd=cwd, home=home)
+
+
+def find_hooks(
+    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
+) -> FoundHooks:
+    """Return what `discover_and_load_hooks` would load."""
     errors: list[LoadError] = []
     paths: list[str] = []
     for directory in (agent_home(home) / HOOKS_DIRECTORY, Path(cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY).absolute()):
         paths += _hook_files(directory, errors)
-    return await _load([*paths, *map(str, configured_paths)], errors, cwd=cwd, home=home)
+    return FoundHooks([*paths, *map(str, configured_paths)], errors)
+
+
+async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | None = None) -> LoadResult:
+    """Load what was found; without a suspension when that is nothing."""
+    return await _load(found.paths, found.errors, cwd=cwd, home=home)
 
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:

@@ -2,7 +2,7 @@
 
 `decode` makes a `Happening` of a payload; hooks make a `Verdict` of that (see `bridging`); `encode` makes a `Reply` of
 it.  A bridge knows the other agent's field names, and nothing else does.  How to write one: docs/bridges.md.
-Above: the bridges, bridging, testing, cli.  Below: content, events, frozen.
+Above: the bridges, bridging, testing, cli.  Below: content, events.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.events import Event
-from agent_hooks.frozen import freeze
 from agent_hooks.tool import NO_SCHEMA
 
 OURS = "agent_hooks"  # what installed entries are known by
@@ -36,7 +34,7 @@ class Happening(Struct, frozen=True, kw_only=True):
 
     `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
     the sub-agent's; `takes_context`: whether the agent shows its model a text in the answer; `leaves`: the session ends,
-    or the agent goes on in another one.  What the payload lacks is `None`.
+    or the agent goes on in another one.  What the payload lacks is `None`.  What hooks see of `native` is a copy.
     """
 
     name: str
@@ -47,9 +45,6 @@ class Happening(Struct, frozen=True, kw_only=True):
     agent_id: str = "main"
     takes_context: bool = False
     leaves: bool = False
-
-    def __post_init__(self) -> None:
-        force_setattr(self, "native", freeze(self.native))
 
 
 class Told(Happening, frozen=True):
@@ -70,10 +65,6 @@ class Call(Happening, frozen=True):
     tool_name: str
     tool_call_id: str
     input: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        force_setattr(self, "input", freeze(self.input))
 
 
 class CallAsked(Call, frozen=True):
@@ -144,6 +135,10 @@ class EventRow(NamedTuple):
     feeds: tuple[
         str, ...
     ] = ()  # what it reaches here: our events, points, and the other words of `bridging.listened_to`
+
+
+NOTHING = Verdict()
+SILENCE = Reply.of({})
 
 
 class Installed(NamedTuple):
@@ -308,7 +303,10 @@ def our_name(tools: Sequence[ToolWords], name: str) -> str:
 
 
 def _words(tools: Sequence[ToolWords], name: str) -> ToolWords | None:
-    return next((words for words in tools if words.theirs == name), None)
+    for words in tools:
+        if words.theirs == name:
+            return words
+    return None
 
 
 def _is_number(value: object) -> bool:

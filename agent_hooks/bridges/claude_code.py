@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent_hooks.bridges.base import (
+    NOTHING,
+    SILENCE,
     BridgeError,
     CallAsked,
     CallEnded,
@@ -177,18 +179,19 @@ class ClaudeCode(ClaudeCodeSettings):
         """Return what a payload says; raises `BridgeError` that names the field."""
         if not isinstance(payload, dict):
             raise BridgeError(f"the payload must be a JSON object, not {shown(payload)}")
+        name = _text(payload, "hook_event_name")
+        goes_on = name in _STOPS and not _was_continued(payload)  # a text after it does that
         common: dict[str, Any] = {
-            "name": _text(payload, "hook_event_name"),
+            "name": name,
             "native": payload,
             "session_id": _text(payload, "session_id", None),
             "session_file": _text(payload, "transcript_path", None),
             "cwd": _text(payload, "cwd", None),
             "agent_id": _text(payload, "agent_id", "main"),
+            "takes_context": goes_on or name in _TAKES_CONTEXT,
+            "leaves": name == "SessionEnd",
         }
-        goes_on = common["name"] in _STOPS and not _was_continued(payload)  # a text after it does that
-        common["takes_context"] = goes_on or common["name"] in _TAKES_CONTEXT
-        common["leaves"] = common["name"] == "SessionEnd"
-        match common["name"]:
+        match name:
             case "PreToolUse":
                 call = self._call(payload)
                 return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], NO_SCHEMA))
@@ -202,7 +205,7 @@ class ClaudeCode(ClaudeCodeSettings):
                 return CallEnded(**common, **self._call(payload), output=output, duration_ms=_number(payload))
             case "UserPromptSubmit":
                 return PromptGiven(**common, prompt=_text(payload, "prompt"))
-        events = self._events(common["name"], payload)
+        events = self._events(name, payload)
         if not events:
             return Happening(**common)
         return Told(**common, events=events)
@@ -259,6 +262,8 @@ class ClaudeCode(ClaudeCodeSettings):
 
     def encode(self, event: Happening, answer: Verdict) -> Reply:
         """Return what to print: exactly one JSON object."""
+        if answer == NOTHING:
+            return SILENCE
         reply: dict[str, Any] = {}
         specific: dict[str, Any] = {}
         context, messages = list(answer.context), list(answer.messages)
@@ -335,11 +340,11 @@ class ClaudeCode(ClaudeCodeSettings):
 
 def _text(payload: Mapping[str, Any], key: str, default: Any = ...) -> Any:
     value = payload.get(key)
+    if isinstance(value, str):
+        return value
     if value is None and default is not ...:
         return default
-    if not isinstance(value, str):
-        raise BridgeError(f"{key} must be a text, not {shown(value)}")
-    return value
+    raise BridgeError(f"{key} must be a text, not {shown(value)}")
 
 
 def _number(payload: Mapping[str, Any]) -> float | None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge, BridgeError, Reply, read_payload
 from agent_hooks.cli.common import leave_soon
-from agent_hooks.cli.opening import open_session
+from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import AgentHooksError, describe
@@ -63,7 +63,7 @@ class _Answering:
             self._reply(self._bridge.refuse(self._event, f"agent-hooks could not read the event: {exc}"))
             return
         self._event = happening.name
-        opened = await open_session(self._bridge, happening, os.environ, resident=False)
+        opened = await Opening(self._bridge, happening, os.environ, resident=False).open()
         async with opened.runner:
             verdict = await opened.bridging.answer(happening)
             if happening.name == "SessionStart":

@@ -16,7 +16,7 @@ from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.imports import files_of
-from agent_hooks.loader import HOOKS_DIRECTORY, LoadError, LoadResult, discover_and_load_hooks
+from agent_hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
 from agent_hooks.redaction import Redactor
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import DIRECTORY
@@ -60,16 +60,35 @@ class Setup(NamedTuple):
         return "--hook" if path in self.hook_files else "settings"
 
 
-async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
-    """Read the settings and load all hooks and transformers; raises `SettingsError`.
+class Found(NamedTuple):
+    """What `load` makes a `Setup` of."""
+
+    cwd: str
+    settings: Settings
+    hook_files: tuple[str, ...]
+    hooks: FoundHooks
+
+
+def find(cwd: str, hook_files: Sequence[str]) -> Found:
+    """Read the settings and find all hooks; raises `SettingsError`.
 
     `hook_files` are relative to the shell's directory, not to `cwd`.
     """
     cwd = os.path.abspath(cwd)
     files = tuple(os.path.abspath(file) for file in hook_files)
     settings = load_settings(cwd=cwd)
-    loaded = await discover_and_load_hooks([*settings.hooks, *files], cwd=cwd)
-    return Setup(cwd, settings, loaded, files, load_transformers(cwd=cwd))
+    return Found(cwd, settings, files, find_hooks([*settings.hooks, *files], cwd=cwd))
+
+
+async def load(found: Found) -> Setup:
+    """Load the hooks, and the transformers."""
+    loaded = await load_found(found.hooks, cwd=found.cwd)
+    return Setup(found.cwd, found.settings, loaded, found.hook_files, load_transformers(cwd=found.cwd))
+
+
+async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
+    """Read the settings and load all hooks and transformers, as `find` finds them; raises `SettingsError`."""
+    return await load(find(cwd, hook_files))
 
 
 def sources_of(setup: Setup) -> Sources:

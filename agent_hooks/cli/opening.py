@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.common import agent_guards, set_up, sources_at, sources_of
+from agent_hooks.cli.common import agent_guards, find, load, sources_at, sources_of
 from agent_hooks.cli.installation import missing, places, targets
 from agent_hooks.cli.stderr import complain
 from agent_hooks.errors import HookError, log
@@ -23,40 +23,57 @@ from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
 
 
-async def open_session(
-    bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
-) -> Opened:
-    """Load the hooks of the project that another agent was started in; raises `SettingsError`."""
-    project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
-    before = sources_at(os.path.abspath(project))
-    setup = await set_up(project, ())
-    attended = bridge.is_attended(environment)
-    ui = BridgeUI(attended=attended)
-    # the agent must not end what judges it: neither the entries nor the process
-    own = [*(target.path for target in targets(bridge, setup.cwd, environment).values()), directory()]
-    steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
-    runner = HookRunner(
-        setup.loaded,
-        cwd=happening.cwd or setup.cwd,
-        timeout=setup.settings.hook_timeout,
-        tool_call_timeout=setup.settings.tool_call_timeout,
-        ui=ui,
-        mode="bridge",
-        session_file=happening.session_file,
-        session_id=happening.session_id,
-        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
-        transformers=steps,
-        redactor=setup.redactor,
-    )
-    runner.on_error(_log if resident else _complain_of)
-    bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
-    for failure in setup.errors:
-        complain(harmless(str(failure)))
-    # a hook that was dropped in later must not fail to fire in silence
-    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-    vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
-    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
-    return Opened(runner, bridging, sources_of(setup).since(before), tuple(f"agent_hooks: {text}" for text in news))
+class Opening:
+    """The hooks that were found for a session: `opened = await Opening(bridge, happening, environment).open()`.
+
+    They are those of the project that the other agent was started in.  `plain`: there are none, so that `open` needs no
+    event loop; `resident`: whether this process answers all of the session.  Raises `SettingsError`.
+    """
+
+    def __init__(
+        self, bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
+    ) -> None:
+        project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+        self._before = sources_at(os.path.abspath(project))
+        self._found = find(project, ())
+        self.plain = not any(self._found.hooks)
+        self._bridge = bridge
+        self._happening = happening
+        self._environment = environment
+        self._resident = resident
+
+    async def open(self) -> Opened:
+        """Load them."""
+        bridge, happening, environment = self._bridge, self._happening, self._environment
+        setup = await load(self._found)
+        attended = bridge.is_attended(environment)
+        ui = BridgeUI(attended=attended)
+        # the agent must not end what judges it: neither the entries nor the process
+        own = [*(target.path for target in targets(bridge, setup.cwd, environment).values()), directory()]
+        steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
+        runner = HookRunner(
+            setup.loaded,
+            cwd=happening.cwd or setup.cwd,
+            timeout=setup.settings.hook_timeout,
+            tool_call_timeout=setup.settings.tool_call_timeout,
+            ui=ui,
+            mode="bridge",
+            session_file=happening.session_file,
+            session_id=happening.session_id,
+            guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
+            transformers=steps,
+            redactor=setup.redactor,
+        )
+        runner.on_error(_log if self._resident else _complain_of)
+        bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
+        for failure in setup.errors:
+            complain(harmless(str(failure)))
+        # a hook that was dropped in later must not fail to fire in silence
+        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+        vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+        news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
+        sources = sources_of(setup).since(self._before)
+        return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
 
 
 def _log(error: HookError) -> None:

@@ -14,12 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.common import count, leave_soon
-from agent_hooks.cli.opening import open_session
+from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.server import client
@@ -76,8 +75,8 @@ def _serve(path: str, project: str, idle: float | None) -> None:
     refresh_stubs()  # an update of agent_hooks leaves the old one's behind
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     os.chdir(project)  # the agent may have been started by somebody who is elsewhere
-    server = Server(path, project, open_session, idle=IDLE if idle is None else idle)
-    if not anyio.run(server.run):
+    server = Server(path, project, Opening, idle=IDLE if idle is None else idle)
+    if not server.serve():
         click.echo(f"another process serves {project} already", err=True)
     leave_soon(0)
 
@@ -128,7 +127,7 @@ def _request(path: str, request: Mapping[str, Any]) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
         connection.connect(path)
-        connection.sendall(json.dumps(request).encode() + b"\n")
+        connection.sendall(json.dumps([request, None]).encode() + b"\n")
         with connection.makefile("rb") as answers:
             answers.readline()  # its version
             said: dict[str, Any] = json.loads(answers.readline() or b"{}")

@@ -6,10 +6,8 @@ judges the event.  Whatever goes wrong, a gate is refused: a traceback or an exi
 Above: stub.  Below: nothing of the package.
 """
 
-from __future__ import annotations
-
-import _blake2
-import _json
+# no `from __future__ import annotations`, which is a module to load: names of types that are not there stand in quotes
+import _imp
 import _socket
 import posix
 import sys
@@ -22,14 +20,15 @@ if TYPE_CHECKING:
     class Config(TypedDict):
         """What is known at installation.
 
-        `hello`: what a server of this version says first; `home`: the agent home; `run`: the arguments with which this
-        Python runs `agent-hooks`; `environment`, `project`: names of variables; `events`: by event, `""` for any other,
-        the seconds until we give up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a
-        server to say hello, and to start.
+        `hello`: what a server of this version says first; `request`: how a request begins, up to its event; `home`: the
+        agent home; `run`: the arguments with which this Python runs `agent-hooks`; `environment`, `project`: names of
+        variables; `events`: by event, `""` for any other, the seconds until we give up, and the refusal; `limit`: bytes
+        of a payload; `patience`, `start`: seconds for a server to say hello, and to start.
         """
 
         agent: str
         hello: str
+        request: str
         home: str
         run: list[str]
         environment: list[str]
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
         remedy: str
 
 
-CHUNK = 1 << 20  # bytes read at once
+CHUNK = 1 << 16  # bytes read at once
 _ENDED = "the server ended while it judged this: agent-hooks serve --log"
 REASON = "@reason@"  # stands for the reason in a refusal
 
@@ -50,7 +49,7 @@ class _FailedError(Exception):
     """Nobody judged the event, and why."""
 
 
-def run(config: Config) -> None:
+def run(config: "Config") -> None:
     """Answer one event: `argv[1]` is its name, stdin its payload; never returns."""
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
@@ -63,16 +62,16 @@ def run(config: Config) -> None:
     except BaseException as exc:
         why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
         reason = f"agent-hooks could not judge this: {why}; {config['remedy']}"
-        answer = refusal.replace(REASON, _quoted(reason)[1:-1])
+        answer = refusal.replace(REASON, _quoted(reason)[1:-1]).encode()
     try:
-        _write(1, answer.encode())
+        _write(1, answer)
     except BaseException as exc:
         _write(2, f"agent-hooks: the answer could not be written: {exc}\n".encode())
         code = 2 if REASON in refusal else 0  # every such agent takes 2 for a refusal
     posix._exit(code)
 
 
-def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
+def ask(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
     """Return what to print and the exit code, from the server or else from a process of this event's own.
 
     Where the server fails, a gate is refused: to judge again could do again what hooks have done.  Another event is
@@ -80,38 +79,67 @@ def ask(config: Config, event: str, payload: bytes, deadline: float) -> tuple[st
     """
     _, refusal = config["events"].get(event) or config["events"][""]
     try:
-        if (server := _connect(config, deadline)) is not None:
-            return _by_server(config, event, payload, server, deadline)
+        answer = _by_server(config, event, payload, deadline)
     except _FailedError:
         if REASON in refusal:
             raise
-    return _by_process(config, event, payload, deadline)
+        answer = None
+    return answer or _by_process(config, event, payload, deadline)
 
 
-def _by_server(config: Config, event: str, payload: bytes, server: _socket.socket, deadline: float) -> tuple[str, int]:
-    with_names = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
-    said = ", ".join(f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in with_names if value is not None)
-    line = (
-        f'{{"do": "answer", "agent": {_quoted(config["agent"])}, "event": {_quoted(event)}, '
-        f'"environment": {{{said}}}, "payload": {_quoted(_text(payload))}}}\n'
-    )
+def _by_server(config: "Config", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
+    """Ask a server of this version, started if there is none; `None` where none can be had."""
+    project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
+    directory, name = place(config, _text(project))
+    if not is_private(directory):
+        return None
+    path, patience = f"{directory}/{name}", config["patience"]
+    try:
+        server = _reach(path, patience) or _start(config, path, project, deadline)
+        if server is None:
+            return None
+        server.sendall(_request(config, event, payload))
+        said = _line(server, b"")
+        hello, newline, said = said.partition(b"\n")
+    except TimeoutError:
+        raise _FailedError("the server does not answer: agent-hooks serve --log") from None
+    except (OSError, _FailedError):  # it ended before it heard of the event
+        return None
+    if hello + newline != config["hello"].encode():  # one that is older or newer than this file judges nothing for it
+        return None
     try:
         server.settimeout(max(deadline - time.monotonic(), 0.001))
-        server.sendall(line.encode())
-        answer = _json.make_scanner(_Parsing)(_line(server).decode(), 0)[0]  # type: ignore[arg-type]  # it has all it needs
+        return _answer(_line(server, said))
     except TimeoutError:
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
     except OSError:
         raise _FailedError(_ENDED) from None
     finally:
         server.close()
-    if isinstance(answer, dict):
-        raise _FailedError(answer["error"])
-    exit_code, text = answer
-    return text, exit_code
 
 
-def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> tuple[str, int]:
+def _request(config: "Config", event: str, payload: bytes) -> bytes:
+    """Return the line for a server; the payload goes as it is, for a line break in JSON is as good as a blank."""
+    values = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
+    said = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
+    head = f'{config["request"]}{_quoted(event)}, "environment": {{{said}}}}}, '
+    return head.encode() + payload.replace(b"\n", b" ") + b"]\n"
+
+
+def _answer(line: bytes) -> tuple[bytes, int]:
+    """Return what to print and the exit code; raises `_FailedError` for what is no answer."""
+    code, _, text = line[1:-2].partition(b", ")
+    if line.startswith(b"[") and line.endswith(b"}]\n") and text.startswith(b"{") and code.isdigit():
+        return text + b"\n", int(code)
+    import _json  # here, for it is rarely needed and a file to load
+
+    start = b'{"error": "'
+    if not line.startswith(start):
+        raise _FailedError(f"the server said {line[:100]!r}")
+    raise _FailedError(_json.scanstring(line.decode(), len(start))[0])
+
+
+def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
     ours, theirs = _socket.socketpair()
     child = posix.fork()
     if child == 0:
@@ -138,7 +166,7 @@ def _by_process(config: Config, event: str, payload: bytes, deadline: float) -> 
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code or not answer.endswith(b"}\n"):
         raise _FailedError(f"`{sys.executable} -m agent_hooks` ended with exit code {code} and without an answer")
-    return answer.decode(), 0
+    return answer, 0
 
 
 # ---- the server
@@ -149,13 +177,13 @@ def directory() -> str:
     return f"/tmp/agent-hooks-{posix.getuid()}"  # noqa: S108  # used only if it `is_private`
 
 
-def place(config: Config, project: str) -> tuple[str, str]:
+def place(config: "Config", project: str) -> tuple[str, str]:
     """Return the directory of a project's server, and the name of its files there, without a suffix.
 
     The name begins with what all servers of this home have in common, up to its hyphen.
     """
     homes = [config["home"], _text(posix.environ.get(b"HOME", b""))]
-    return directory(), f"{_digest(homes, 4)}-{_digest([project, config['hello']], 10)}"
+    return directory(), f"{_digest(homes, 1)}-{_digest([project, config['hello']], 2)}"
 
 
 def is_private(path: str) -> bool:
@@ -171,27 +199,7 @@ def is_private(path: str) -> bool:
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
 
 
-def _connect(config: Config, deadline: float) -> _socket.socket | None:
-    """Return a connection to a server of this version, started if there is none; `None` where none can be had."""
-    project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
-    directory, name = place(config, _text(project))
-    if not is_private(directory):
-        return None
-    path, patience = f"{directory}/{name}", config["patience"]
-    try:
-        server = _reach(path, patience) or _start(config, path, project, deadline)
-        if server is None:
-            return None
-        server.settimeout(patience)
-        hello = _line(server)
-    except TimeoutError:
-        raise _FailedError("the server does not answer: agent-hooks serve --log") from None
-    except (OSError, _FailedError):  # it ended before it heard of the event
-        return None
-    return server if hello == config["hello"].encode() else None  # one that is older or newer than this file
-
-
-def _start(config: Config, path: str, project: bytes, deadline: float) -> _socket.socket | None:
+def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
     """Start the server, and return a connection to it or to one that somebody else started just now."""
     until = min(deadline, time.monotonic() + config["start"])
     child = 0
@@ -216,7 +224,7 @@ def _start(config: Config, path: str, project: bytes, deadline: float) -> _socke
     return None
 
 
-def _reach(path: str, patience: float) -> _socket.socket | None:
+def _reach(path: str, patience: float) -> "_socket.socket | None":
     """Return a connection to a server that listens there; raises `TimeoutError` when too many wait for it already."""
     server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     server.settimeout(patience)
@@ -235,7 +243,7 @@ def _reach(path: str, patience: float) -> _socket.socket | None:
             return server
 
 
-def _become(args: list[str], stdio: int | None, log: str | None) -> None:
+def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:
     """Turn a forked child into a program: `stdio` for its stdin and stdout, or `log` for what it says."""
     try:
         if log is not None:
@@ -255,15 +263,6 @@ def _become(args: list[str], stdio: int | None, log: str | None) -> None:
 # ---- small things
 
 
-class _Parsing:
-    """How the C scanner is to read JSON: plainly."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_float, parse_int, parse_constant = float, int, float
-    memo: dict[str, str] = {}  # noqa: RUF012  # `ClassVar` is of `typing`
-
-
 def _payload(limit: int) -> bytes:
     """Return what is on stdin; read to its end, for the writer must not be cut off."""
     parts, size = [], 0
@@ -276,9 +275,8 @@ def _payload(limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _line(server: _socket.socket) -> bytes:
-    """Return what the server says up to the end of a line."""
-    said = b""
+def _line(server: _socket.socket, said: bytes) -> bytes:
+    """Return what the server says up to the end of a line, `said` being what it said already."""
     while not said.endswith(b"\n"):
         data = server.recv(CHUNK)
         if not data:
@@ -301,8 +299,15 @@ def _bytes(text: str) -> bytes:
 
 
 def _digest(texts: list[str], size: int) -> str:
-    return _blake2.blake2b(_bytes("\0".join(texts)), digest_size=size).hexdigest()
+    """Return 16 hexadecimal digits for each of `size` words; by what Python has built in for its own bytecode."""
+    data = _bytes("\0".join(texts))
+    return b"".join([_imp.source_hash(word, data) for word in range(size)]).hex()
 
 
 def _quoted(text: str) -> str:
+    """Return a text as JSON."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    import _json  # here, for it is rarely needed and a file to load
+
     return _json.encode_basestring_ascii(text)

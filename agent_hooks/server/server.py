@@ -1,71 +1,89 @@
-r"""The resident process: listens on a Unix socket in a private directory, one JSON object a line.
+r"""The resident process: listens on a Unix socket in a private directory, one JSON array or object a line.
 
-    → {"do": "answer", "agent": "claude-code", "event": "PreToolUse", "environment": {…}, "payload": "…"}
-    ← [0, "{…}\n"]                                        exit code and what to print
-    → {"do": "status"}   {"do": "stop"}
+    → [{"agent_hooks": "0.1.0", "protocol": 2, "do": "answer", "agent": "claude-code", "event": "PreToolUse",
+        "environment": {…}}, {…}]                         the second is the payload
+    ← {"agent_hooks": "0.1.0", "protocol": 2}
+    ← [0, {…}]                                            exit code and what to print
+    → [{"do": "status"}, null]   [{"do": "stop"}, null]
     ← {"pid": …, "project": "…", …}
 
-The first line is the server's and tells its version.  Above: cli.  Below: sessions, stub.
+The server's first line tells its version, and comes once the client has said something: with the answer, or as soon as
+the event is being judged.  Until the first project with hooks is met, there is no event loop but `lines`.
+Above: cli.  Below: sessions, lines, steps, stub.
 """
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import msgspec
 from msgspec import Struct
 
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import BridgeError, Reply, read_payload
+from agent_hooks.bridges.base import SILENCE, BridgeError
 from agent_hooks.errors import AgentHooksError, describe, log
-from agent_hooks.server.sessions import Open, Sessions
-from agent_hooks.server.stub import HELLO, LIMIT
+from agent_hooks.server.lines import Connection, Lines
+from agent_hooks.server.sessions import Find, Sessions
+from agent_hooks.server.steps import Steps, first_step, rest_of
+from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
+
+if TYPE_CHECKING:
+    import anyio
 
 IDLE = 1800.0  # seconds without an event and without a living session, after which the server ends
 _LOOK_ROUND = 15.0  # seconds between looks whether agents have died
 _GRACE = 3.0  # seconds that hooks get to end with the server
-_LONGEST = 6 * LIMIT + 65536  # bytes of a line: JSON may write a byte as six
+_LONGEST = LIMIT + 65536  # bytes of a line
+_BACKLOG = 100  # connections that wait to be accepted
+_SILENCE = b"[0, {}]\n"  # the commonest answer
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Request(Struct):
-    """One line of a client."""
+    """What a client wants; one that wants an answer has to be of our version."""
 
     do: str
+    agent_hooks: str = ""
+    protocol: int = 0
     agent: str = ""
     event: str = ""
     environment: dict[str, str] = {}
-    payload: str = ""
 
 
-_decode = msgspec.json.Decoder(Request).decode
+_decode = msgspec.json.Decoder(tuple[Request, Any]).decode
 
 
 class Server:
     """Answers events of one project until it is told to stop, or is idle for `idle` seconds."""
 
-    def __init__(self, path: str, project: str, open: Open, *, idle: float = IDLE) -> None:
+    def __init__(self, path: str, project: str, find: Find, *, idle: float = IDLE) -> None:
         self.path = path
         self.project = project
-        self.stopped = asyncio.Event()
         self.answered = 0
-        self._open = open
         self._idle = idle
+        self._look_every = min(_LOOK_ROUND, idle)
         self._began = time.time()
+        self._looked = time.monotonic()
         self._socket: tuple[int, int] | None = None
-        self._sessions: Sessions
+        self._steps = Steps()
+        self._sessions = Sessions(find, self._steps)
+        self._stopped = False
+        self._told: anyio.Event | None = None  # set when it is stopped, for who waits in a loop
+        self._lines: Lines
 
-    async def run(self) -> bool:
+    # ---- its life
+
+    def serve(self) -> bool:
         """Serve; returns at once, with `False`, if another process serves already."""
         lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -77,34 +95,103 @@ class Server:
             os.ftruncate(lock, 0)
             os.write(lock, f"{os.getpid()}\n".encode())
         try:
-            async with anyio.create_task_group() as tasks:
-                self._sessions = Sessions(self._open, tasks)
-                listener = await self._listen()
-                for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                    asyncio.get_running_loop().add_signal_handler(number, self.stopped.set)
-                tasks.start_soon(self._watch)
-                await self.stopped.wait()
-                if self._is_reached():  # so that the next event starts another one
-                    os.unlink(f"{self.path}.socket")
-                listener.close()
-                with anyio.move_on_after(_GRACE):
-                    await self._sessions.end()
-                tasks.cancel_scope.cancel()
+            self._listen()
+            self._serve_without_loop()
+            if self._stopped:
+                self._listen_no_more()
+                self._lines.close()
+            else:
+                import anyio  # here, for without hooks there is no event loop
+
+                anyio.run(self._serve_in_loop)
         finally:
             os.close(lock)
         return True
 
-    async def _listen(self) -> asyncio.Server:
+    async def serve_in_loop(self) -> None:
+        """Serve in asyncio's loop from the start, as one part of a program."""
+        self._listen()
+        await self._serve_in_loop()
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stopped = True
+        if self._told is not None:
+            self._told.set()
+
+    def _serve_without_loop(self) -> None:
+        """Serve until it is stopped, or something needs an event loop."""
+        woken, waker = socket.socketpair()
+        with woken, waker:
+            woken.setblocking(False)
+            waker.setblocking(False)
+            for number in _SIGNALS:
+                signal.signal(number, lambda number, frame: self.stop())
+            signal.set_wakeup_fd(waker.fileno())  # or one that comes just before the waiting begins would not end it
+            self._lines.watch(woken)
+            while not self._stopped and not self._steps.waiting:
+                self._lines.round(self._look_every)
+                self._look_round()
+            self._lines.unwatch(woken)
+            signal.set_wakeup_fd(-1)
+
+    async def _serve_in_loop(self) -> None:
+        import asyncio
+
+        import anyio
+
+        self._told = anyio.Event()
+        if self._stopped:
+            self._told.set()
+        loop = asyncio.get_running_loop()
+        async with anyio.create_task_group() as tasks:
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, self.stop)
+            self._steps.use(tasks)
+            loop.add_reader(self._lines.fileno(), self._lines.round)
+            tasks.start_soon(self._watch)
+            await self._told.wait()
+            self._listen_no_more()
+            with anyio.move_on_after(_GRACE):
+                await self._sessions.end()
+            loop.remove_reader(self._lines.fileno())
+            self._lines.close()
+            tasks.cancel_scope.cancel()
+
+    async def _watch(self) -> None:
+        import anyio
+
+        while True:
+            await anyio.sleep(self._look_every)
+            self._look_round()
+
+    def _look_round(self) -> None:
+        """End what nobody needs any more: from time to time, however often it is called."""
+        now = time.monotonic()
+        if now - self._looked < self._look_every:
+            return
+        self._looked = now
+        self._sessions.end_the_dead()
+        idle = now - self._sessions.idle_since() >= self._idle
+        if idle or not self._is_reached() or not os.path.isdir(self.project):
+            self.stop()
+
+    def _listen(self) -> None:
         """Listen, under a name that appears only once that works."""
         new = f"{self.path}.new"
         with suppress(FileNotFoundError):
             os.unlink(new)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listening.bind(new)
-        listener = await asyncio.get_running_loop().create_unix_server(lambda: _Connection(self), sock=listening)
+        listening.listen(_BACKLOG)
+        self._lines = Lines(listening, self._take, greeting=HELLO.encode(), longest=_LONGEST)
         os.rename(new, f"{self.path}.socket")
         self._socket = self._found()
-        return listener
+
+    def _listen_no_more(self) -> None:
+        if self._is_reached():  # so that the next event starts another one
+            os.unlink(f"{self.path}.socket")
+        self._lines.stop_listening()
 
     def _is_reached(self) -> bool:
         """Tell whether the socket is ours still: /tmp is tidied up, and then another one may serve already."""
@@ -116,28 +203,41 @@ class Server:
             return state.st_ino, state.st_ctime_ns  # a number alone is given out again
         return None
 
-    async def _watch(self) -> None:
-        while True:
-            await anyio.sleep(min(_LOOK_ROUND, self._idle))
-            self._sessions.end_the_dead()
-            idle = time.monotonic() - self._sessions.idle_since() >= self._idle
-            if idle or not self._is_reached() or not os.path.isdir(self.project):
-                self.stopped.set()
+    # ---- its answers
+
+    def _take(self, connection: Connection, line: bytes) -> bytes | None:
+        """Answer a line at once, if that can be."""
+        answering = self.handle(line)
+        done = first_step(answering)
+        if done is None:
+            self._steps.later(self._finish, connection, answering)
+        return done and done[0]
+
+    async def _finish(self, connection: Connection, answering: Coroutine[Any, Any, bytes]) -> None:
+        """Answer a line in a task, which is given up when the client goes."""
+        import anyio
+
+        with anyio.CancelScope() as scope:
+            connection.ended = scope.cancel
+            if connection.gone:
+                scope.cancel()
+            connection.answer(await rest_of(answering))
 
     async def handle(self, line: bytes) -> bytes:
         """Return the answer to a request, as a line."""
         try:
-            request = _decode(line)
-        except msgspec.DecodeError as exc:
-            return _line({"error": f"no request: {exc}"})
+            request, payload = _read(line)
+        except (ValueError, TypeError, RecursionError) as exc:
+            return _line({"error": f"no request: {describe(exc)}"})
         match request.do:
+            case "answer" if (request.agent_hooks, request.protocol) != (__version__, PROTOCOL):
+                return _line({"error": f"this is agent_hooks {__version__}, protocol {PROTOCOL}"})
             case "answer":
-                reply = await self._answer(request)
-                return msgspec.json.encode((reply.exit_code, reply.stdout)) + b"\n"  # it is ASCII: `Reply.of`
+                return await self._answer(request, payload)
             case "status":
                 return _line(self.status())
             case "stop":
-                self.stopped.set()
+                self.stop()
                 return _line(self.status())
         return _line({"error": f"no such request: {request.do}"})
 
@@ -153,72 +253,47 @@ class Server:
             "seconds": round(time.time() - self._began),
         }
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request, payload: Any) -> bytes:
         self.answered += 1
         try:
             bridge = open_bridge(request.agent)
         except KeyError:
-            return Reply.of({"error": f"no such agent: {request.agent}"})
+            return _line({"error": f"no such agent: {request.agent}"})
         event: str | None = request.event or None
         try:
             if not bridge.runs_here(request.environment):  # another agent that reads the same settings
-                return Reply.of({})
-            happening = read_payload(bridge, request.payload)
+                return _SILENCE
+            happening = bridge.decode(payload)
             event = happening.name
             verdict = await self._sessions.answer(bridge, happening, request.environment)
-            return bridge.encode(happening, verdict)
-        except asyncio.CancelledError:
-            raise
+            reply = bridge.encode(happening, verdict)
+            if reply is SILENCE:
+                return _SILENCE
         except BaseException as exc:  # SystemExit of a hook, a bug: nothing may pass for a yes
+            if _is_cancellation(exc):
+                raise
             if isinstance(exc, BridgeError):
                 text = f"agent-hooks could not read the event: {exc}"
             else:
                 text = f"agent-hooks could not judge this: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
                 log().exception("failed at %s", event or "an event")
-            return bridge.refuse(event, text)
+            reply = bridge.refuse(event, text)
+        return f"[{reply.exit_code}, {reply.stdout.strip()}]\n".encode()  # it is one line: `Reply.of`
 
 
-class _Connection(asyncio.Protocol):
-    """One client; its requests are answered one after the other, and given up when it goes."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._task: asyncio.Task[None] | None = None
-        self._scope = anyio.CancelScope()
-        self._lines: list[bytes] = []
-        self._transport: asyncio.Transport
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(HELLO.encode())
-
-    def data_received(self, data: bytes) -> None:
-        self._parts.append(data)
-        self._size += len(data)
-        if b"\n" in data:
-            *lines, rest = b"".join(self._parts).split(b"\n")
-            self._parts, self._size = [rest], len(rest)
-            self._lines += lines
-            if self._task is None:
-                self._task = asyncio.get_running_loop().create_task(self._answer())
-        elif self._size > _LONGEST:
-            self._transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._scope.cancel()  # not the task, which would break off what is shielded: loading hooks
-
-    async def _answer(self) -> None:
-        try:
-            with self._scope:
-                while self._lines:
-                    self._transport.write(await self._server.handle(self._lines.pop(0)))
-        finally:
-            self._task = None
-            self._scope = anyio.CancelScope()
+def _read(line: bytes) -> tuple[Request, Any]:
+    """Return a request and its payload; raises `ValueError`, `TypeError` or `RecursionError` for any other line."""
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeError):  # the other decoder takes half of a surrogate pair too
+        head, payload = json.loads(line)
+        return msgspec.convert(head, Request), payload
 
 
 def _line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
+
+
+def _is_cancellation(exc: BaseException) -> bool:
+    asyncio = sys.modules.get("asyncio")  # if it is not there, nothing is cancelled
+    return isinstance(exc, GeneratorExit) or (asyncio is not None and isinstance(exc, asyncio.CancelledError))

@@ -1,16 +1,15 @@
 """The sessions of another agent, each with hooks of its own that live as long as it does.
 
-Above: server, cli.  Below: opened, bridging.
+Above: server, cli.  Below: opened, steps, bridging.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
-import anyio
-from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
@@ -19,10 +18,27 @@ from agent_hooks.events import SessionEvent, SessionReason
 from agent_hooks.lanes import Lane
 from agent_hooks.runner import HookRunner
 from agent_hooks.server.opened import Opened
+from agent_hooks.server.steps import Steps, in_task
 
+if TYPE_CHECKING:
+    import anyio
+    from anyio.abc import TaskStatus
+
+
+class Opening(Protocol):
+    """Hooks that were found for a session; `plain`: there are none, so that `open` needs no event loop."""
+
+    plain: bool
+
+    async def open(self) -> Opened:
+        """Load them."""
+        ...
+
+
+FRESH = 0.001  # seconds for which files are as they were: to run the client takes longer, so no edit comes before it
 LOAD_TIMEOUT = 30.0  # seconds until the hooks of a session must be loaded
 
-Open = Callable[[Bridge, Happening, Mapping[str, str]], Awaitable[Opened]]
+Find = Callable[[Bridge, Happening, Mapping[str, str]], Opening]
 
 
 class Session:
@@ -32,26 +48,27 @@ class Session:
     `time.monotonic`.
     """
 
-    def __init__(self, bridge: Bridge, open: Open, tasks: TaskGroup, process: int | None) -> None:
+    def __init__(self, bridge: Bridge, find: Find, steps: Steps, process: int | None) -> None:
         self.process = process
         self.heard = time.monotonic()
         self.left = False
         self.file: str | None = None
         self._bridge = bridge
-        self._open = open
-        self._tasks = tasks
+        self._find = find
+        self._steps = steps
         self._lane = Lane()
         self._opened: Opened | None = None
         self._news: tuple[str, ...] = ()
-        self._end = anyio.Event()
+        self._looked = 0.0  # at the hooks' files
+        self._end: anyio.Event | None = None  # of the hooks' tasks
 
     async def answer(self, happening: Happening, environment: Mapping[str, str]) -> Verdict:
         """Return what the hooks make of a happening; raises what loading them raised."""
         self.heard = time.monotonic()
-        await self._lane.enter()
+        await self._enter()
         try:
             opened = self._opened
-            if opened is None or opened.sources.changed():
+            if opened is None or self._is_outdated(opened):
                 opened = await self._load_anew(happening, environment)
             self.file = happening.session_file or self.file
             verdict = await opened.bridging.answer(happening)
@@ -63,25 +80,57 @@ class Session:
 
     async def end(self) -> None:
         """End the hooks' tasks and unload them; hooks hear of it unless they have."""
-        await self._lane.enter()
+        await self._enter()
         try:
             await self._close(tell=not self.left)
         finally:
             self._lane.leave()
 
+    @property
+    def needs_task(self) -> bool:
+        """Whether what it does next may have to wait: there are hooks, or are about to be."""
+        return self._end is not None or self._lane.busy
+
+    async def _enter(self) -> None:
+        if self.needs_task:
+            await in_task()
+            await self._lane.enter()
+        self._lane.busy = True
+
+    def _is_outdated(self, opened: Opened) -> bool:
+        now = time.monotonic()
+        if now - self._looked < FRESH:
+            return False
+        self._looked = now
+        return opened.sources.changed()
+
     async def _load_anew(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
         await self._close()
+        opening = self._find(self._bridge, happening, environment)
+        if opening.plain:
+            self._opened = await opening.open()
+        else:
+            await in_task()
+            self._opened = await self._load_hooks(opening, happening)
+        self._news = self._opened.news
+        return self._opened
+
+    async def _load_hooks(self, opening: Opening, happening: Happening) -> Opened:
+        import anyio  # here, for without hooks there is no event loop
+
+        opened = None
         with anyio.move_on_after(LOAD_TIMEOUT, shield=True):  # or a client that goes would leave hooks half loaded
-            opened = await self._open(self._bridge, happening, environment)
-            self._end = anyio.Event()
-            await self._tasks.start(self._keep, opened.runner, self._end)
-            self._opened, self._news = opened, opened.news
-        if self._opened is None:
+            found = await opening.open()
+            assert self._steps.tasks is not None, "we are in a task"
+            end = anyio.Event()
+            await self._steps.tasks.start(self._keep, found.runner, end)
+            opened, self._end = found, end
+        if opened is None:
             raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
         if not _tells(happening, "start"):  # the agent began without these hooks, or without this process
             with anyio.CancelScope(shield=True):  # each handler has a deadline of its own
-                await self._opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
-        return self._opened
+                await opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
+        return opened
 
     async def _keep(self, runner: HookRunner, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         async with runner:
@@ -90,20 +139,23 @@ class Session:
 
     async def _close(self, *, tell: bool = True) -> None:
         opened, self._opened = self._opened, None
-        if opened is None:
+        end, self._end = self._end, None
+        if opened is None or end is None:
             return
+        import anyio  # here, for without hooks there is no event loop
+
         if tell:
             with anyio.CancelScope(shield=True):  # it has a deadline of its own
                 await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
-        self._end.set()
+        end.set()
 
 
 class Sessions:
     """All sessions of this process, each by its agent and its id."""
 
-    def __init__(self, open: Open, tasks: TaskGroup) -> None:
-        self._open = open
-        self._tasks = tasks
+    def __init__(self, find: Find, steps: Steps) -> None:
+        self._find = find
+        self._steps = steps
         self._all: dict[tuple[str, str | None], Session] = {}
         self.heard = time.monotonic()
 
@@ -119,7 +171,7 @@ class Sessions:
             session.left = True
             if _tells(happening, "shutdown"):
                 self._all.pop((bridge.name, happening.session_id), None)
-                self._tasks.start_soon(session.end)
+                self._end(session)
         return verdict
 
     def end_the_dead(self) -> None:
@@ -127,18 +179,27 @@ class Sessions:
         for key, session in list(self._all.items()):
             if session.process is not None and not _lives(session.process):
                 del self._all[key]
-                self._tasks.start_soon(session.end)
+                self._end(session)
 
     async def end(self) -> None:
-        """End all sessions."""
-        async with anyio.create_task_group() as ending:
-            while self._all:
-                ending.start_soon(self._all.popitem()[1].end)
+        """End all sessions, and wait for their hooks, if any have some."""
+        ending = [session for session in self._all.values() if session.needs_task]
+        self._all.clear()
+        if ending:
+            import anyio  # here, for without hooks there is no event loop
+
+            async with anyio.create_task_group() as tasks:
+                for session in ending:
+                    tasks.start_soon(session.end)
 
     def idle_since(self) -> float:
         """Return when the last thing happened, in seconds of `time.monotonic`; now, if an agent lives."""
         alive = any(session.process is not None and not session.left for session in self._all.values())
         return time.monotonic() if alive else self.heard
+
+    def _end(self, session: Session) -> None:
+        if session.needs_task:
+            self._steps.later(session.end)
 
     def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Session:
         key = (bridge.name, happening.session_id)
@@ -149,7 +210,7 @@ class Sessions:
             old = next((each for each, it in self._all.items() if it.left and it.process == pid), None)
             session = None if old is None else self._all.pop(old)
         if session is None:
-            session = Session(bridge, self._open, self._tasks, pid)
+            session = Session(bridge, self._find, self._steps, pid)
         session.left = False
         session.process = pid or session.process  # a session can be resumed, by another process, that had no end
         self._all[key] = session

@@ -31,7 +31,7 @@ class Sources:
 
     def changed(self) -> bool:
         """Tell whether anything is other than at the last call; a few microseconds when nothing is."""
-        if self._seen and not any(map(_is_other, self._seen, self._seen.values())):
+        if self._seen and not self._differs():
             return False
         before = self._found
         listed, folders = list(self._files), {}
@@ -45,18 +45,25 @@ class Sources:
         self._seen = {**folders, **self._found}
         return self._found != before
 
+    def _differs(self) -> bool:
+        try:
+            for path, was in self._seen.items():
+                if was is None:
+                    if os.access(path, os.F_OK):  # needs no exception to say no
+                        return True
+                elif _state_of(os.stat(path)) != was:
+                    return True
+        except OSError:  # it is gone
+            return True
+        return False
+
+
+def _state_of(stat: os.stat_result) -> State:
+    return stat.st_ctime_ns, stat.st_size, stat.st_ino  # the time of writing is set by `cp -p` and `touch` as they like
+
 
 def _state(path: str) -> State:
     try:
-        state = os.stat(path)
+        return _state_of(os.stat(path))
     except OSError:
         return None
-    return (
-        state.st_ctime_ns,
-        state.st_size,
-        state.st_ino,
-    )  # the time of writing is set by `cp -p` and `touch` as they like
-
-
-def _is_other(path: str, was: State) -> bool:
-    return os.access(path, os.F_OK) if was is None else _state(path) != was  # `access` needs no exception to say no

@@ -17,7 +17,7 @@ from agent_hooks.bridges.base import Bridge
 from agent_hooks.server import client, starter
 from agent_hooks.settings import agent_home
 
-PROTOCOL = 1
+PROTOCOL = 2
 HELLO = f'{{"agent_hooks": "{__version__}", "protocol": {PROTOCOL}}}\n'  # what a server says first
 LIMIT = 32 * 1024 * 1024  # bytes of a payload
 PATIENCE = 5.0  # seconds for a server to say hello; one that does not is stuck
@@ -39,6 +39,7 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     return {
         "agent": bridge.name,
         "hello": HELLO,
+        "request": f'[{HELLO[:-2]}, "do": "answer", "agent": "{bridge.name}", "event": ',
         "home": str(agent_home()),
         # -P, -E: a file of the project must not pass for a module of ours, nor one that PYTHONPATH leads to, which a
         # project's settings may set

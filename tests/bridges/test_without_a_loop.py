@@ -15,7 +15,7 @@ JUDGE = f"""
 import json, os, sys
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import read_payload
-from agent_hooks.cli.opening import open_session
+from agent_hooks.cli.opening import Opening
 
 def by_hand(coroutine):
     try:
@@ -26,7 +26,7 @@ def by_hand(coroutine):
 
 bridge = open_bridge("claude-code")
 happenings = [read_payload(bridge, json.dumps(each).encode()) for each in json.load(sys.stdin)]
-opened = by_hand(open_session(bridge, happenings[0], os.environ))
+opened = by_hand(Opening(bridge, happenings[0], os.environ).open())
 for happening in happenings:
     print(bridge.encode(happening, by_hand(opened.bridging.answer(happening))).stdout, end="")
 found = [name for name in {HEAVY!r} if name in sys.modules]

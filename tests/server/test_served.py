@@ -241,7 +241,7 @@ def test_what_the_generated_file_asks_can_be_asked_from_python(
     for event, denied in (("PreToolUse", True), ("Stop", False)):
         text = payload if denied else b'{"hook_event_name": "Stop"}'
         answer, code = client.ask(config, event, text, time.monotonic() + 60)
-        assert (code, "hook.py" in answer) == (0, denied)
+        assert (code, b"hook.py" in answer) == (0, denied)
 
 
 @pytest.mark.behaviour("B13")
@@ -254,7 +254,11 @@ def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
     text = Path(agent.stub).read_text()
     old = Path(agent.stub).with_name("old.py")
     # as if the file of the older version had found the newer server at its place
-    old.write_text(text.replace('if hello == config["hello"].encode()', 'if hello == b"another"'))
+    old.write_text(
+        text.replace("'request': '[{\"agent_hooks\": \"", "'request': '[{\"agent_hooks\": \"0.0").replace(
+            'if hello + newline != config["hello"].encode()', "if hello"
+        )
+    )
     agent.stub = str(old)
     assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s"] * 2
 
@@ -387,6 +391,43 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
     stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
     done = subprocess.run(stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{agent.command.project}: stopped\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
+def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) -> None:
+    """The guards need none; a hook that is dropped in later runs in the same process."""
+
+    def has_loop() -> bool:
+        server = agent.server()
+        assert server is not None
+        pids.add(server["pid"])
+        return "_asyncio" in Path(f"/proc/{server['pid']}/maps").read_text()
+
+    pids: set[int] = set()
+    assert agent() == {}
+    assert "rm-rf" in reason_of(agent(tool_input={"command": "rm -rf /"}))
+    assert not has_loop()
+    hook = agent.command.add_hook(COUNTING)
+    assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s", "call 2 of s"]
+    assert has_loop()
+    hook.unlink()
+    assert agent() == {}
+    assert len(pids) == 1
+
+
+@pytest.mark.behaviour("B15")
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_server_without_hooks_ends_too(how: str, agent: OtherAgent) -> None:
+    """It leaves no socket behind."""
+    agent()
+    server = agent.server()
+    assert server is not None
+    if how == "stop":
+        agent.command("serve", "--stop")
+    else:
+        os.kill(server["pid"], signal.SIGTERM)
+    until(lambda: not Path(f"{server['path']}.socket").exists())
+    assert agent() == {}
 
 
 @pytest.mark.behaviour("B15")

@@ -1,0 +1,193 @@
+"""Connections that carry lines, and the waiting for them.
+
+This needs no event loop, which is what most of the time and memory of a small server goes into; but one can drive it:
+what is ready in `lines` makes `lines.fileno()` ready.  Above: server.  Below: nothing.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable
+
+_CHUNK = 1 << 16  # bytes read at once
+Take = Callable[["Connection", bytes], bytes | None]
+
+
+class Lines:
+    """Takes lines from all who connect: `while …: lines.round(timeout)`.
+
+    `take(connection, line)` returns the answer, or `None` if `connection.answer` will be called with it later.
+    `greeting`: what a client is told first, once it has said something: with the answer, or at once if that takes longer.
+    A line of more than `longest` bytes ends its connection.
+    """
+
+    def __init__(self, listening: socket.socket, take: Take, *, greeting: bytes, longest: int) -> None:
+        self.take = take
+        self.greeting = greeting
+        self.longest = longest
+        self.selector = selectors.DefaultSelector()
+        self._listening = listening
+        self._connections: set[Connection] = set()
+        self._full = False  # whether there was no room for another connection
+        listening.setblocking(False)
+        self.selector.register(listening, selectors.EVENT_READ, self._accept)
+
+    def watch(self, file: socket.socket) -> None:
+        """End a round also when there is something to read from `file`, which is thrown away."""
+        self.selector.register(file, selectors.EVENT_READ, lambda events: file.recv(_CHUNK))
+
+    def unwatch(self, file: socket.socket) -> None:
+        """Take it out again."""
+        self.selector.unregister(file)
+
+    def fileno(self) -> int:
+        """Return a descriptor that is ready when a round has something to do."""
+        return self.selector.fileno()  # epoll and kqueue have one
+
+    def round(self, timeout: float | None = 0) -> None:
+        """Wait up to `timeout` seconds for something to do, and do it."""
+        for key, events in self.selector.select(timeout):
+            key.data(events)
+
+    def stop_listening(self) -> None:
+        """Let nobody connect any more; who has is answered still."""
+        if not self._full:
+            self.selector.unregister(self._listening)
+        self._full = False
+        self._listening.close()
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        for connection in list(self._connections):
+            connection.end()
+        self.selector.close()
+
+    def _accept(self, events: int) -> None:
+        try:
+            connected, _ = self._listening.accept()
+        except (BlockingIOError, ConnectionError):
+            return
+        except OSError:  # no descriptors left: until one is free, it would be told of again and again
+            self.selector.unregister(self._listening)
+            self._full = True
+            return
+        connection = Connection(self, connected)
+        self._connections.add(connection)
+        connection.ready(selectors.EVENT_READ)  # who connects has something to say
+
+    def forget(self, connection: Connection) -> None:
+        """There is room for another one."""
+        self._connections.discard(connection)
+        if self._full:
+            self._full = False
+            self.selector.register(self._listening, selectors.EVENT_READ, self._accept)
+
+
+class Connection:
+    """One client; its lines are taken one after the other, each when the one before is answered.
+
+    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has.
+    """
+
+    def __init__(self, lines: Lines, connected: socket.socket) -> None:
+        connected.setblocking(False)
+        self.ended: Callable[[], object] | None = None
+        self._lines = lines
+        self._socket = connected
+        self.gone = False
+        self._greeting = lines.greeting
+        self._received: list[bytes] = []  # of a line that has no end yet
+        self._size = 0
+        self._waiting: deque[bytes] = deque()
+        self._busy = False
+        self._unsent: deque[bytes | memoryview] = deque()
+        self._blocked = False  # whether what is unsent has to wait
+        lines.selector.register(connected, selectors.EVENT_READ, self.ready)
+
+    def ready(self, events: int) -> None:
+        """Read what there is, and write what could not be written."""
+        if events & selectors.EVENT_WRITE and not self.gone:
+            self._write()
+        if events & selectors.EVENT_READ and not self.gone:
+            self._read()
+
+    def answer(self, data: bytes) -> None:
+        """Send the answer to the line that was taken last, and go on with the next one."""
+        self._busy = False
+        self.ended = None
+        self._send(data)
+        self._go_on()
+
+    def end(self) -> None:
+        """Hang up."""
+        if not self.gone:
+            self.gone = True
+            self._lines.selector.unregister(self._socket)
+            self._socket.close()
+            self._waiting.clear()
+            self._lines.forget(self)
+            if self.ended is not None:
+                self.ended()
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:  # the client is gone, with answers unread
+            data = b""
+        if not data:
+            self.end()
+            return
+        end = data.find(b"\n") + 1
+        if end == len(data) and not self._received:  # one line, as it comes from nearly everybody
+            self._waiting.append(data)
+        elif end:
+            *lines, rest = b"".join([*self._received, data]).split(b"\n")
+            self._received, self._size = [rest] if rest else [], len(rest)
+            self._waiting.extend(lines)
+        else:
+            self._received.append(data)
+            self._size += len(data)
+            if self._size > self._lines.longest:
+                self.end()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._busy:
+            self._busy = True
+            answer = self._lines.take(self, self._waiting.popleft())
+            if answer is None:
+                self._send(b"")
+                return
+            self._busy = False
+            self._send(answer)
+
+    def _send(self, data: bytes) -> None:
+        if self._greeting:
+            data, self._greeting = self._greeting + data, b""
+        if data and not self.gone:
+            self._unsent.append(data)
+            if not self._blocked:
+                self._write()
+
+    def _write(self) -> None:
+        try:
+            while self._unsent:
+                data = self._unsent[0]
+                sent = self._socket.send(data)
+                if sent == len(data):
+                    self._unsent.popleft()
+                else:
+                    self._unsent[0] = memoryview(data)[sent:]
+        except BlockingIOError:  # the client reads slowly
+            pass
+        except OSError:
+            self.end()
+            return
+        if self._blocked != bool(self._unsent):
+            self._blocked = bool(self._unsent)
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._blocked else 0)
+            self._lines.selector.modify(self._socket, events, self.ready)

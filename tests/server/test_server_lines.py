@@ -1,0 +1,156 @@
+"""Connections that carry lines: in pieces, at once, slowly, too many."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_hooks.server.lines import Connection, Lines
+
+GREETING = b"hello\n"
+
+
+@contextmanager
+def listening(take: object = None, *, longest: int = 1 << 24) -> Iterator[tuple[Lines, str]]:
+    """Yield lines that are echoed, and where to connect."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        path = str(Path(folder, "socket"))
+        server.bind(path)
+        server.listen(100)
+        lines = Lines(server, take or echo, greeting=GREETING, longest=longest)  # type: ignore[arg-type]  # each test knows
+        try:
+            yield lines, path
+        finally:
+            lines.stop_listening()
+            lines.close()
+
+
+def echo(connection: Connection, line: bytes) -> bytes:
+    """Answer a line with itself."""
+    return line.rstrip(b"\n") + b"\n"
+
+
+def connect(path: str) -> socket.socket:
+    """Return a client that waits for nothing."""
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.setblocking(False)
+    return client
+
+
+def received(client: socket.socket) -> bytes:
+    """Return what has arrived."""
+    try:
+        return client.recv(1 << 22)
+    except BlockingIOError:
+        return b""
+
+
+@given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), min_size=1), st.integers(1, 50))
+def test_each_line_is_answered_once_and_in_order_however_it_arrives(said: list[bytes], size: int) -> None:
+    """The greeting comes first, and only when the client has said something."""
+    text = b"".join(line + b"\n" for line in said)
+    with listening() as (lines, path), connect(path) as client:
+        answers = b""
+        lines.round(0)
+        assert received(client) == b""
+        for at in range(0, len(text), size):
+            client.sendall(text[at : at + size])
+            lines.round(0)
+            answers += received(client)
+        assert answers == GREETING + text
+
+
+def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> None:
+    """Others are answered meanwhile."""
+    big = b"x" * 3_000_000 + b"\n"
+
+    def take(connection: Connection, line: bytes) -> bytes:
+        return big if line == b"big\n" else b"small\n"
+
+    with listening(take) as (lines, path), connect(path) as slow, connect(path) as other:
+        slow.sendall(b"big\n")
+        lines.round(0)
+        lines.round(0)
+        slow.sendall(b"more\n")  # its answer has to wait for the first one
+        other.sendall(b"small\n")
+        while not (said := received(other)):
+            lines.round(0)
+        assert said == GREETING + b"small\n"
+        answer = b""
+        while not answer.endswith(b"small\n"):
+            answer += received(slow)
+            lines.round(0)
+        assert answer == GREETING + big + b"small\n"
+
+
+def test_an_answer_that_takes_longer_comes_after_the_greeting_and_is_given_up_with_its_client() -> None:
+    """The next line waits for it."""
+    taken: list[tuple[Connection, bytes]] = []
+    ended: list[bytes] = []
+
+    def take(connection: Connection, line: bytes) -> None:
+        taken.append((connection, line))
+        connection.ended = lambda: ended.append(line)
+
+    with listening(take) as (lines, path), connect(path) as client:
+        client.sendall(b"1\n2\n")
+        lines.round(0)
+        assert received(client) == GREETING
+        assert [line for _, line in taken] == [b"1"]
+        taken[0][0].answer(b"one\n")
+        assert received(client) == b"one\n"
+        assert [line for _, line in taken] == [b"1", b"2"]
+        client.close()
+        lines.round(0)
+        assert ended == [b"2"]
+        assert taken[1][0].gone
+        taken[1][0].answer(b"two\n")  # nobody is there to read it
+
+
+def test_a_line_without_an_end_is_cut_off() -> None:
+    """Memory is bounded."""
+    with listening(longest=100_000) as (lines, path), connect(path) as client:
+        sent = 0
+        try:
+            while sent < 10_000_000:
+                sent += client.send(b"x" * 10_000)
+                lines.round(0)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert 100_000 <= sent < 1_000_000
+
+
+def test_who_finds_no_room_is_answered_when_somebody_has_gone() -> None:
+    """A server without descriptors left neither ends nor runs in circles."""
+    script = """
+import resource
+from test_server_lines import GREETING, connect, listening, received
+
+with listening() as (lines, path):
+    clients = [connect(path) for _ in range(30)]
+    for client in clients:
+        client.sendall(b"hello?\\n")
+    used = max(client.fileno() for client in clients) + 1
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 10, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    for _ in range(100):
+        lines.round(0)
+    answered = [client for client in clients if received(client)]
+    assert 0 < len(answered) < 30, len(answered)
+    waiting = [client for client in clients if client not in answered]
+    assert not lines.selector.select(0)
+    for client in answered:
+        client.close()
+    for _ in range(100):
+        lines.round(0)
+    assert sum(bool(received(client)) for client in waiting) >= len(answered)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parent)
