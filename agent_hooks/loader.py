@@ -21,7 +21,7 @@ from msgspec import Struct
 from agent_hooks.answers import Block
 from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
-from agent_hooks.deadlines import cancelled_class
+from agent_hooks.deadlines import cancelled_class, event_loop
 from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
@@ -213,6 +213,7 @@ async def _load(
         if problem is not None:
             errors.append(LoadError(path, problem))
             continue
+        await event_loop()  # a hook may want it as soon as it is imported
         loaded = await _load_one(path, resolved, label=_label(found, roots))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)

@@ -18,6 +18,7 @@ from agent_hooks.cli.common import leave_soon
 from agent_hooks.cli.opening import open_session
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.deadlines import run
 from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.harmless import harmless
 from agent_hooks.server.stub import LIMIT
@@ -31,9 +32,7 @@ def answer(bridge: Bridge, event: str | None) -> int:
     with ReservedStdout() as stdout:
         answering = _Answering(bridge, event, stdout)
         try:
-            import anyio  # here, because it is for hooks to wait with
-
-            anyio.run(answering.run)
+            run(answering.run())
         except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug: nothing may pass for a yes
             answering.fail(exc)
         code = answering.exit_code

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from agent_hooks import HookRunner, LoadedHook, SettingsError
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridging import BridgeUI, Bridging
-from agent_hooks.server.server import Server
 from agent_hooks.server.opened import Opened
+from agent_hooks.server.server import Server
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from support import hook_on
