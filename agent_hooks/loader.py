@@ -12,9 +12,8 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -27,8 +26,11 @@ from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.packages import INIT, is_hook_package, is_package
-from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
+from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
 from agent_hooks.tool import Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOOKS_DIRECTORY = "hooks"
 UNDO_TIMEOUT = 5.0  # seconds for all on_unload functions of a hook that could not be loaded
@@ -96,14 +98,14 @@ async def discover_and_load_hooks(
     """
     errors: list[LoadError] = []
     paths: list[str] = []
-    for directory in (agent_home(home) / HOOKS_DIRECTORY, Path(cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY).absolute()):
-        paths += _hook_files(directory, errors)
+    for directory in (agent_home(home), project_home(cwd)):
+        paths += _hook_files(os.path.join(directory, HOOKS_DIRECTORY), errors)
     return await _load([*paths, *map(str, configured_paths)], errors, cwd=cwd, home=home)
 
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
     """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
-    if isinstance(paths, str | Path):
+    if isinstance(paths, str | os.PathLike):
         raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
     return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
 
@@ -111,20 +113,20 @@ async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadRes
 # ---- finding ---------------------------------------------------------------------------------------------------------
 
 
-def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
+def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
     """Return the hook files and packages of a directory by name; names that start with `.` or `_` are none."""
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         if link := dangling_link(directory):
             text = f"the hook directory cannot be read: {link} is a symlink to nothing"
-            errors.append(LoadError(str(directory), text))
+            errors.append(LoadError(directory, text))
         return []
     except OSError as exc:
-        errors.append(LoadError(str(directory), f"the hook directory cannot be read: {os_reason(exc)}"))
+        errors.append(LoadError(directory, f"the hook directory cannot be read: {os_reason(exc)}"))
         return []
     names = [name for name in names if name[0] not in "._"]
-    return [path for name in names if (path := str(directory / name)).endswith(".py") or is_hook_package(path)]
+    return [path for name in names if (path := os.path.join(directory, name)).endswith(".py") or is_hook_package(path)]
 
 
 def _existing(path: str) -> str:
@@ -197,7 +199,7 @@ async def _load(
     seen: set[str] = set()
     directories: dict[str, str] = {}
     base = os.path.abspath(cwd)
-    roots = [(base + os.sep, ""), (os.path.abspath(home or Path.home()) + os.sep, "~/")]
+    roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
@@ -299,4 +301,4 @@ def _gate_for(error: LoadError) -> LoadedHook:
         return Block(f"this hook could not be loaded, and might have blocked the call: {error}; mend or remove it")
 
     api.on("tool_call", could_not_be_loaded, inline=True)
-    return LoadedHook(error.path, error.path, Path(error.path).stem, api)
+    return LoadedHook(error.path, error.path, _stem(error.path), api)

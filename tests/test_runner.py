@@ -13,6 +13,7 @@ import anyio
 import pytest
 import trio
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from agent_hooks import (
     AgentEnd,
@@ -605,7 +606,7 @@ async def test_a_shutdown_works_from_within_a_handler() -> None:
 async def test_shutdown_handlers_have_one_deadline_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first ones took is missing at the end; a quick handler runs in any case."""
     assert SPECS["session:shutdown"].total == 5
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.5))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.5))
     seen: list[str] = []
 
     async def slow(event: SessionEvent, ctx: HookContext) -> None:
@@ -630,7 +631,7 @@ async def test_the_deadline_of_a_shutdown_goes_on_after_a_handler_that_was_left_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The one that would not stop has used the time up; it does not begin anew."""
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.05))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.05))
 
     async def stubborn(event: SessionEvent, ctx: HookContext) -> None:
         while True:
@@ -650,7 +651,7 @@ async def test_a_shutdown_does_not_wait_for_ever_for_a_handler_that_will_not_sto
 ) -> None:
     """After a moment the shutdown handlers run beside it; the moment counts as part of the time they have."""
     monkeypatch.setattr("agent_hooks.runner.DRAIN_TIMEOUT", 0.05)
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.15))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.15))
     stop = anyio.Event()
 
     async def stubborn(event: object, ctx: HookContext) -> None:

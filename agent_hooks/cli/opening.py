@@ -52,10 +52,12 @@ async def open_session(
     bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=resident)
     for failure in setup.errors:
         complain(harmless(str(failure)))
-    # a hook that was dropped in later must not fail to fire in silence
-    listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-    vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
-    news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
+    news = [*map(str, setup.errors)]
+    if resident or happening.name == "SessionStart":  # a process of one event tells it only then
+        # a hook that was dropped in later must not fail to fire in silence
+        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+        vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+        news += [*wrong_matchers(runner, bridge.tools), *vain]
     return Opened(runner, bridging, sources_of(setup).since(before), tuple(f"agent_hooks: {text}" for text in news))
 
 

@@ -46,8 +46,11 @@ def event_loop() -> Generator[Any, Any, None]:
         yield LoopWanted
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine, by hand until it wants an event loop, if it ever does; from there on asyncio's."""
+def run(coroutine: Coroutine[Any, Any, T], *, ready: Callable[[], object] = lambda: None) -> T:
+    """Run a coroutine, by hand until it wants an event loop, if it ever does; from there on asyncio's.
+
+    `ready` is called just before it goes on there.
+    """
     try:
         wanted = coroutine.send(None)
     except StopIteration as done:
@@ -55,6 +58,8 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     assert wanted is LoopWanted, f"{wanted!r}: it waits for something that no event loop runs for"
     import asyncio  # here, because it is what takes the time
+
+    ready()
 
     async def rest() -> T:
         return await _go_on(coroutine)
@@ -65,7 +70,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 @types.coroutine
 def _go_on(coroutine: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Await a coroutine that has begun, which `await` itself refuses."""
-    result: T = yield from coroutine  # type: ignore[misc]  # which the decorator allows
+    result: T = yield from coroutine
     return result
 
 
