@@ -91,7 +91,8 @@ class Background:
         import anyio
 
         async with anyio.create_task_group() as self._tasks:
-            for hook, task in self._late:
+            late, self._late = self._late, []
+            for hook, task in late:
                 self._tasks.start_soon(self._run, hook, task)
             await anyio.sleep_forever()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import ModuleType
@@ -157,6 +156,8 @@ def _stem(path: str) -> str:
 
 
 def _spelling(name: str) -> str:
+    import unicodedata  # here, because most names are found as they are
+
     return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
 
 

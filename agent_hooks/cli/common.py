@@ -96,14 +96,21 @@ def guard_settings(cwd: str) -> GuardSettings:
     return read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
 
 
-def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = ()) -> list[Guard]:
+def agent_guards(
+    settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
+) -> list[Guard]:
     """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
 
-    That is its settings, hooks, transformers and what other agents run; `hook_files` are absolute paths of more hooks.
+    That is its settings, hooks, transformers and what other agents run; `hook_files`: absolute paths of more hooks;
+    `hooks`: those that the settings name, where they are known.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
     own = [os.path.join(folder, name) for folder in (agent_home(), project_home(cwd)) for name in names]
-    own += [os.path.join(agent_home(), DIRECTORY), *load_settings(cwd=cwd).hooks, *hook_files]
+    own += [
+        os.path.join(agent_home(), DIRECTORY),
+        *(load_settings(cwd=cwd).hooks if hooks is None else hooks),
+        *hook_files,
+    ]
     return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
 
 

@@ -44,7 +44,9 @@ async def open_session(
         mode="bridge",
         session_file=happening.session_file,
         session_id=happening.session_id,
-        guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
+        guards=agent_guards(
+            read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own, hooks=setup.settings.hooks
+        ),
         transformers=steps,
         redactor=setup.redactor,
     )
