@@ -1,6 +1,27 @@
-"""`python -m agent_hooks` is the command `agent-hooks`."""
+"""The command `agent-hooks`, and `python -m agent_hooks`.
 
-from agent_hooks.cli.main import main
+One event of another agent must not wait for what only a command line needs: it goes straight to what judges it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process with its exit code."""
+    match sys.argv[1:]:
+        case ["bridge", agent, event] if not event.startswith("-"):
+            gc.disable()  # until the hooks are loaded: what is made before lives as long as the process
+            from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
+
+            answer_and_leave(agent, event)  # returns where the arguments are not right, which `bridge` tells
+    from agent_hooks.cli.main import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,7 @@ import re
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import CoroutineType
-from typing import Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
 
 from agent_hooks.answers import (
@@ -43,31 +43,32 @@ from agent_hooks.interceptors import ALIASES, Interceptor
 from agent_hooks.points import POINTS
 from agent_hooks.tool import Tool
 
-Fn = TypeVar("Fn", bound=Callable[..., Any])
-Unload = TypeVar("Unload", bound=Callable[[], object])
-A = TypeVar("A", bound=Answer)
-Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
-Observes = Awaitable[None] | None
+if TYPE_CHECKING:  # only type checkers read these, and they take a millisecond
+    Fn = TypeVar("Fn", bound=Callable[..., Any])
+    Unload = TypeVar("Unload", bound=Callable[[], object])
+    A = TypeVar("A", bound=Answer)
+    Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
+    Observes = Awaitable[None] | None
 
-SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
-AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
-AgentEndHandler = Callable[[AgentEnd, HookContext], Returns[Continue]]
-TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
-TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
-BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]
-ToolCallHandler = Callable[[ToolCall, HookContext], Returns[Block | Ask]]
-ToolResultHandler = Callable[[ToolResult, HookContext], Returns[Replace]]
-AfterToolCallHandler = Callable[[AfterToolCall, HookContext], Observes]
+    SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
+    AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
+    AgentEndHandler = Callable[[AgentEnd, HookContext], Returns[Continue]]
+    TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
+    TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
+    BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]
+    ToolCallHandler = Callable[[ToolCall, HookContext], Returns[Block | Ask]]
+    ToolResultHandler = Callable[[ToolResult, HookContext], Returns[Replace]]
+    AfterToolCallHandler = Callable[[AfterToolCall, HookContext], Observes]
 
-_Session = TypeVar("_Session", bound=SessionHandler)
-_AgentStart = TypeVar("_AgentStart", bound=AgentStartHandler)
-_AgentEnd = TypeVar("_AgentEnd", bound=AgentEndHandler)
-_TurnStart = TypeVar("_TurnStart", bound=TurnStartHandler)
-_TurnEnd = TypeVar("_TurnEnd", bound=TurnEndHandler)
-_BeforeToolCall = TypeVar("_BeforeToolCall", bound=BeforeToolCallHandler)
-_ToolCall = TypeVar("_ToolCall", bound=ToolCallHandler)
-_ToolResult = TypeVar("_ToolResult", bound=ToolResultHandler)
-_AfterToolCall = TypeVar("_AfterToolCall", bound=AfterToolCallHandler)
+    _Session = TypeVar("_Session", bound=SessionHandler)
+    _AgentStart = TypeVar("_AgentStart", bound=AgentStartHandler)
+    _AgentEnd = TypeVar("_AgentEnd", bound=AgentEndHandler)
+    _TurnStart = TypeVar("_TurnStart", bound=TurnStartHandler)
+    _TurnEnd = TypeVar("_TurnEnd", bound=TurnEndHandler)
+    _BeforeToolCall = TypeVar("_BeforeToolCall", bound=BeforeToolCallHandler)
+    _ToolCall = TypeVar("_ToolCall", bound=ToolCallHandler)
+    _ToolResult = TypeVar("_ToolResult", bound=ToolResultHandler)
+    _AfterToolCall = TypeVar("_AfterToolCall", bound=AfterToolCallHandler)
 
 
 class Options(TypedDict, total=False):

@@ -9,13 +9,15 @@ import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent_hooks.deadlines import cancellation_in, cancelled_class
+from agent_hooks.deadlines import cancellation_in, cancelled_class, in_trio_task
 from agent_hooks.errors import HookError, describe, place_of, traceback_text
 from agent_hooks.handlers import name_of
 from agent_hooks.loader import LoadedHook
 from agent_hooks.threads import on_loop
 
 if TYPE_CHECKING:
+    import asyncio
+
     import anyio
     from anyio.abc import TaskGroup
 
@@ -30,7 +32,10 @@ class Background:
     def __init__(self, hooks: Sequence[LoadedHook], report: Callable[[HookError], None]) -> None:
         self._hooks = hooks
         self._report = report
+        self._entered = False
         self._tasks: TaskGroup | None = None
+        self._keeper: asyncio.Task[None] | None = None  # of the task group, where it was opened late
+        self._late: list[tuple[str, Task]] = []
         self.queued: list[tuple[str, Task]] = []
         for hook in hooks:
             self.queued += [(hook.path, task) for task in hook.api.queued_tasks]
@@ -38,7 +43,10 @@ class Background:
 
     async def start(self) -> None:
         """Start what waits."""
-        import anyio  # here and below: whoever enters no runner, or has nothing to unload, needs none of it
+        self._entered = True
+        if not self.queued and not in_trio_task():
+            return  # a task group loads most of anyio, and few hooks have tasks
+        import anyio
 
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -48,20 +56,45 @@ class Background:
 
     def add(self, hook: str, task: Task) -> None:
         """Run a task of that hook; from any thread."""
-        if self._tasks is None:
-            self.queued.append((hook, task))
+        if self._entered:
+            on_loop(self._start, hook, task)
         else:
-            on_loop(self._tasks.start_soon, self._run, hook, task)
+            self.queued.append((hook, task))
 
     async def end(self) -> None:
         """End all tasks, then call the `on_unload` functions, the last hook's first; a failure of one is reported."""
-        assert self._tasks is not None
+        self._entered = False
         tasks, self._tasks = self._tasks, None
-        tasks.cancel_scope.cancel()
-        try:  # as if nothing had been raised: a task group would wrap the program's own exception in a group
-            await tasks.__aexit__(None, None, None)
+        keeper, self._keeper = self._keeper, None
+        try:
+            if keeper is not None:
+                await _ended(keeper)
+            elif tasks is not None:
+                tasks.cancel_scope.cancel()
+                # as if nothing had been raised: a task group would wrap the program's own exception in a group
+                await tasks.__aexit__(None, None, None)
         finally:
             await self._unload()
+
+    def _start(self, hook: str, task: Task) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(self._run, hook, task)
+            return
+        self._late.append((hook, task))
+        if self._keeper is None:
+            import asyncio  # here, for on trio the task group is there
+
+            self._keeper = asyncio.get_running_loop().create_task(self._keep())
+
+    async def _keep(self) -> None:
+        """Hold a task group open until cancelled, for the first task came when `start` was over."""
+        import anyio
+
+        async with anyio.create_task_group() as self._tasks:
+            late, self._late = self._late, []
+            for hook, task in late:
+                self._tasks.start_soon(self._run, hook, task)
+            await anyio.sleep_forever()
 
     async def _run(self, hook: str, task: Task) -> None:
         try:
@@ -74,6 +107,8 @@ class Background:
             self._failed(hook, task, "task", exc)
 
     async def _unload(self) -> None:
+        if not any(hook.api.unload_callbacks for hook in self._hooks):
+            return
         import anyio
 
         deadline = anyio.current_time() + UNLOAD_TIMEOUT
@@ -114,3 +149,20 @@ class Background:
                 line=line,
             )
         )
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """End a task of asyncio and wait for it, also when this one is cancelled meanwhile; that is raised afterwards."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    task.cancel()
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as exc:
+            cancelled = exc
+    if cancelled is not None:
+        raise cancelled
+    if not task.cancelled():
+        task.result()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -43,11 +43,13 @@ from agent_hooks.points import (
     PermissionInput,
     PermissionOutput,
 )
-from agent_hooks.redaction import Redactor
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import NO_SCHEMA, OnUpdate
 from agent_hooks.transformers.base import ConfiguredTransformer
 from agent_hooks.ui.base import NotifyType, SilentUI
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 
 class BridgeUI(SilentUI):

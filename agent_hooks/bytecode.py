@@ -11,6 +11,7 @@ import marshal
 import os
 import stat
 import sys
+from _blake2 import blake2b  # `hashlib` would load OpenSSL
 from collections.abc import Callable
 from functools import cache
 from types import CodeType
@@ -25,8 +26,6 @@ def compiled(source: bytes, path: str, compile: Callable[[], CodeType]) -> CodeT
     A cache that cannot be read or written, or that holds something else, makes this slower and is no error.  Raises what
     `compile` raises.
     """
-    from hashlib import blake2b  # here, because a program without hooks needs no OpenSSL
-
     directory = cache_directory()
     if directory is None:
         return compile()
@@ -71,8 +70,6 @@ def _keep(entry: str, name: bytes, source: bytes, code: CodeType) -> None:
 
 def _digest(name: bytes, source: bytes, data: bytes) -> bytes:
     """Return what proves that `data` is whole, and the bytecode of this source and no other."""
-    from hashlib import blake2b
-
     lengths = b"%d %d " % (len(name), len(source))
     return blake2b(b"".join((_RUNNING, lengths, name, source, data)), digest_size=_DIGEST).digest()
 

@@ -5,8 +5,8 @@ The agent home's file comes first, then the project's; both apply.  Above: cli. 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
@@ -15,11 +15,13 @@ from msgspec.structs import replace
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, place_in, traceback_text
 from agent_hooks.imports import import_hook
 from agent_hooks.loader import LoadError
-from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, read_file
+from agent_hooks.settings import agent_home, project_home, read_file
 from agent_hooks.transformers import TRANSFORMERS, builtin_transformer
 from agent_hooks.transformers.base import ConfiguredTransformer, Transformer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_hooks.transformers.config import Step
 
 INTERCEPT_FILE = "command_intercept.yaml"
@@ -47,29 +49,26 @@ def load_transformers(
     agent home.  `home` stands for `~` (for tests); `files`: these, instead of the two.  Never raises for a mistake in a
     file: those are in `errors`.
     """
-    agent, project = agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute()
     if files is None:
-        files = [directory / INTERCEPT_FILE for directory in dict.fromkeys((agent, project))]
+        files = [os.path.join(each, INTERCEPT_FILE) for each in dict.fromkeys((agent_home(home), project_home(cwd)))]
     texts, errors = [], []
-    for path in map(Path, files):
+    for path in [os.fspath(file) for file in files]:
         try:
             text = read_file(path)
         except SettingsError as exc:
-            errors.append(LoadError(str(path), str(exc).removeprefix(f"{path}: ")))
+            errors.append(LoadError(path, str(exc).removeprefix(f"{path}: ")))
         else:
             if text is not None:
                 texts.append((path, text))
     if not texts:  # YAML is imported only for those who use it
         return Transformers(errors=tuple(errors))
-    return _put_together(texts, errors, agent, Path(cwd).absolute())
+    return _put_together(texts, errors, agent_home(home), os.path.abspath(cwd))
 
 
-def _put_together(
-    texts: Iterable[tuple[Path, bytes]], errors: list[LoadError], agent: Path, root: Path
-) -> Transformers:
+def _put_together(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], agent: str, root: str) -> Transformers:
     from agent_hooks.transformers.config import parse
 
-    files = [parse(text, str(path)) for path, text in texts]
+    files = [parse(text, path) for path, text in texts]
     active = all(file.enabled for file in files)
     off = {name for file in files for name, section in file.tools.items() if section.enabled is False}
     allowed: dict[str, bool] = {}
@@ -96,10 +95,10 @@ def _put_together(
     )
 
 
-def _configured(tool: str, step: Step, path: str, agent: Path, root: Path) -> ConfiguredTransformer | LoadError:
+def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> ConfiguredTransformer | LoadError:
     from agent_hooks.transformers.config import check_config
 
-    found = _find(step, path, dict.fromkeys((Path(path).parent, agent)))
+    found = _find(step, path, dict.fromkeys((os.path.dirname(path), agent)))
     if isinstance(found, LoadError):
         return found
     kind = getattr(found, "Config", None)
@@ -111,17 +110,19 @@ def _configured(tool: str, step: Step, path: str, agent: Path, root: Path) -> Co
     )
 
 
-def _with_root(config: Mapping[str, Any], kind: type | None, root: Path) -> dict[str, Any]:
+def _with_root(config: Mapping[str, Any], kind: type | None, root: str) -> dict[str, Any]:
     """Tell a transformer that asks for it which directory is the project's."""
-    return {"root": str(root), **config} if hasattr(kind, "root") else dict(config)
+    return {"root": root, **config} if hasattr(kind, "root") else dict(config)
 
 
-def _find(step: Step, path: str, directories: Iterable[Path]) -> Transformer | LoadError:
+def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | LoadError:
     if step.name in TRANSFORMERS:
         return builtin_transformer(step.name)
+    from pathlib import Path  # here, for few have transformers of their own
+
     known = set(TRANSFORMERS)
     for directory in directories:
-        folder = directory / TRANSFORMERS_DIRECTORY
+        folder = Path(directory, TRANSFORMERS_DIRECTORY)
         files = {file.stem: file for file in sorted(folder.glob("*.py"))} if folder.is_dir() else {}
         if step.name in files:
             return _load(files[step.name].resolve())

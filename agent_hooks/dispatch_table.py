@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
@@ -47,7 +47,7 @@ class Folding(Protocol):
 Fold = Callable[[Folding, Any], bool]
 
 
-class EventSpec(NamedTuple):
+class EventSpec(Struct, frozen=True):
     """One row of the table.
 
     `answers`: the classes a handler may return; `forms`: the same as a handler author writes them, for error texts;

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# compiled when first used, which takes longer than to judge an event
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 def harmless(text: str) -> str:
@@ -12,4 +13,4 @@ def harmless(text: str) -> str:
 
     What a tool printed must not drive the terminal, and what turns the direction of writing must not dress up a command.
     """
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return re.sub(_CONTROL, lambda match: match[0].encode("unicode_escape").decode(), text)

@@ -9,26 +9,27 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from agent_hooks.answers import Block
 from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
-from agent_hooks.deadlines import cancelled_class
+from agent_hooks.deadlines import cancelled_class, event_loop
 from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.packages import INIT, is_hook_package, is_package
-from agent_hooks.settings import DEFAULT_TIMEOUT, PROJECT_DIRECTORY, agent_home, dangling_link, resolve_path
+from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
 from agent_hooks.tool import Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOOKS_DIRECTORY = "hooks"
 UNDO_TIMEOUT = 5.0  # seconds for all on_unload functions of a hook that could not be loaded
@@ -86,7 +87,7 @@ class LoadResult(Struct, frozen=True):
         return [*self.hooks, *(_gate_for(error) for error in self.errors)]
 
 
-class FoundHooks(NamedTuple):
+class FoundHooks(Struct, frozen=True):
     """Where hooks are, and what went wrong in looking for them."""
 
     paths: list[str]
@@ -110,8 +111,8 @@ def find_hooks(
     """Return what `discover_and_load_hooks` would load."""
     errors: list[LoadError] = []
     paths: list[str] = []
-    for directory in (agent_home(home) / HOOKS_DIRECTORY, Path(cwd, PROJECT_DIRECTORY, HOOKS_DIRECTORY).absolute()):
-        paths += _hook_files(directory, errors)
+    for directory in (agent_home(home), project_home(cwd)):
+        paths += _hook_files(os.path.join(directory, HOOKS_DIRECTORY), errors)
     return FoundHooks([*paths, *map(str, configured_paths)], errors)
 
 
@@ -122,7 +123,7 @@ async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | N
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
     """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
-    if isinstance(paths, str | Path):
+    if isinstance(paths, str | os.PathLike):
         raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
     return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
 
@@ -130,20 +131,20 @@ async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadRes
 # ---- finding ---------------------------------------------------------------------------------------------------------
 
 
-def _hook_files(directory: Path, errors: list[LoadError]) -> list[str]:
+def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
     """Return the hook files and packages of a directory by name; names that start with `.` or `_` are none."""
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         if link := dangling_link(directory):
             text = f"the hook directory cannot be read: {link} is a symlink to nothing"
-            errors.append(LoadError(str(directory), text))
+            errors.append(LoadError(directory, text))
         return []
     except OSError as exc:
-        errors.append(LoadError(str(directory), f"the hook directory cannot be read: {os_reason(exc)}"))
+        errors.append(LoadError(directory, f"the hook directory cannot be read: {os_reason(exc)}"))
         return []
     names = [name for name in names if name[0] not in "._"]
-    return [path for name in names if (path := str(directory / name)).endswith(".py") or is_hook_package(path)]
+    return [path for name in names if (path := os.path.join(directory, name)).endswith(".py") or is_hook_package(path)]
 
 
 def _existing(path: str) -> str:
@@ -174,6 +175,8 @@ def _stem(path: str) -> str:
 
 
 def _spelling(name: str) -> str:
+    import unicodedata  # here, because most names are found as they are
+
     return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
 
 
@@ -216,7 +219,7 @@ async def _load(
     seen: set[str] = set()
     directories: dict[str, str] = {}
     base = os.path.abspath(cwd)
-    roots = [(base + os.sep, ""), (os.path.abspath(home or Path.home()) + os.sep, "~/")]
+    roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
@@ -232,6 +235,7 @@ async def _load(
         if problem is not None:
             errors.append(LoadError(path, problem))
             continue
+        await event_loop()  # a hook may want it as soon as it is imported
         loaded = await _load_one(path, resolved, label=_label(found, roots))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
@@ -317,4 +321,4 @@ def _gate_for(error: LoadError) -> LoadedHook:
         return Block(f"this hook could not be loaded, and might have blocked the call: {error}; mend or remove it")
 
     api.on("tool_call", could_not_be_loaded, inline=True)
-    return LoadedHook(error.path, error.path, Path(error.path).stem, api)
+    return LoadedHook(error.path, error.path, _stem(error.path), api)

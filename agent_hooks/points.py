@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -258,7 +258,7 @@ def _copied_result(output: ToolAfterOutput) -> ToolAfterOutput:
     return ToolAfterOutput(ResultDraft(plain.content, plain.details, plain.is_error))
 
 
-class Point(NamedTuple):
+class Point(Struct, frozen=True):
     """One row of the table.
 
     `matched`: what a matcher is searched in; `blocks`: whether `output.block` can stop what is about to happen, and a

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from os import fspath
 from os.path import abspath
-from pathlib import Path
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -41,6 +40,8 @@ from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_hooks.redaction import Redactor
 
 A = TypeVar("A")

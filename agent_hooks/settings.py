@@ -9,8 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -18,6 +17,9 @@ from msgspec.structs import replace
 
 from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean, os_reason, shown
 from agent_hooks.patterns import compile_pattern
+
+if TYPE_CHECKING:
+    from pathlib import Path  # which loads much: paths are texts in here
 
 T = TypeVar("T")
 DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
@@ -119,13 +121,24 @@ class Settings(Struct, frozen=True, kw_only=True):
     guards: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
-def agent_home(home: str | Path | None = None) -> Path:
+def agent_home(home: str | Path | None = None) -> str:
     """Return the agent home: `<home>/.agent` when `home` is given, else `$AGENT_HOME`, else `~/.agent`."""
-    if home is not None:
-        return Path(home, PROJECT_DIRECTORY).absolute()
-    if override := os.environ.get("AGENT_HOME"):
-        return Path(override).absolute()
-    return Path.home() / PROJECT_DIRECTORY
+    if home is None and (override := os.environ.get("AGENT_HOME")):
+        return os.path.abspath(override)
+    return os.path.abspath(os.path.join(user_home() if home is None else home, PROJECT_DIRECTORY))
+
+
+def user_home() -> str:
+    """Return the person's home directory; raises `SettingsError` when there is none."""
+    home = os.path.expanduser("~")
+    if home == "~":
+        raise SettingsError("there is no home directory; set HOME")
+    return home
+
+
+def project_home(cwd: str | Path) -> str:
+    """Return where a project keeps its hooks and settings: `<cwd>/.agent`."""
+    return os.path.abspath(os.path.join(cwd, PROJECT_DIRECTORY))
 
 
 def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Settings:
@@ -140,13 +153,13 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     compaction = CompactionSettings()
     redaction = RedactionSettings()
     guards: list[tuple[str, dict[str, Any]]] = []
-    for directory in dict.fromkeys((agent_home(home), Path(cwd, PROJECT_DIRECTORY).absolute())):
-        path = directory / SETTINGS_FILE
+    for directory in dict.fromkeys((agent_home(home), project_home(cwd))):
+        path = os.path.join(directory, SETTINGS_FILE)
         if (file := read_settings_file(path)) is None:
             continue
         known_tools += file.known_tools
         if file.guards:
-            guards.append((str(path), file.guards))
+            guards.append((path, file.guards))
         for index, hook in enumerate(file.hooks):
             try:
                 hooks.append(resolve_path(hook, base=directory, home=home))
@@ -171,7 +184,7 @@ def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Setting
     )
 
 
-def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: Path) -> RedactionSettings:
+def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str) -> RedactionSettings:
     for name, pattern in file.patterns.items():
         if problem := pattern_problem(name, pattern):
             raise SettingsError(f"{path}: key 'redaction.patterns': {problem}")
@@ -193,7 +206,7 @@ def pattern_problem(name: str, pattern: str) -> str | None:
     return None
 
 
-def read_settings_file(path: Path) -> SettingsFile | None:
+def read_settings_file(path: str | Path) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
     text = read_file(path)
     if text is None:
@@ -217,21 +230,22 @@ def read_settings_file(path: Path) -> SettingsFile | None:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
 
 
-def read_file(path: Path) -> bytes | None:
+def read_file(path: str | Path) -> bytes | None:
     """Return what is in a file of the person's, `None` when there is none; raises `SettingsError`."""
     if link := dangling_link(path):
         raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise SettingsError(f"{path}: is not a regular file")
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as exc:
         raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
 
 
-def _check_keys(found: dict[str, Any], kind: type[Struct], path: Path, prefix: str = "") -> None:
+def _check_keys(found: dict[str, Any], kind: type[Struct], path: str | Path, prefix: str = "") -> None:
     known = [name.encode_name for name in msgspec.structs.fields(kind)]
     for key in found:
         if key not in known:
@@ -248,9 +262,14 @@ def convert_section(value: Any, kind: type[T], path: str, key: str) -> T:
         raise SettingsError(f"{path}: {_place(message, {key: value})}") from None
 
 
-def dangling_link(path: Path) -> Path | None:
+def dangling_link(path: str | Path) -> str | None:
     """Return `path` or the directory above it that is a symlink to nothing, if one is: what was meant is not there."""
-    return next((each for each in (path, *path.parents) if each.is_symlink() and not each.exists()), None)
+    above = os.fspath(path)
+    while not os.path.islink(above) or os.path.exists(above):
+        path, above = above, os.path.dirname(above)
+        if above in (path, ""):
+            return None
+    return above
 
 
 def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float | None:

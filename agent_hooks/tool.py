@@ -7,7 +7,7 @@ tool writes a helper of the same form.  Above: context, pipeline, host.tools.  B
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from agent_hooks.content import ToolOutput, Value
 from agent_hooks.errors import text_of
@@ -16,6 +16,8 @@ from agent_hooks.frozen import freeze
 from agent_hooks.wire import to_json
 
 if TYPE_CHECKING:
+    from typing import NotRequired, TypedDict
+
     from typing_extensions import TypeIs
 
 __all__ = ["OnUpdate", "Tool", "ToolOutput"]
@@ -119,63 +121,59 @@ class GrepToolDetails(ToolDetails, frozen=True, kw_only=True):
 # ---- inputs: the spelling is the model's -----------------------------------------------------------------------------
 
 
-class BashInput(TypedDict):
-    """`timeout` in seconds."""
+if TYPE_CHECKING:
 
-    command: str
-    timeout: NotRequired[float]
+    class BashInput(TypedDict):
+        """`timeout` in seconds."""
 
+        command: str
+        timeout: NotRequired[float]
 
-class ReadInput(TypedDict):
-    """`offset`: first line, from 1; `limit`: number of lines."""
+    class ReadInput(TypedDict):
+        """`offset`: first line, from 1; `limit`: number of lines."""
 
-    path: str
-    offset: NotRequired[int]
-    limit: NotRequired[int]
+        path: str
+        offset: NotRequired[int]
+        limit: NotRequired[int]
 
+    class WriteInput(TypedDict):
+        """`content`: the whole new text."""
 
-class WriteInput(TypedDict):
-    """`content`: the whole new text."""
+        path: str
+        content: str
 
-    path: str
-    content: str
+    class EditInput(TypedDict):
+        """`oldText` must occur exactly once."""
 
+        path: str
+        oldText: str
+        newText: str
 
-class EditInput(TypedDict):
-    """`oldText` must occur exactly once."""
+    class LsInput(TypedDict):
+        """`limit`: number of entries."""
 
-    path: str
-    oldText: str
-    newText: str
+        path: NotRequired[str]
+        limit: NotRequired[int]
 
+    class FindInput(TypedDict):
+        """`pattern`: a glob; `exclude`: globs to leave out; `limit`: number of results."""
 
-class LsInput(TypedDict):
-    """`limit`: number of entries."""
+        pattern: str
+        path: NotRequired[str]
+        exclude: NotRequired[list[str]]
+        limit: NotRequired[int]
 
-    path: NotRequired[str]
-    limit: NotRequired[int]
+    class GrepInput(TypedDict):
+        """`pattern`: a regular expression, or text if `literal`; `exclude`: globs; `context`: lines; `limit`: matches."""
 
-
-class FindInput(TypedDict):
-    """`pattern`: a glob; `exclude`: globs to leave out; `limit`: number of results."""
-
-    pattern: str
-    path: NotRequired[str]
-    exclude: NotRequired[list[str]]
-    limit: NotRequired[int]
-
-
-class GrepInput(TypedDict):
-    """`pattern`: a regular expression, or text if `literal`; `exclude`: globs; `context` in lines; `limit` in matches."""
-
-    pattern: str
-    path: NotRequired[str]
-    glob: NotRequired[str]
-    exclude: NotRequired[list[str]]
-    ignoreCase: NotRequired[bool]
-    literal: NotRequired[bool]
-    context: NotRequired[int]
-    limit: NotRequired[int]
+        pattern: str
+        path: NotRequired[str]
+        glob: NotRequired[str]
+        exclude: NotRequired[list[str]]
+        ignoreCase: NotRequired[bool]
+        literal: NotRequired[bool]
+        context: NotRequired[int]
+        limit: NotRequired[int]
 
 
 # ---- typed views and the helpers that narrow to them -----------------------------------------------------------------

@@ -16,12 +16,11 @@ from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from types import FrameType
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.deadlines import Clock
+from agent_hooks.deadlines import Clock, call_soon
 from agent_hooks.dispatch import Dispatch
 from agent_hooks.errors import HookError, log, place_among
 from agent_hooks.handlers import Handler
@@ -65,12 +64,11 @@ class Watchdog:
         self._named: set[tuple[str, Handler]] = set()
 
     def start(self) -> None:
-        """Begin, on the event loop that is to be watched."""
+        """Begin, on the event loop that is to be watched; where none runs, there is none to block."""
         self._loop = threading.get_ident()
-        from anyio.lowlevel import current_token  # here, because a runner that is not entered needs none of it
-
-        native: Any = current_token().native_token
-        self._soon = native.run_sync_soon if hasattr(native, "run_sync_soon") else native.call_soon_threadsafe
+        if (soon := call_soon()) is None:
+            return
+        self._soon = soon
         threading.Thread(target=self._watch, name="agent_hooks watchdog", daemon=True).start()
 
     def stop(self) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_hooks.content import ToolOutput
-from agent_hooks.function_tool import as_tool
 from agent_hooks.pipeline import call_tool
 from agent_hooks.results import running_call
 from agent_hooks.runner import HookRunner
@@ -23,6 +22,8 @@ def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
     A blocked call is a result with `is_error=True` whose text is the reason and who blocked; a tool that raises gives an
     error result.  With no hook that listens, the call goes straight through and the very same result comes back.
     """
+    from agent_hooks.function_tool import as_tool  # here, because the events of another agent need no schemas
+
     tool = as_tool(tool)
     runner.know_tools([tool.name])
     return WrappedTool(FixedTool(tool), runner)

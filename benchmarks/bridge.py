@@ -26,7 +26,7 @@ from typing import Any
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.guards import BUILTIN
-from agent_hooks.server.stub import HELLO, stub_path
+from agent_hooks.server.stub import HELLO, config_of, stub_path
 from benchmarks.harness import Effort, Row, Side, interleave
 from benchmarks.peer_runs import HOME, ROOT, Peers
 
@@ -35,8 +35,16 @@ EVENT = "PreToolUse"
 CONNECTIONS = 64
 BASE = [sys.executable, "-I", "-S", "-c", "pass"]
 IDLE = "import sys; print(flush=True); sys.stdin.read()"
-IMPORTED = "json, decimal"  # what a hook file may need
-HOOK = f"import {IMPORTED}\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
+# what hook files import today: the standard library's own, what async hooks wait with, and what reads and checks their
+# data; of the last one a class, for the bare package loads itself only when it is used.  To reach the must, all that we
+# import and do has to fit into a quarter of that, so a hook that imports next to nothing has none.
+IMPORTS = {
+    "json": ("import json", None),
+    "json and asyncio": ("import json, asyncio", 1.25),
+    "anyio": ("import anyio", 1.25),
+    "pydantic": ("from pydantic import BaseModel", 1.25),
+}
+HOOK = "\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
 BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
 EXAMPLES = {"hooks": [str(path) for path in sorted((ROOT / "examples" / "hooks").glob("*.py"))]}
 ECHO = r"""
@@ -68,7 +76,7 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
 
 async def _rows(folder: Path, effort: Effort, lines: list[str]) -> list[Row]:
     with ExitStack() as stack:
-        rows = await _in_process(Project(folder / "importing", BARE, HOOK), effort)
+        rows = await _in_process(folder, effort)
         bare = stack.enter_context(served(Project(folder / "bare", BARE)))
         guarded = stack.enter_context(served(Project(folder / "guarded", {})))
         examples = stack.enter_context(served(Project(folder / "examples", EXAMPLES)))
@@ -170,12 +178,28 @@ def served(project: Project) -> Iterator[Resident]:
 # ---- a process for each event
 
 
-async def _in_process(project: Project, effort: Effort) -> list[Row]:
-    command = [sys.executable, "-P", "-m", "agent_hooks", "bridge", AGENT, EVENT]
-    bare = [sys.executable, "-I", "-S", "-c", f"import {IMPORTED}"]
-    rounds = await interleave({"ours": project.side(command, b"{}\n"), "bare": project.side(bare, b"")}, effort)
-    note = f"to an interpreter that imports {IMPORTED}, as the hook does"
-    return [Row("a command without a server", rounds.ratio("ours", "bare"), must=1.25, note=note)]
+async def _in_process(folder: Path, effort: Effort) -> list[Row]:
+    """Compare what the client runs where no server is to be had with an interpreter that only imports the same.
+
+    The bare side does without `site`, too, and is told where the packages are.
+    """
+    command = [sys.executable, *config_of(open_bridge(AGENT))["run"], "bridge", AGENT, EVENT]
+    packages = f"import sys; sys.path += {[path for path in sys.path if path.endswith('-packages')]}; "
+    sides = {}
+    for name, (imports, _) in IMPORTS.items():
+        project = Project(folder / name, BARE, imports + HOOK)
+        sides[f"ours {name}"] = project.side(command, b"{}\n")
+        sides[name] = project.side([sys.executable, "-I", "-S", "-c", packages + imports], b"")
+    rounds = await interleave(sides, effort)
+    return [
+        Row(
+            f"a command without a server, {name}",
+            rounds.ratio(f"ours {name}", name),
+            must=must,
+            note=f"to an interpreter that does `{imports}`, as the hook; {rounds.seconds(name) * 1e3:.0f} ms",
+        )
+        for name, (imports, must) in IMPORTS.items()
+    ]
 
 
 async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[Row]:

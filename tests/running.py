@@ -20,7 +20,7 @@ from agent_hooks.cli import protocol
 TRIO = """\
 import functools, anyio, sys
 anyio.run = functools.partial(anyio.run, backend="trio")
-from agent_hooks.cli.main import main
+from agent_hooks.__main__ import main
 main()
 """
 

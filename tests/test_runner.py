@@ -13,6 +13,7 @@ import anyio
 import pytest
 import trio
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from agent_hooks import (
     AgentEnd,
@@ -385,6 +386,66 @@ async def test_a_raising_task_is_reported_and_the_others_go_on() -> None:
     assert error.handler.endswith("broken")
 
 
+async def test_tasks_that_start_late_are_ended_before_what_is_unloaded() -> None:
+    """Nothing was queued when the runner was entered; each time it is."""
+    seen: list[str] = []
+
+    def register(api: HookAPI) -> None:
+        api.on_unload(lambda: seen.append("unloaded"))
+
+    hook = hook_of(register)
+    runner, errors = runner_of(hook)
+    for name in ("first", "second"):
+        began = anyio.Event()
+
+        async def task(name: str = name, began: anyio.Event = began) -> None:
+            began.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):  # what takes its time is waited for
+                    await anyio.sleep(0.01)
+                seen.append(f"{name} ended")
+
+        async with runner:
+            hook.api.start_task(task)
+            await began.wait()
+    assert seen == ["first ended", "unloaded", "second ended"]
+    assert not errors
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_late_task_is_waited_for_also_when_who_leaves_the_runner_is_cancelled() -> None:
+    """The cancellation is raised afterwards, and not lost."""
+    seen: list[str] = []
+    began = anyio.Event()
+    hook = hook_of(lambda api: None)
+    runner, _ = runner_of(hook)
+
+    async def task() -> None:
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.05)
+            seen.append("ended")
+
+    async def program() -> None:
+        async with runner:
+            hook.api.start_task(task)
+            await began.wait()
+        seen.append("left")
+
+    running = asyncio.get_running_loop().create_task(program())
+    await began.wait()
+    await asyncio.sleep(0.01)  # it is leaving now, and waits for the task
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert seen == ["ended"]
+
+
 @pytest.mark.parametrize("anyio_backend", ["trio"])
 async def test_a_task_with_a_plain_trio_nursery_is_ended_without_a_report() -> None:
     """Its cancellations come in a group."""
@@ -605,7 +666,7 @@ async def test_a_shutdown_works_from_within_a_handler() -> None:
 async def test_shutdown_handlers_have_one_deadline_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first ones took is missing at the end; a quick handler runs in any case."""
     assert SPECS["session:shutdown"].total == 5
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.5))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.5))
     seen: list[str] = []
 
     async def slow(event: SessionEvent, ctx: HookContext) -> None:
@@ -630,7 +691,7 @@ async def test_the_deadline_of_a_shutdown_goes_on_after_a_handler_that_was_left_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The one that would not stop has used the time up; it does not begin anew."""
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.05))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.05))
 
     async def stubborn(event: SessionEvent, ctx: HookContext) -> None:
         while True:
@@ -650,7 +711,7 @@ async def test_a_shutdown_does_not_wait_for_ever_for_a_handler_that_will_not_sto
 ) -> None:
     """After a moment the shutdown handlers run beside it; the moment counts as part of the time they have."""
     monkeypatch.setattr("agent_hooks.runner.DRAIN_TIMEOUT", 0.05)
-    monkeypatch.setitem(SPECS, "session:shutdown", SPECS["session:shutdown"]._replace(total=0.15))
+    monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.15))
     stop = anyio.Event()
 
     async def stubborn(event: object, ctx: HookContext) -> None:

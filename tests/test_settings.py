@@ -90,7 +90,7 @@ def test_a_relative_home_counts_from_the_current_directory(
 ) -> None:
     """`home=` may be relative; what comes out is absolute."""
     monkeypatch.chdir(home.parent)
-    assert agent_home(home.name) == home / ".agent"
+    assert agent_home(home.name) == str(home / ".agent")
     assert resolve_path("~/h.py", base=project, home=home.name) == str(home / "h.py")
 
 
@@ -106,12 +106,12 @@ def test_a_home_of_nobody_is_an_error_that_names_file_and_key(home: Path, projec
 
 def test_the_agent_home_may_be_moved(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`home=` beats $AGENT_HOME, which beats `~/.agent`."""
-    assert agent_home() == home / ".agent"
+    assert agent_home() == str(home / ".agent")
     monkeypatch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
-    assert agent_home() == tmp_path / "elsewhere"
-    assert agent_home(home) == home / ".agent"
+    assert agent_home() == str(tmp_path / "elsewhere")
+    assert agent_home(home) == str(home / ".agent")
     monkeypatch.setenv("AGENT_HOME", "")
-    assert agent_home() == home / ".agent"
+    assert agent_home() == str(home / ".agent")
 
 
 @pytest.mark.parametrize(

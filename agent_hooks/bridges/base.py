@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -106,7 +106,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     messages: tuple[str, ...] = ()
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """What a hook command prints, and the code it exits with."""
 
     stdout: str
@@ -122,7 +122,7 @@ class Reply(NamedTuple):
         return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
 
 
-class EventRow(NamedTuple):
+class EventRow(Struct, frozen=True):
     """One event of the other agent: what it becomes here, what hooks can do about it, and what they cannot."""
 
     name: str
@@ -141,7 +141,7 @@ NOTHING = Verdict()
 SILENCE = Reply.of({})
 
 
-class Installed(NamedTuple):
+class Installed(Struct, frozen=True):
     """One entry of ours in the other agent's settings."""
 
     event: str
@@ -151,7 +151,7 @@ class Installed(NamedTuple):
     limit: str = ""  # what keeps it from running at each such event, if anything
 
 
-class Facts(NamedTuple):
+class Facts(Struct, frozen=True):
     """What `agent-hooks doctor` has to know of an agent that works on a project; `~` stands for home.
 
     `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
@@ -168,7 +168,7 @@ class Facts(NamedTuple):
     sample: Mapping[str, Any]
 
 
-class Hindrance(NamedTuple):
+class Hindrance(Struct, frozen=True):
     """What keeps hooks from running; `always`, and not only until a question is answered; `remedy`: what to do."""
 
     text: str
@@ -176,7 +176,7 @@ class Hindrance(NamedTuple):
     remedy: str = ""
 
 
-class ToolWords(NamedTuple):
+class ToolWords(Struct, frozen=True):
     """A tool's name and the names of its arguments, theirs and ours; arguments that are not here keep theirs."""
 
     theirs: str

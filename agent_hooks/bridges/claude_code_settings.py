@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite
-from pathlib import PurePath
 from typing import Any
 
 from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Facts, Hindrance, Installed
@@ -74,6 +73,8 @@ class ClaudeCodeSettings:
             said.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
         projects = found.get("projects")
         if isinstance(projects, dict):
+            from pathlib import PurePath  # here, for only `doctor` asks
+
             above = (project, *map(str, PurePath(project).parents))
             if not any(isinstance(each := projects.get(path), dict) and each.get(_TRUSTED) for path in above):
                 text = "you were not asked yet whether you trust this directory"

@@ -184,8 +184,9 @@ def hindrances(case: AgentCase) -> Iterator[Finding]:
             found = read_settings(path)[1]
         except SettingsError:  # of ours, `installation` tells
             continue
-        for text, always, remedy in case.bridge.hindrances(path, found, case.case.cwd):
-            yield Finding("problem" if always else "warning", case.bridge.name, f"{short(path)}: {text}", remedy)
+        for each in case.bridge.hindrances(path, found, case.case.cwd):
+            text = f"{short(path)}: {each.text}"
+            yield Finding("problem" if each.always else "warning", case.bridge.name, text, each.remedy)
 
 
 def distributions(case: AgentCase) -> Iterator[Finding]:

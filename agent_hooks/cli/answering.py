@@ -6,6 +6,7 @@ Above: bridge.  Below: opening, stdout; no click, as in `opening`.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -13,11 +14,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge, BridgeError, Reply, read_payload
-from agent_hooks.cli.common import leave_soon
+from agent_hooks.cli.lifetime import leave, leave_soon, open_standard_streams
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.deadlines import run
 from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.harmless import harmless
 from agent_hooks.server.stub import LIMIT
@@ -26,19 +29,36 @@ _CHUNK = 1024 * 1024
 DENIED = 2  # the exit code that every such agent takes for a denial
 
 
+def answer_and_leave(agent: str, event: str) -> None:
+    """Answer the event on stdin and end the process; return if there is no such agent."""
+    if agent not in BRIDGES:
+        return
+    open_standard_streams()
+    leave(answer(open_bridge(agent), event))
+
+
 def answer(bridge: Bridge, event: str | None) -> int:
     """Answer the event on stdin, and return the exit code; `event` says what one that cannot be read was about."""
     with ReservedStdout() as stdout:
+        if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has hooks of its own
+            stdout.write("{}\n")
+            return 0
         answering = _Answering(bridge, event, stdout)
         try:
-            import anyio  # here, because it is for hooks to wait with
-
-            anyio.run(answering.run)
+            run(answering.run(), ready=_begin_collecting)
         except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug: nothing may pass for a yes
             answering.fail(exc)
         code = answering.exit_code
         leave_soon(code)
+        if not gc.isenabled():  # no hook ran, so that nothing has to be found at the end
+            gc.freeze()
     return code
+
+
+def _begin_collecting() -> None:
+    """Leave what is there to the end of the process, and collect what hooks leave behind: see `agent_hooks.__main__`."""
+    gc.freeze()
+    gc.enable()
 
 
 class _Answering:

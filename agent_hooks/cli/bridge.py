@@ -23,10 +23,7 @@ def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -
     `agent-hooks install` makes the agent run this. EVENT says what a payload that cannot be read was about.
     """
     bridge = open_bridge(agent)
-    if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has hooks of its own
-        click.echo("{}")
-        return
-    if resident:
+    if resident and bridge.runs_here(os.environ):
         with suppress(OSError):  # where the file cannot be written, this process judges
             run = [*command_of(bridge), *([event] if event else [])]
             os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from agent_hooks.cli.stderr import complain
+from msgspec import Struct
+
 from agent_hooks.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY, Transformers, load_transformers
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.imports import files_of
 from agent_hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
-from agent_hooks.redaction import Redactor
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import DIRECTORY
-from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings, project_home
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
-END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
+    from agent_hooks.redaction import Redactor
 
 
-class Setup(NamedTuple):
+class Setup(Struct, frozen=True):
     """What a command works with."""
 
     cwd: str
@@ -42,6 +41,8 @@ class Setup(NamedTuple):
         """What hides secrets in results, as the settings say."""
         if not (settings := self.settings.redaction).enabled:
             return None
+        from agent_hooks.redaction import Redactor  # here, because its patterns take a while
+
         return Redactor(patterns=settings.patterns, report_only=settings.report_only)
 
     @property
@@ -52,7 +53,7 @@ class Setup(NamedTuple):
     def source(self, path: str) -> str:
         """Tell where a hook was named, or a transformer: `global`, `project`, `settings` or `--hook`."""
         directory = os.path.dirname(path)
-        if directory in (str(agent_home() / HOOKS_DIRECTORY), str(agent_home())):
+        if directory in (os.path.join(agent_home(), HOOKS_DIRECTORY), agent_home()):
             return "global"
         project = os.path.join(self.cwd, PROJECT_DIRECTORY)
         if directory in (os.path.join(project, HOOKS_DIRECTORY), project):
@@ -60,7 +61,7 @@ class Setup(NamedTuple):
         return "--hook" if path in self.hook_files else "settings"
 
 
-class Found(NamedTuple):
+class Found(Struct, frozen=True):
     """What `load` makes a `Setup` of."""
 
     cwd: str
@@ -99,7 +100,7 @@ def sources_of(setup: Setup) -> Sources:
 
 def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -> Sources:
     """Return the files of hooks, settings and transformers in `cwd` and the agent home, and what else is named."""
-    homes = tuple(dict.fromkeys((str(agent_home()), os.path.join(cwd, PROJECT_DIRECTORY))))
+    homes = tuple(dict.fromkeys((agent_home(), os.path.join(cwd, PROJECT_DIRECTORY))))
     listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
     for path in (*hooks, *files):  # a package is all that is in its directory
@@ -114,14 +115,21 @@ def guard_settings(cwd: str) -> GuardSettings:
     return read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
 
 
-def agent_guards(settings: GuardSettings, cwd: str, hook_files: Sequence[str] = ()) -> list[Guard]:
+def agent_guards(
+    settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
+) -> list[Guard]:
     """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
 
-    That is its settings, hooks, transformers and what other agents run; `hook_files` are absolute paths of more hooks.
+    That is its settings, hooks, transformers and what other agents run; `hook_files`: absolute paths of more hooks;
+    `hooks`: those that the settings name, where they are known.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
-    own = [os.path.join(folder, name) for folder in (agent_home(), Path(cwd, PROJECT_DIRECTORY)) for name in names]
-    own += [str(agent_home() / DIRECTORY), *load_settings(cwd=cwd).hooks, *hook_files]
+    own = [os.path.join(folder, name) for folder in (agent_home(), project_home(cwd)) for name in names]
+    own += [
+        os.path.join(agent_home(), DIRECTORY),
+        *(load_settings(cwd=cwd).hooks if hooks is None else hooks),
+        *hook_files,
+    ]
     return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
 
 
@@ -139,6 +147,9 @@ def count(number: int, thing: str) -> str:
 
 def unused_hooks(cwd: str, remedy: str = "add --cwd {}") -> str | None:
     """Return a warning when hooks lie above `cwd`, where nobody reads them, and none in it; `{}` is where they lie."""
+    import shlex  # here, for no event of an agent needs them
+    from pathlib import Path
+
     here = Path(cwd)
     home = Path.home()
     if (here / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
@@ -154,19 +165,3 @@ def short(path: str | Path) -> str:
     """Return a path as a person would write it: relative to the current directory when it lies below it."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
-
-
-def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
-    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
-
-    `last_words` is called before it ends that way.
-    """
-
-    def leave() -> None:
-        last_words()
-        complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
-        os._exit(code)
-
-    timer = threading.Timer(END_GRACE, leave)
-    timer.daemon = True
-    timer.start()

@@ -8,25 +8,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridging import needed_events
-from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError
 from agent_hooks.server.stub import stub_path
 
 PROGRAM = "agent-hooks"
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True):
     """A settings file of another agent: `local`, `project` or `user`, and its absolute path."""
 
     name: str
     path: str
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """A settings file and our entries in it; `problem`: why it cannot be read."""
 
     target: Target
@@ -59,6 +59,8 @@ def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.en
 
 def places(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Place]:
     """Return the settings files that hold entries of ours, or cannot be read; each file once."""
+    from agent_hooks.cli.settings_edit import read_settings  # here, for most events of an agent need no look at them
+
     found: dict[str, Place] = {}
     for target in targets(bridge, project, environment).values():
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import threading
 import traceback
 from importlib import import_module
 from typing import NoReturn
@@ -16,6 +15,7 @@ from typing import NoReturn
 import click
 
 from agent_hooks import __version__
+from agent_hooks.cli.lifetime import leave, open_standard_streams
 from agent_hooks.cli.stderr import complain
 from agent_hooks.errors import AgentHooksError, describe, did_you_mean
 
@@ -35,7 +35,6 @@ COMMANDS = {
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
 OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's
-_THREAD_GRACE = 1.0  # seconds a worker thread gets to end before the process ends without it
 
 
 class LazyGroup(click.Group):
@@ -100,7 +99,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    _open_standard_streams()
+    open_standard_streams()
     try:
         code = cli.main(sys.argv[1:] or (["run"] if on_a_terminal() else []), standalone_mode=False)
     except click.ClickException as exc:
@@ -125,16 +124,7 @@ def main() -> NoReturn:
         code = FAILED
     except Exception as exc:  # a bug of ours
         code = _internal_error(exc)
-    _leave(code if isinstance(code, int) else OK)
-
-
-def _open_standard_streams() -> None:
-    """Put /dev/null where whoever started us closed a standard stream, or an event loop's file would take its number."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    leave(code if isinstance(code, int) else OK)
 
 
 def on_a_terminal() -> bool:
@@ -156,16 +146,3 @@ def _write_report() -> str:
     with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-error-", suffix=".txt", delete=False) as file:
         file.write(f"agent-hooks {__version__}, Python {sys.version}\n\n{traceback.format_exc()}")
     return file.name
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process; a worker thread that does not end, of an abandoned search say, is not waited for."""
-    main_thread = threading.main_thread()
-    for thread in threading.enumerate():
-        if thread is not main_thread and not thread.daemon:
-            thread.join(_THREAD_GRACE)
-            if thread.is_alive():
-                for stream in (sys.stdout, sys.stderr):
-                    stream.flush()
-                os._exit(code)
-    sys.exit(code)

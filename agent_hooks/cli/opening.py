@@ -36,7 +36,7 @@ class Opening:
         project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
         self._before = sources_at(os.path.abspath(project))
         self._found = find(project, ())
-        self.plain = not any(self._found.hooks)
+        self.plain = not (self._found.hooks.paths or self._found.hooks.errors)
         self._bridge = bridge
         self._happening = happening
         self._environment = environment
@@ -60,7 +60,9 @@ class Opening:
             mode="bridge",
             session_file=happening.session_file,
             session_id=happening.session_id,
-            guards=agent_guards(read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own),
+            guards=agent_guards(
+                read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own, hooks=setup.settings.hooks
+            ),
             transformers=steps,
             redactor=setup.redactor,
         )
@@ -68,10 +70,12 @@ class Opening:
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
             complain(harmless(str(failure)))
-        # a hook that was dropped in later must not fail to fire in silence
-        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-        vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
-        news = [*map(str, setup.errors), *wrong_matchers(runner, bridge.tools), *vain]
+        news = [*map(str, setup.errors)]
+        if self._resident or happening.name == "SessionStart":  # a process of one event tells it only then
+            # a hook that was dropped in later must not fail to fire in silence
+            listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+            vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
+            news += [*wrong_matchers(runner, bridge.tools), *vain]
         sources = sources_of(setup).since(self._before)
         return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
 

@@ -17,7 +17,8 @@ from typing import Any
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.cli.common import count, leave_soon
+from agent_hooks.cli.common import count
+from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.errors import AgentHooksError

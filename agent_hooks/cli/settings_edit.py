@@ -10,8 +10,10 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_hooks.bridges.base import BridgeError
 from agent_hooks.cli.json_text import edited, parse
@@ -28,7 +30,7 @@ Change = Callable[[Mapping[str, Any]], Settings]
 
 def read_settings(path: str) -> tuple[bytes | None, Settings]:
     """Return a settings file's bytes and what they say, `None` and `{}` where there is none; raises `SettingsError`."""
-    data = read_file(Path(path))
+    data = read_file(path)
     try:
         found = parse(_text(data))
     except UnicodeDecodeError as exc:
@@ -44,7 +46,7 @@ def _text(data: bytes | None) -> str:
     return (data or b"").removeprefix(codecs.BOM_UTF8).decode()
 
 
-class Edit(NamedTuple):
+class Edit(Struct, frozen=True):
     """A change of one file that is not made yet; `after` `None` is a file that goes away."""
 
     path: str
@@ -81,7 +83,7 @@ class Edit(NamedTuple):
         # here, because whoever only reads settings needs none of the tools
         from agent_hooks.host.tools.base import Refused, write_atomically
 
-        if read_file(Path(self.path)) != self.before:
+        if read_file(self.path) != self.before:
             raise SettingsError(f"{self.path}: was changed by another program just now; {_UNCHANGED}: do it again")
         try:
             if self.keep:
@@ -124,11 +126,11 @@ def undo(path: str, change: Change, forth_and_back: Change) -> Edit:
     left = _changed(path, change, left)
     if not os.path.lexists(found.backup):
         gone = not left and not os.path.islink(path)
-        return found._replace(after=None) if gone else found
+        return replace(found, after=None) if gone else found
     with suppress(SettingsError):  # a backup that somebody broke is none
         kept, settings = read_settings(found.backup)
         if _changed(found.backup, forth_and_back, settings) == left:
-            return found._replace(after=kept, spent=True)
+            return replace(found, after=kept, spent=True)
     return found
 
 

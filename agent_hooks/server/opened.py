@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from agent_hooks.bridging import Bridging
 from agent_hooks.runner import HookRunner
 from agent_hooks.server.sources import Sources
 
 
-class Opened(NamedTuple):
+class Opened(Struct, frozen=True):
     """Hooks that were loaded for a session, and what there is to tell the person about that."""
 
     runner: HookRunner

@@ -8,9 +8,9 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
@@ -24,6 +24,8 @@ PATIENCE = 5.0  # seconds for a server to say hello; one that does not is stuck
 START = 10.0  # seconds for a server to start
 MARGIN = 10  # seconds before the agent's own deadline, after which it would let some calls through
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_hooks.server.client import Config
 
 DIRECTORY = "bridges"  # in the agent home
@@ -40,10 +42,10 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
         "agent": bridge.name,
         "hello": HELLO,
         "request": f'[{HELLO[:-2]}, "do": "answer", "agent": "{bridge.name}", "event": ',
-        "home": str(agent_home()),
+        "home": agent_home(),
         # -P, -E: a file of the project must not pass for a module of ours, nor one that PYTHONPATH leads to, which a
-        # project's settings may set
-        "run": ["-P", "-E", "-m", "agent_hooks"],
+        # project's settings may set; the file, because what `-m` loads to find it takes two milliseconds
+        "run": ["-P", "-E", os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")],
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
         "events": events,
@@ -57,7 +59,9 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
 
 def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
     """Return where the generated file of a bridge lies: `bridges/agent-hooks-<name>.py` in the agent home."""
-    return (home or agent_home()) / DIRECTORY / f"agent-hooks-{bridge.name}.py"
+    from pathlib import Path  # here, because a process for one event needs no more than the constants
+
+    return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")
 
 
 def stub_text(config: Config) -> str:
@@ -67,7 +71,7 @@ def stub_text(config: Config) -> str:
         f"# What {agent} runs at its events, by agent-hooks {__version__}; written anew by: agent-hooks install {agent}\n"
         f"# To do without: agent-hooks uninstall {agent}, or take the entries with this file out of its settings.\n\n"
     )
-    start, program = Path(starter.__file__).read_text(), Path(client.__file__).read_text()
+    start, program = _text_of(starter.__file__), _text_of(client.__file__)
     known = "".join(f"    {key!r}: {value!r},\n" for key, value in config.items())
     return (
         f"{head}{start}\n\nPROGRAM = r'''{program}'''\n\nexec(code_of(PROGRAM, __file__ + \"c\"))\nrun({{\n{known}}})\n"
@@ -80,11 +84,16 @@ def write_stub(bridge: Bridge) -> str:
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        program = Path(client.__file__).read_text()
+        program = _text_of(client.__file__)
         code = marshal.dumps(compile(program, str(path), "exec", dont_inherit=True))
         _replace(kept, starter.digest(program, code) + code)
         _replace(path, text.encode())
     return str(path)
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _replace(path: Path, data: bytes) -> None:

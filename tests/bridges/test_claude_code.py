@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agent_hooks import AgentEnd, ImageContent, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
@@ -63,7 +64,7 @@ class Broken(ClaudeCode):
             case "allow" if answer.input:
                 return super().encode(event, Verdict(block=answer.block, allow=True, input=answer.input))
             case "exit":
-                return super().encode(event, answer)._replace(exit_code=1)
+                return replace(super().encode(event, answer), exit_code=1)
             case "text":
                 return Reply("no opinion")
             case "list":
@@ -91,11 +92,11 @@ class Broken(ClaudeCode):
 
     def installed(self, settings: Any) -> list[Installed]:
         found = super().installed(settings)
-        return [entry._replace(fails_closed=False) for entry in found] if self.fault == "passes" else list(found)
+        return [replace(entry, fails_closed=False) for entry in found] if self.fault == "passes" else list(found)
 
     def describe(self) -> tuple[EventRow, ...]:
         rows = super().describe()
-        return tuple(row._replace(gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
+        return tuple(replace(row, gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
 
 
 @pytest.mark.parametrize(

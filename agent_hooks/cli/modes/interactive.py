@@ -18,7 +18,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.cli.common import Setup, count, leave_soon
+from agent_hooks.cli.common import Setup, count
+from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
@@ -99,7 +100,7 @@ class Interactive:
         self._lines: MemoryObjectSendStream[str]
         self._received: MemoryObjectReceiveStream[str]
         self._lines, self._received = anyio.create_memory_object_stream[str](float("inf"))
-        history = PromptHistory(str(agent_home() / HISTORY_FILE), lambda text: self._screen.warning(text))
+        history = PromptHistory(os.path.join(agent_home(), HISTORY_FILE), lambda text: self._screen.warning(text))
         self._screen = PromptScreen(
             terminal.input(),
             terminal.output(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_hooks.cli.common import leave_soon
+from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.output import JsonScreen, Screen

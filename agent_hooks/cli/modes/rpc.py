@@ -18,7 +18,7 @@ import click
 from anyio.abc import TaskGroup
 from msgspec import UNSET
 
-from agent_hooks.cli.common import leave_soon
+from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.pipes import MAX_LINE, Lines, RecordWriter, read_chunks, reserve_stdin
