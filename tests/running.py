@@ -28,13 +28,15 @@ main()
 class Command:
     """Runs `agent-hooks` as a user does: a process of its own, in the project, with an empty home."""
 
+    program: tuple[str, ...] = ("-m", "agent_hooks")  # what Python runs
+
     def __init__(self, project: Path) -> None:
         self.project = project
 
     def __call__(self, *args: str, stdin: str = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run it to its end and check the exit code; `code=None` takes any."""
         done = subprocess.run(
-            [sys.executable, "-m", "agent_hooks", *args],
+            [sys.executable, *self.program, *args],
             cwd=self.project,
             input=stdin,
             capture_output=True,
@@ -49,7 +51,7 @@ class Command:
         """Run it to its end on a terminal of 100 columns, and return what that was sent."""
         ours, theirs = pty.openpty()
         run = subprocess.Popen(
-            [sys.executable, "-m", "agent_hooks", *args],
+            [sys.executable, *self.program, *args],
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             stdout=theirs,
@@ -64,7 +66,7 @@ class Command:
     def start(self, *args: str) -> subprocess.Popen[str]:
         """Start it, for a test that sends signals."""
         return subprocess.Popen(
-            [sys.executable, "-m", "agent_hooks", *args],
+            [sys.executable, *self.program, *args],
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -74,7 +76,7 @@ class Command:
 
     def rpc(self, *args: str, backend: str = "asyncio", **options: Any) -> RpcClient:
         """Start it in RPC mode, on either backend."""
-        program = ["-c", TRIO] if backend == "trio" else ["-m", "agent_hooks"]
+        program = ("-c", TRIO) if backend == "trio" else self.program
         return RpcClient([sys.executable, *program, "run", "--mode", "rpc", *args], cwd=self.project, **options)
 
     def add_hook(self, source: str, name: str = "hook.py") -> Path:
