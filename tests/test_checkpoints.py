@@ -20,6 +20,7 @@ from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Skipped
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.snapshot import save
+from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
@@ -399,7 +400,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_said_and_nothing_hangs(repo: Pat
     await checkpoints.create(repo, "s", 0)
     (repo / "tracked.txt").unlink()
     os.mkfifo(repo / "tracked.txt")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         assert await reasons(repo) == {"tracked.txt": "neither a file nor a symlink"}
 
 

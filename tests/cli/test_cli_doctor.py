@@ -21,12 +21,7 @@ from agent_hooks.cli.installation import places
 from running import Command
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path", "unhurried")
-UNHURRIED = """
-from agent_hooks.cli import agent_checks
-from agent_hooks.cli.main import main
-agent_checks._SLOW, agent_checks._PATIENCE = float("inf"), 600
-main()
-"""
+UNHURRIED = "from agent_hooks.cli import agent_checks as it; it._SLOW, it._PATIENCE = float('inf'), 600"
 CLAUDE = open_bridge("claude-code")
 SETTINGS = Path(".claude") / "settings.local.json"
 
@@ -75,7 +70,7 @@ def program(directory: Path, name: str, text: str) -> None:
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is slow on a machine that has much else to do."""
-    monkeypatch.setattr(Command, "program", ("-c", UNHURRIED))
+    monkeypatch.setattr(Command, "first", UNHURRIED)
     monkeypatch.setattr(agent_checks, "_SLOW", float("inf"))
     monkeypatch.setattr(agent_checks, "_PATIENCE", 600)
 

@@ -12,6 +12,7 @@ import pytest
 
 from model_server import KEY, KINDS, Fail, ModelServer, Say
 from running import Command
+from support import PATIENCE
 
 GATE = """
     from agent_hooks import Block
@@ -99,15 +100,15 @@ def test_an_interrupt_hangs_up(command: Command, kind: str, server: ModelServer)
     server.play(Say("A long story, of which nobody hears the end", hang_after=6))
     running = command.start("run", "--model", f"{kind}:some-model", "tell me")
     try:
-        assert server.hanging.wait(20)
+        assert server.hanging.wait(PATIENCE)
         running.send_signal(signal.SIGINT)
-        _, stderr = running.communicate(timeout=20)
+        _, stderr = running.communicate(timeout=PATIENCE)
     finally:
         if running.poll() is None:
             running.kill()
             running.communicate()
     assert (running.returncode, "interrupted" in stderr) == (130, True)
-    assert server.gone.wait(10)
+    assert server.gone.wait(PATIENCE)
 
 
 def test_a_missing_key_is_wrong_usage(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

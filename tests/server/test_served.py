@@ -22,6 +22,7 @@ import pytest
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
+from support import PATIENCE
 
 COUNTING = """
 n = 0
@@ -43,7 +44,7 @@ def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
 
 def until(condition: Callable[[], object]) -> None:
     """Wait for something that another process does."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
@@ -353,7 +354,7 @@ def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent
         with pytest.raises(subprocess.TimeoutExpired):
             serving.wait(1)
         other.communicate()
-        assert serving.wait(20) == 0
+        assert serving.wait(timeout=PATIENCE) == 0
     assert agent.server() is None
     assert not Path(f"{path}.socket").exists()
 
@@ -621,7 +622,7 @@ def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alon
         socket_of.unlink()
         agent.environment["CLAUDE_PID"] = str(os.getpid())
         assert agent() == {}
-        assert first.wait(20) == 0
+        assert first.wait(timeout=PATIENCE) == 0
     server = agent.server()
     assert server is not None
     assert server["events"] == 1

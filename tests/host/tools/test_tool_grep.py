@@ -16,6 +16,7 @@ import pytest
 
 from agent_hooks.host.tools import grep, search
 from agent_hooks.tool import GrepToolDetails
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call, Git
@@ -97,7 +98,7 @@ async def test_ignored_binary_and_odd_files_are_passed_over(call: Call, project:
     (project / "link").symlink_to("seen")
     (project / "latin").write_bytes(b"hit \xe9\n")
     os.mkfifo(project / "fifo")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         assert (await call("grep", pattern="hit")).text == "latin:1: hit \ufffd\nseen:1: hit"
 
 
