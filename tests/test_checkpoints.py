@@ -24,6 +24,9 @@ from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
+on_one_backend = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"]
+)  # many runs of git; other tests are for the backends
 
 
 def git(top: Path | str, *args: str) -> str:
@@ -245,6 +248,7 @@ def saved_part(found: Leaves) -> Leaves:
         (committed, "untracked"),
     ],
 )
+@on_one_backend
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     project: Path, make: Callable[[Path], Path], where: str
 ) -> None:
@@ -315,6 +319,7 @@ def clear(top: str) -> None:
 
 
 @pytest.mark.behaviour("S8")
+@on_one_backend
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
