@@ -507,7 +507,7 @@ LIMIT = 0.003  # seconds; a race is what else is due about then
 
 
 class Races:
-    """Races until there have been enough, with each outcome: on a busy machine that takes times further from the deadline.
+    """Races until there have been enough, with each outcome: on a busy machine, by times further from the deadline.
 
     `due` gives a time near the deadline.
     """
