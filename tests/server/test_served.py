@@ -156,7 +156,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
     """In time, before the agent's own deadline lets the call through; the server gives the call up."""
-    marks = agent.command.project / "marks"
+    begun, marks = (agent.command.project / name for name in ("begun", "marks"))
     agent.command.add_hook(
         f"""
         import anyio
@@ -166,17 +166,20 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
             async def judge(event, ctx):
                 if event.input["command"] == "hang":
                     try:
+                        Path({str(begun)!r}).touch()
                         await anyio.sleep_forever()
                     finally:
                         Path({str(marks)!r}).write_text("given up")
         """
     )
     agent()
-    agent.write_stub(
-        events={**config_of(BRIDGE)["events"], "PreToolUse": (0.5, config_of(BRIDGE)["events"]["PreToolUse"][1])}
-    )
-    assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
+    for seconds in (0.5, 5.0, 50.0):  # until the hook has come to be asked
+        agent.write_stub(events=calls_end_after(seconds))
+        assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
+        if begun.exists():
+            break
     until(marks.exists)
+    agent.write_stub()
     assert agent() == {}
 
 
