@@ -358,7 +358,7 @@ class Redactor:
         """Return where the end of a text begins that may be the beginning of a secret."""
         start = max(text.rfind("\n"), text.rfind("\r")) + 1
         begin = text.rfind("-----BEGIN ")
-        if begin >= 0 and "PRIVATE KEY" in text[begin : begin + 100] and not _KEY_END.search(text, begin):
+        if begin >= 0 and "PRIVATE KEY" in text[begin : begin + 100] and not _KEY_END.search(text, begin, start):
             start = min(start, begin)
         for value in self._several_lines:
             for length in range(min(len(value), len(text)), 0, -1):

@@ -15,6 +15,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from running import Command
+from support import PATIENCE
 
 BRIDGE = open_bridge("claude-code")
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
@@ -27,6 +28,7 @@ class OtherAgent:
         self.command = command
         self.environment = {**os.environ, "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(command.project)}
         self.stub = write_stub(BRIDGE)
+        self.write_stub()
 
     def run(self, event: str, text: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
         """Run it with this payload."""
@@ -50,8 +52,9 @@ class OtherAgent:
         return json.loads(done.stdout)
 
     def write_stub(self, **changes: Any) -> None:
-        """Give the installed file other settings."""
-        Path(self.stub).write_text(stub_text({**config_of(BRIDGE), **changes}))  # type: ignore[typeddict-item]  # known to fit
+        """Give the installed file other settings, for the time until a server starts; by default patience for that."""
+        known = config_of(BRIDGE, patience=PATIENCE, start=PATIENCE)
+        Path(self.stub).write_text(stub_text({**known, **changes}))  # type: ignore[typeddict-item]  # known to fit
 
     def server(self) -> dict[str, Any] | None:
         """Return the status of this project's server, `None` if there is none."""

@@ -16,30 +16,36 @@ from typing import IO, Any
 from jsonschema import Draft202012Validator
 
 from agent_hooks.cli import protocol
+from support import PATIENCE
 
-TRIO = """\
-import functools, anyio, sys
-anyio.run = functools.partial(anyio.run, backend="trio")
-from agent_hooks.__main__ import main
-main()
-"""
+TRIO = 'import functools, anyio; anyio.run = functools.partial(anyio.run, backend="trio")'
 
 
 class Command:
     """Runs `agent-hooks` as a user does: a process of its own, in the project, with an empty home."""
 
+    first = ""  # Python that runs first, to shorten a wait, say
+
     def __init__(self, project: Path) -> None:
         self.project = project
+
+    def line(self, *args: str, first: str = "") -> list[str]:
+        """Return the command line."""
+        if first := "\n".join(each for each in (first, self.first) if each):
+            program = ["-c", f"{first}\nfrom agent_hooks.__main__ import main\nmain()"]
+        else:
+            program = ["-m", "agent_hooks"]
+        return [sys.executable, *program, *args]
 
     def __call__(self, *args: str, stdin: str = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run it to its end and check the exit code; `code=None` takes any."""
         done = subprocess.run(
-            [sys.executable, "-m", "agent_hooks", *args],
+            self.line(*args),
             cwd=self.project,
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert code is None or done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stdout + done.stderr
@@ -49,7 +55,7 @@ class Command:
         """Run it to its end on a terminal of 100 columns, and return what that was sent."""
         ours, theirs = pty.openpty()
         run = subprocess.Popen(
-            [sys.executable, "-m", "agent_hooks", *args],
+            self.line(*args),
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             stdout=theirs,
@@ -58,13 +64,13 @@ class Command:
         )
         os.close(theirs)
         seen = read_all(ours)
-        assert run.wait(timeout=30) == 0
+        assert run.wait(timeout=PATIENCE) == 0
         return seen
 
     def start(self, *args: str) -> subprocess.Popen[str]:
         """Start it, for a test that sends signals."""
         return subprocess.Popen(
-            [sys.executable, "-m", "agent_hooks", *args],
+            self.line(*args),
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -74,8 +80,8 @@ class Command:
 
     def rpc(self, *args: str, backend: str = "asyncio", **options: Any) -> RpcClient:
         """Start it in RPC mode, on either backend."""
-        program = ["-c", TRIO] if backend == "trio" else ["-m", "agent_hooks"]
-        return RpcClient([sys.executable, *program, "run", "--mode", "rpc", *args], cwd=self.project, **options)
+        line = self.line("run", "--mode", "rpc", *args, first=TRIO if backend == "trio" else "")
+        return RpcClient(line, cwd=self.project, **options)
 
     def add_hook(self, source: str, name: str = "hook.py") -> Path:
         """Put a hook file into the project."""
@@ -143,9 +149,9 @@ class RpcClient:
     def next(self) -> dict[str, Any] | None:
         """Return the next record, `None` after the last."""
         try:
-            line = self._arrived.get(timeout=30)
+            line = self._arrived.get(timeout=PATIENCE)
         except Empty:
-            raise AssertionError(f"nothing came for 30 s after {self.records[-3:]}\n{self._errors}") from None
+            raise AssertionError(f"nothing came for {PATIENCE:g} s after {self.records[-3:]}\n{self._errors}") from None
         if line is None:
             return None
         assert line.endswith(b"\n")
@@ -176,9 +182,9 @@ class RpcClient:
 
     def wait(self, code: int = 0) -> None:
         """Wait for the end of the process."""
-        returned = self._run.wait(timeout=30)
+        returned = self._run.wait(timeout=PATIENCE)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
         self.log = b"".join(self._errors).decode()
         for pipe in (self._run.stdin, self._run.stdout, self._run.stderr):
             if pipe:

@@ -17,6 +17,8 @@ from agent_hooks.content import ToolCallContent
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.tool import OnUpdate
 
+PATIENCE = 60.0  # seconds after which something that has not come is missing, also on a machine with much else to do
+
 
 def eager_loop() -> asyncio.AbstractEventLoop:
     """Return an event loop whose tasks take their first step at once."""
@@ -130,7 +132,7 @@ class SilentView:
 
 async def gone(pid: int) -> None:
     """Wait until a process has ended; a zombie that nobody has fetched yet has."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while True:
             try:
                 state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -143,7 +145,7 @@ async def gone(pid: int) -> None:
 
 def wait_for_file(path: Path, text: str) -> None:
     """Wait until a file holds a text."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not path.exists() or text not in path.read_text():
         assert time.monotonic() < end, f"{path} never held {text!r}"
         time.sleep(0.01)

@@ -27,6 +27,7 @@ from agent_hooks.dispatch_table import EVENT_NAMES
 from agent_hooks.handlers import is_async, matches_tool
 from agent_hooks.stats import Stats
 from agent_hooks.testing import RecordedEvents
+from support import PATIENCE
 
 LoadHook = Callable[..., Awaitable[LoadedHook]]
 TURN = TurnStart(turn_index=0, timestamp=0)
@@ -349,7 +350,7 @@ async def test_tasks_start_with_the_runner_and_end_with_it(load_hook: LoadHook, 
                 log.append("unloaded")
     """)
     module: Any = hook.module
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with HookRunner([hook], cwd=tmp_path):
             await module.started.wait()
             module.started = anyio.Event()

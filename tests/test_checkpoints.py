@@ -20,9 +20,13 @@ from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Skipped
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.snapshot import save
+from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
+on_one_backend = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"]
+)  # many runs of git; other tests are for the backends
 
 
 def git(top: Path | str, *args: str) -> str:
@@ -244,6 +248,7 @@ def saved_part(found: Leaves) -> Leaves:
         (committed, "untracked"),
     ],
 )
+@on_one_backend
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     project: Path, make: Callable[[Path], Path], where: str
 ) -> None:
@@ -314,6 +319,7 @@ def clear(top: str) -> None:
 
 
 @pytest.mark.behaviour("S8")
+@on_one_backend
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -399,7 +405,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_said_and_nothing_hangs(repo: Pat
     await checkpoints.create(repo, "s", 0)
     (repo / "tracked.txt").unlink()
     os.mkfifo(repo / "tracked.txt")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         assert await reasons(repo) == {"tracked.txt": "neither a file nor a symlink"}
 
 

@@ -254,7 +254,7 @@ async def test_exec_runs_a_program_in_the_agents_directory(tmp_path: Path) -> No
         results.append(await ctx.exec(sys.executable, ["-c", code]))
         results.append(await ctx.exec(sys.executable, ["-c", code], cwd=str(tmp_path / "inner")))
         results.append(await ctx.exec("no-such-program"))
-        results.append(await ctx.exec("sleep", ["60"], timeout=0.02))
+        results.append(await ctx.exec("sleep", ["1000"], timeout=0.02))
 
     runner = HookRunner([hook_on("agent_start", handler)], cwd=tmp_path)
     await runner.emit(AgentStart())

@@ -32,7 +32,7 @@ from agent_hooks import (
     SkipConversationRestore,
     ToolResult,
 )
-from support import call_of, everywhere, hook_of, hook_on, runner_of
+from support import PATIENCE, call_of, everywhere, hook_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
 
@@ -299,7 +299,7 @@ async def test_a_handlers_own_timeout_error_is_an_error_and_not_a_timeout(suspen
     async def handler(event: AgentStart, ctx: HookContext) -> None:
         if suspends:
             with anyio.fail_after(0.001):
-                await anyio.sleep(60)
+                await anyio.sleep_forever()
         raise TimeoutError("mine")
 
     runner, errors = runner_of(hook_on("agent_start", handler))
@@ -392,7 +392,7 @@ async def test_a_handlers_own_cancelled_error_blocks_also_while_the_task_is_bein
     with anyio.CancelScope() as scope:
         scope.cancel()
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
                 verdict = await runner.emit(call_of())
@@ -497,7 +497,7 @@ async def test_an_emit_within_a_handler_runs_at_once(where: str) -> None:
 
     hooks: list[LoadedHook] = [hook_of(register), hook_on("agent_start", threaded if where == "thread" else outer)]
     runner, errors = runner_of(*hooks)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with runner:
             await runner.emit(AgentStart())
     assert seen == ["nested", "outer"]
@@ -525,7 +525,7 @@ async def test_an_emit_that_is_closed_in_mid_handler_leaves_nothing_behind() -> 
 
     async def handler(event: AgentStart, ctx: HookContext) -> None:
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             seen.append("cleaned")
 

@@ -21,7 +21,7 @@ from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.testing import MakeRunner, ScriptedUI
-from support import EchoTool, SilentView
+from support import PATIENCE, EchoTool, SilentView
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ class Listening(SilentView):
 
     async def until(self, count: int) -> list[str]:
         """Wait for so many messages."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while len(self.told) < count:
                 await self._more.wait()
                 self._more = anyio.Event()
@@ -85,7 +85,7 @@ def session(project: Path, hook_runner: MakeRunner) -> Begin:
                 view=on.view,
             ) as host:
                 yield on
-                with anyio.fail_after(30):
+                with anyio.fail_after(PATIENCE):
                     await host.wait_idle()
                 said = [text_of_content(m.content) for m in host.messages if isinstance(m, UserMessage)]
             assert said == on.view.told
@@ -98,7 +98,7 @@ def session(project: Path, hook_runner: MakeRunner) -> Begin:
 
 async def emptied(path: Path) -> None:
     """Wait until a file has nothing in it."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while path.read_text():
             await anyio.sleep(0.01)
 
@@ -150,7 +150,7 @@ async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> No
     """It is said once, and sent when it can be."""
     async with session(FILE) as on:
         on.trigger.write_text("x" * (InboxLimits().size + 1))
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while len(on.notes) < 2:
                 await anyio.sleep(0.01)
         assert "is the most; save it in a file" in on.notes[1].title

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct, to_builtins
 from agent_hooks import Block, HookRunner, HookUsageError, Tool, ToolCall, ToolOutput, wrap_tool, wrap_tools
 from agent_hooks.function_tool import FunctionTool
 from agent_hooks.schema import schema_error
-from support import hook_on, runner_of
+from support import PATIENCE, hook_on, runner_of
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers
@@ -312,7 +312,7 @@ async def test_a_cancelled_call_of_a_plain_def_waits_until_the_function_is_done(
 
     def write() -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         done.append("written")
 
     async with anyio.create_task_group() as tasks:

@@ -23,6 +23,7 @@ from agent_hooks import (
     discover_and_load_hooks,
     load_hooks,
 )
+from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 LoadHook = Callable[..., Awaitable[LoadedHook]]
@@ -162,7 +163,7 @@ async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_load
     (directory / "broken.py").symlink_to("nowhere.py")
     (directory / "directory.py").mkdir()
     os.mkfifo(directory / "pipe.py")
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         result = await discover_and_load_hooks(cwd=project, home=home)
     assert names(result) == ["good"]
     assert [(os.path.basename(error.path), error.error) for error in result.errors] == [
@@ -328,7 +329,7 @@ async def test_undoing_a_hook_that_failed_has_a_deadline(tmp_path: Path, monkeyp
     """An `on_unload` that hangs does not hold up the other hooks."""
     monkeypatch.setattr("agent_hooks.loader.UNDO_TIMEOUT", 0.05)
     source = "import anyio\ndef register(api):\n    api.on_unload(anyio.sleep_forever)\n    raise ValueError('no')\n"
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         error = await load_error(write(tmp_path / "h.py", source))
     assert error.error == "ValueError: no"
 

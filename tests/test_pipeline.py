@@ -36,7 +36,7 @@ from agent_hooks import (
 from agent_hooks.answers import DEFAULT_REASON
 from agent_hooks.pipeline import preflight, run_tool
 from agent_hooks.testing import RecordedEvents, ScriptedUI, StepClock
-from support import EchoTool, hook_of, hook_on, runner_of
+from support import PATIENCE, EchoTool, hook_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
 LS = {"command": "ls"}
@@ -413,7 +413,7 @@ async def test_an_abort_ends_a_call_that_is_being_judged_at_once(where: str) -> 
 
     async def forever(asked: object) -> bool:
         began.set()
-        await anyio.sleep(600)
+        await anyio.sleep_forever()
         return True
 
     async def gate(event: ToolCall, ctx: HookContext) -> Ask | None:
@@ -423,7 +423,7 @@ async def test_an_abort_ends_a_call_that_is_being_judged_at_once(where: str) -> 
         return None
 
     bare, tool, recorded = wrapped(hook_on("tool_call", gate), ui=ScriptedUI(forever, forever))
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tool.execute, "1", LS)
             await began.wait()
@@ -450,13 +450,13 @@ async def test_an_abort_while_the_tool_runs_still_fires_after_tool_call(where: s
         if where == "tool":
             began.set()
             try:
-                await anyio.sleep(60)
+                await anyio.sleep_forever()
             finally:
                 seen.append("tool cancelled")
 
     async def result(event: ToolResult, ctx: HookContext) -> None:
         began.set()
-        await anyio.sleep(60)
+        await anyio.sleep_forever()
 
     async def after(event: AfterToolCall, ctx: HookContext) -> None:
         await anyio.sleep(0.001)
@@ -482,13 +482,13 @@ async def test_observers_of_an_abort_cannot_hold_it_up_for_long(monkeypatch: pyt
 
     async def body(tool_input: dict[str, Any]) -> None:
         began.set()
-        await anyio.sleep(60)
+        await anyio.sleep_forever()
 
     async def after(event: AfterToolCall, ctx: HookContext) -> None:
-        await anyio.sleep(60)
+        await anyio.sleep_forever()
 
     _, tool, _ = wrapped(hook_on("after_tool_call", after), tool=EchoTool(body=body))
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tool.execute, "1", LS)
             await began.wait()
@@ -502,7 +502,7 @@ async def test_a_native_cancel_of_the_task_aborts_the_tool() -> None:
 
     async def body(tool_input: dict[str, Any]) -> None:
         began.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(1000)
 
     _, tool, recorded = wrapped(
         hook_on("after_tool_call", lambda event, ctx: None, inline=True), tool=EchoTool(body=body)
@@ -522,9 +522,9 @@ async def test_an_abort_of_a_tool_with_a_plain_trio_nursery_is_an_abort() -> Non
 
     async def body(tool_input: dict[str, Any]) -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.sleep, 60)
+            nursery.start_soon(trio.sleep_forever)
             began.set()
-            await trio.sleep(60)
+            await trio.sleep_forever()
 
     _, tool, recorded = wrapped(
         hook_on("after_tool_call", lambda event, ctx: None, inline=True), tool=EchoTool(body=body)
@@ -597,7 +597,7 @@ async def test_a_failing_tool_result_handler_leaves_the_result_so_far() -> None:
     """One that raises, one that answers nonsense, one that is late."""
 
     async def late(event: ToolResult, ctx: HookContext) -> Replace:
-        await anyio.sleep(60)
+        await anyio.sleep_forever()
         return Replace(content="late")
 
     _, tool, recorded = wrapped(
@@ -729,7 +729,7 @@ async def test_calls_of_one_turn_are_judged_in_order_and_run_in_parallel() -> No
     async def call(number: int) -> None:
         outputs[number] = (await tool.execute(str(number), {"command": str(number)})).text
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call, 0)
             while not seen:
@@ -794,7 +794,7 @@ async def test_a_wrapped_tool_called_by_a_gate_is_no_deadlock(threaded: bool) ->
 
     texts: list[str] = []
     _, tool, recorded = wrapped(hook_on("tool_call", plain_gate if threaded else gate))
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         assert (await tool.execute("outer", LS)).text == "ran ls"
     assert texts == ["ran pwd"]
     assert not recorded.errors

@@ -292,6 +292,11 @@ def test_a_secret_that_is_split_over_updates_is_never_shown(secret: str, data: A
         assert not any(secret[i : i + 8] in text for i in range(max(1, len(secret) - 8)) for text in seen)
 
 
+def test_a_private_key_whose_last_line_has_no_end_yet_is_held_back_as_a_whole() -> None:
+    """Or its end would come after the mark, as if it were something else."""
+    assert shown([f"1\n{KEY}", "\nthree\n"]) == ["1\n", "[redacted private-key]\nthree\n"]
+
+
 def test_whole_lines_are_shown_at_once_and_the_rest_when_it_is_whole() -> None:
     """An update that holds nothing new is none; a progress line that ends with a return is a line."""
     assert shown(["one\ntw", "one\ntwo\nth", "one\ntwo\nthree\n"]) == ["one\n", "one\ntwo\n", "one\ntwo\nthree\n"]

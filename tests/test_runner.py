@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,7 @@ from agent_hooks import (
 from agent_hooks.dispatch_table import SPECS
 from agent_hooks.lanes import Lane
 from agent_hooks.testing import RecordedEvents, ScriptedUI
-from support import call_of, hook_of, hook_on, runner_of
+from support import PATIENCE, call_of, hook_of, hook_on, runner_of
 
 SHUTDOWN = SessionEvent(reason="shutdown")
 RESULT = ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text")
@@ -42,7 +41,7 @@ RESULT = ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text"
 
 async def hang(event: object, ctx: HookContext) -> None:
     """Wait much longer than any deadline."""
-    await anyio.sleep(60)
+    await anyio.sleep_forever()
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
@@ -340,7 +339,7 @@ async def test_a_queued_task_starts_at_entry_and_is_ended_at_exit() -> None:
     async def task() -> None:
         began.set()
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             seen.append("task ended")
 
@@ -453,9 +452,9 @@ async def test_a_task_with_a_plain_trio_nursery_is_ended_without_a_report() -> N
 
     async def task() -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.sleep, 60)
+            nursery.start_soon(trio.sleep_forever)
             began.set()
-            await trio.sleep(60)
+            await trio.sleep_forever()
 
     runner, errors = runner_of(hook_of(lambda api: api.start_task(task)))
     async with runner:
@@ -475,7 +474,7 @@ def test_a_keyboard_interrupt_in_a_task_ends_the_program(backend: str) -> None:
         runner, _ = runner_of(hook_of(lambda api: api.start_task(task)))
         runner.on_error(failures.append)
         async with runner:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
 
     with pytest.raises(BaseException) as caught:  # noqa: PT011  # a group or the bare one, as the backend has it
         anyio.run(main, backend=backend)
@@ -532,12 +531,12 @@ async def test_on_unload_functions_have_a_time_limit_and_run_although_the_progra
 
         @api.on_unload
         async def slow() -> None:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
 
         @api.on_unload
         async def slow_with_a_broken_end() -> None:
             try:
-                await anyio.sleep(60)
+                await anyio.sleep_forever()
             finally:
                 raise ValueError("cleanup")
 
@@ -584,7 +583,7 @@ async def test_the_programs_own_exception_leaves_the_runner_unwrapped() -> None:
 
     async def task() -> None:
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             seen.append("ended")
 
@@ -609,7 +608,7 @@ async def test_a_shutdown_first_cancels_the_handlers_that_run() -> None:
 
     async def forever(asked: object) -> bool:
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             seen.append("dialog closed")
         return True
@@ -632,7 +631,7 @@ async def test_a_shutdown_first_cancels_the_handlers_that_run() -> None:
         tasks.start_soon(judge)
         tasks.start_soon(runner.emit, AgentStart())
         await anyio.wait_all_tasks_blocked()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await runner.emit(SHUTDOWN)
     assert seen == ["dialog closed", "shutdown"]
     text = "was stopped, because the session ends"
@@ -677,9 +676,7 @@ async def test_shutdown_handlers_have_one_deadline_together(monkeypatch: pytest.
         seen.append("quick")
 
     runner, errors = runner_of(hook_on("session", slow, hang, hang, quick))
-    begun = time.perf_counter()
     await runner.emit(SHUTDOWN)
-    assert time.perf_counter() - begun < 2
     assert seen == ["slow", "quick"]
     limits = [float(error.error.removeprefix("timed out after ").removesuffix(" s")) for error in errors]
     assert 0.1 < limits[0] <= 0.4
@@ -696,7 +693,7 @@ async def test_the_deadline_of_a_shutdown_goes_on_after_a_handler_that_was_left_
     async def stubborn(event: SessionEvent, ctx: HookContext) -> None:
         while True:
             try:
-                await anyio.sleep(60)
+                await anyio.sleep_forever()
             except asyncio.CancelledError:
                 pass
 
@@ -726,9 +723,7 @@ async def test_a_shutdown_does_not_wait_for_ever_for_a_handler_that_will_not_sto
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runner.emit, AgentStart())
         await anyio.wait_all_tasks_blocked()
-        begun = time.perf_counter()
         await runner.emit(SHUTDOWN)
-        assert time.perf_counter() - begun < 1
         stop.set()
     assert errors[0].error.startswith("timed out after 0.0")
 
@@ -739,7 +734,7 @@ async def test_a_session_that_nobody_listens_to_still_stops_what_runs() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runner.emit, AgentStart())
         await anyio.wait_all_tasks_blocked()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await runner.emit(SHUTDOWN)
     assert len(errors) == 1
 
@@ -749,7 +744,7 @@ async def test_a_blocked_session_action_is_a_cancel() -> None:
 
     async def undecided(event: SessionEvent, ctx: HookContext) -> None:
         if event.reason == "before_clear":
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
 
     runner, _ = runner_of(hook_on("session", undecided, on_error="block"))
     results: list[object] = []

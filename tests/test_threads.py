@@ -6,7 +6,6 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -23,7 +22,7 @@ from agent_hooks import AfterToolCall, AgentEnd, AgentStart, Ask, Block, HookAPI
 from agent_hooks import threads as threads_module
 from agent_hooks.testing import ScriptedUI, StepClock
 from agent_hooks.threads import MOST_IDLE, ThreadCall
-from support import call_of, hook_of, hook_on, runner_of
+from support import PATIENCE, call_of, hook_of, hook_on, runner_of
 
 SHORT = 0.02
 
@@ -51,7 +50,7 @@ async def test_a_sleeping_thread_freezes_nothing_and_its_late_answer_is_ignored(
     wake, woken = threading.Event(), threading.Event()
 
     def sleepy(event: object, ctx: HookContext) -> Block:
-        wake.wait(10)
+        wake.wait(PATIENCE)
         woken.set()
         return Block("too late")
 
@@ -70,7 +69,7 @@ async def test_a_sleeping_thread_freezes_nothing_and_its_late_answer_is_ignored(
     assert seen == ["the loop is alive", "next"]
     assert [error.error for error in errors] == [f"timed out after {SHORT:g} s"]
     wake.set()
-    woken.wait(5)
+    woken.wait(PATIENCE)
     await checkpoint()
     assert len(errors) == 1
 
@@ -80,7 +79,7 @@ async def test_what_an_abandoned_thread_forgets_to_await_is_not_held_against_the
     go, done = threading.Event(), threading.Event()
 
     def sleepy(event: object, ctx: HookContext) -> None:
-        go.wait(10)
+        go.wait(PATIENCE)
         ctx.ui.confirm("dropped")
         done.set()
 
@@ -105,7 +104,7 @@ async def test_a_handler_that_still_runs_is_not_called_again_until_it_ends() -> 
     def sleepy(event: object, ctx: HookContext) -> None:
         begun.append("call")
         if len(begun) == 1:
-            wake.wait(10)
+            wake.wait(PATIENCE)
 
     runner, errors = runner_of(hook_on("tool_call", sleepy), tool_call_timeout=SHORT)
     verdict = await runner.emit(call_of())
@@ -116,7 +115,7 @@ async def test_a_handler_that_still_runs_is_not_called_again_until_it_ends() -> 
     assert "still running from an earlier event" in verdict.reason
     assert len(begun) == 1
     wake.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while await runner.emit(call_of()) is not None:
             await anyio.sleep(0.001)
     assert len(begun) >= 2
@@ -131,7 +130,7 @@ async def test_a_call_that_ends_does_not_hide_another_that_was_given_up() -> Non
 
     def sleepy(event: AfterToolCall, ctx: HookContext) -> None:
         begun.append(int(event.tool_name))
-        events[int(event.tool_name)].wait(10)
+        events[int(event.tool_name)].wait(PATIENCE)
 
     async def emit(number: int) -> None:
         with scopes[number]:
@@ -200,7 +199,7 @@ async def test_a_plain_handler_emits_through_from_thread() -> None:
     runner, errors = runner_of(
         hook_on("agent_start", outer), hook_on("agent_end", lambda event, ctx: seen.append("inner"))
     )
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         await runner.emit(AgentStart())
     assert seen == ["inner", "outer"]
     assert not errors
@@ -234,7 +233,7 @@ async def test_a_plain_handler_may_start_a_task() -> None:
         api.on("agent_start", lambda event, ctx: api.start_task(task))
 
     runner, errors = runner_of(hook_of(register))
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with runner:
             await runner.emit(AgentStart())
             await done.wait()
@@ -251,7 +250,7 @@ async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up
     async def forever(asked: object) -> bool:
         began.set()
         try:
-            await anyio.sleep(60)
+            await anyio.sleep_forever()
         finally:
             seen.append("dialog cancelled")
         return True
@@ -260,7 +259,7 @@ async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up
         try:
             if late:
                 from_thread.run_sync(began.set)
-                go.wait(10)
+                go.wait(PATIENCE)
             from_thread.run(ctx.ui.confirm, "Sure?")
         except BaseException as exc:  # whatever it is, the thread is free
             seen.append(type(exc).__name__)
@@ -274,7 +273,7 @@ async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up
         await began.wait()
         tasks.cancel_scope.cancel()
     go.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not ended.is_set():
             await anyio.sleep(0.001)
     assert seen == ["dialog cancelled", "RuntimeError"]
@@ -291,7 +290,7 @@ def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> N
 
         async def main():
             api = HookAPI("hook.py")
-            api.on("agent_start", lambda event, ctx: time.sleep(60))
+            api.on("agent_start", lambda event, ctx: time.sleep(1000))
             hook = LoadedHook("hook.py", "hook.py", "hook", api)
             async with HookRunner([hook], cwd=".", timeout=0.05) as runner:
                 await runner.emit(AgentStart())
@@ -299,13 +298,11 @@ def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> N
 
         anyio.run(main, backend={backend!r})
     """
-    begun = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stdout) == (0, "over\n")
     assert "timed out after 0.05 s" in done.stderr
-    assert time.monotonic() - begun < 20
 
 
 def test_a_thread_that_ends_after_its_event_loop_ends_quietly(
@@ -318,7 +315,7 @@ def test_a_thread_that_ends_after_its_event_loop_ends_quietly(
 
     def handler(event: object, ctx: HookContext) -> None:
         threads.append(threading.current_thread())
-        wake.wait(10)
+        wake.wait(PATIENCE)
 
     async def main() -> None:
         runner, _ = runner_of(hook_on("agent_start", handler), timeout=SHORT)
@@ -328,7 +325,7 @@ def test_a_thread_that_ends_after_its_event_loop_ends_quietly(
         wake.clear()
         anyio.run(main, backend=backend)
         wake.set()
-        threads[-1].join(5)
+        threads[-1].join(PATIENCE)
         assert not threads[-1].is_alive()
     assert capfd.readouterr().err == ""
 
@@ -369,7 +366,7 @@ async def test_a_thread_that_was_given_up_is_used_again_when_it_has_ended_its_ca
 
     def stuck() -> None:
         began.append(threading.current_thread())
-        go.wait(10)
+        go.wait(PATIENCE)
 
     call = ThreadCall(stuck)
     async with anyio.create_task_group() as tasks:
@@ -381,7 +378,7 @@ async def test_a_thread_that_was_given_up_is_used_again_when_it_has_ended_its_ca
     other = await ThreadCall(threading.current_thread).result()
     assert other is not began[0]
     go.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while len(no_idle) < 2:
             await anyio.sleep(0.001)
     assert (ran_on, call.running) == (True, False)
@@ -397,7 +394,7 @@ async def test_what_a_function_returned_is_not_kept_by_its_thread(no_idle: list[
     given = Big()
     kept = [weakref.ref(given), weakref.ref(await ThreadCall(lambda big: Big(), given).result())]
     del given
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while [ref() for ref in kept] != [None, None]:
             gc.collect()
             await anyio.sleep(0.001)
@@ -411,15 +408,15 @@ async def test_as_many_threads_work_as_are_called_and_only_some_wait_afterwards(
     found: list[threading.Thread] = []
 
     def meet() -> None:
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         found.append(threading.current_thread())
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             for _ in range(count):
                 tasks.start_soon(ThreadCall(meet).result)
     assert len(set(found)) == count
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not 1 <= len(no_idle) <= MOST_IDLE:
             await anyio.sleep(0.001)
 
@@ -428,7 +425,7 @@ async def test_a_thread_that_nobody_needs_ends(no_idle: list[Any], monkeypatch: 
     """And the next call starts another one."""
     monkeypatch.setattr(threads_module, "IDLE_TIME", 0.001)
     thread = await ThreadCall(threading.current_thread).result()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert no_idle == []
     assert await ThreadCall(threading.current_thread).result() is not thread
@@ -467,7 +464,7 @@ def test_event_loops_in_several_threads_share_the_waiting_threads(no_idle: list[
     for loop in loops:
         loop.start()
     for loop in loops:
-        loop.join(30)
+        loop.join(PATIENCE)
         assert not loop.is_alive()
     assert wrong == []
 
@@ -479,7 +476,7 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_has_not() -> None:
         from agent_hooks.threads import ThreadCall
 
         async def main():
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 return await ThreadCall(os.getpid).result()
 
         assert anyio.run(main) == os.getpid()
@@ -489,6 +486,10 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_has_not() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", dedent(program)], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-W", "ignore", "-c", dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")

@@ -39,6 +39,20 @@ class Warnings(logging.Handler):
 
 
 @pytest.fixture
+def blocks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of a second is a block."""
+    monkeypatch.setattr(watchdog, "LOOK", 0.02)
+    monkeypatch.setattr(watchdog, "BLOCKED", 0.2)
+
+
+@pytest.fixture
+def slow_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of a second is long."""
+    monkeypatch.setattr(watchdog, "LOOK", 0.02)
+    monkeypatch.setattr(watchdog, "SLOW", 0.2)
+
+
+@pytest.fixture
 def warnings() -> Iterator[Warnings]:
     """Give what the watchdog says while the loop stands still."""
     handler = Warnings()
@@ -65,6 +79,7 @@ async def until(condition: Callable[[], object]) -> None:
 @pytest.mark.behaviour("D13")
 @everywhere
 @pytest.mark.parametrize("when", ["first step", "after an await", "plain inline"])
+@pytest.mark.usefixtures("blocks_soon")
 async def test_a_handler_that_blocks_the_loop_is_named_at_once_and_reported_when_it_is_back(
     warnings: Warnings, when: str
 ) -> None:
@@ -108,6 +123,7 @@ def lines_of(function: Any) -> tuple[int, int]:
 
 
 @pytest.mark.behaviour("D13")
+@pytest.mark.usefixtures("blocks_soon")
 async def test_each_of_two_handlers_that_block_in_a_row_is_named(warnings: Warnings) -> None:
     """The loop does not turn in between; the file of a hook is the one it was loaded from."""
 
@@ -126,6 +142,7 @@ async def test_each_of_two_handlers_that_block_in_a_row_is_named(warnings: Warni
 
 
 @pytest.mark.behaviour("D13")
+@pytest.mark.usefixtures("blocks_soon")
 async def test_a_hook_file_that_blocks_is_named_by_its_own_line(warnings: Warnings, hook_runner: MakeRunner) -> None:
     """Not by the one of a library that it called."""
     runner = await hook_runner("""
@@ -157,9 +174,9 @@ async def test_a_hook_file_that_blocks_is_named_by_its_own_line(warnings: Warnin
 @pytest.mark.behaviour("D13")
 @everywhere
 @pytest.mark.parametrize("kind", ["async", "thread"])
-async def test_a_handler_that_takes_long_is_named_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.usefixtures("slow_soon")
+async def test_a_handler_that_takes_long_is_named_once(kind: str) -> None:
     """It blocks nothing, but whatever comes after it waits."""
-    monkeypatch.setattr(watchdog, "SLOW", 0.5)
     named = threading.Event()
 
     async def slow(event: object, ctx: object) -> None:
@@ -175,9 +192,9 @@ async def test_a_handler_that_takes_long_is_named_once(monkeypatch: pytest.Monke
         await runner.emit(CALL)
         [error] = errors
         assert error.handler == handler.__name__
-        assert "takes long, 0.5 s of its own time so far" in error.error
+        assert "takes long, 0.2 s of its own time so far" in error.error
         assert (error.file, error.line) == (__file__, handler.__code__.co_firstlineno)
-        assert (error.outcome, error.elapsed >= 0.5) == ("continued", True)
+        assert (error.outcome, error.elapsed >= 0.2) == ("continued", True)
 
 
 class SlowPerson(SilentUI):
@@ -241,9 +258,9 @@ async def test_a_busy_handler_that_lets_the_loop_turn_is_not_said_to_block(
     assert warnings.texts == []
 
 
-async def test_each_handler_of_an_event_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("slow_soon")
+async def test_each_handler_of_an_event_has_its_own_time() -> None:
     """Two handlers one after another are two; and a runner does not name another one's handler."""
-    monkeypatch.setattr(watchdog, "SLOW", 0.5)
     named: list[HookError] = []
 
     async def first(event: object, ctx: object) -> None:

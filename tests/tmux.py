@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 30.0  # seconds after which something that has not come is missing
+from support import PATIENCE
+
 MISSING = shutil.which("tmux") is None
 PYTHON = shlex.quote(sys.executable)
 PROGRAM = f"{PYTHON} -m agent_hooks"

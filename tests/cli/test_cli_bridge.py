@@ -75,7 +75,7 @@ def test_every_captured_payload_is_answered(command: Command) -> None:
     for name in ("SessionStart:startup", "UserPromptSubmit", "PostToolUse:Bash", "Stop", "SessionEnd", "SubagentStart"):
         assert bridge(command, payload(command, name)) == {}
     done = subprocess.run(
-        [sys.executable, "-c", TRIO, "bridge", "claude-code"],
+        command.line("bridge", "claude-code", first=TRIO),
         input=json.dumps(payload(command, tool_input={"command": "rm -rf /"})),
         cwd=command.project,
         capture_output=True,

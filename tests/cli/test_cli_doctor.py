@@ -20,7 +20,8 @@ from agent_hooks.cli.checks import Case, Finding
 from agent_hooks.cli.installation import places
 from running import Command
 
-pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path")
+pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path", "unhurried")
+UNHURRIED = "from agent_hooks.cli import agent_checks as it; it._SLOW, it._PATIENCE = float('inf'), 600"
 CLAUDE = open_bridge("claude-code")
 SETTINGS = Path(".claude") / "settings.local.json"
 
@@ -64,6 +65,14 @@ def program(directory: Path, name: str, text: str) -> None:
     (directory / name).write_text(f"#!/bin/sh\n{text}\n")
     (directory / name).chmod(0o755)
     os.environ["PATH"] = f"{directory}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is slow on a machine that has much else to do."""
+    monkeypatch.setattr(Command, "first", UNHURRIED)
+    monkeypatch.setattr(agent_checks, "_SLOW", float("inf"))
+    monkeypatch.setattr(agent_checks, "_PATIENCE", 600)
 
 
 @pytest.fixture
@@ -239,7 +248,7 @@ def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(agent_checks, "_SLOW", 0.0)
     (found,) = agent_checks.trial(case(project))
     assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
-    program(tmp_path / "bin", "agent-hooks", "exec sleep 60")
+    program(tmp_path / "bin", "agent-hooks", "exec sleep 1000")
     monkeypatch.setattr(agent_checks, "_PATIENCE", 0.1)
     ((text, _),) = wrong(agent_checks.trial(case(project)))
     assert text == "PreToolUse: did not end within 0.1 s"

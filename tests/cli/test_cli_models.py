@@ -12,6 +12,7 @@ import pytest
 
 from model_server import KEY, KINDS, Fail, ModelServer, Say
 from running import Command
+from support import PATIENCE
 
 GATE = """
     from agent_hooks import Block
@@ -82,6 +83,7 @@ def test_a_conversation_with_tools_on_real_files_and_a_hook_that_blocks_one(
 
 
 @pytest.mark.behaviour("M4")
+@pytest.mark.parametrize("kind", ["anthropic", "openai", "google"], indirect=True)  # a kind of errors each
 def test_a_failure_ends_the_run_with_one_clear_line_and_no_key(
     command: Command, kind: str, server: ModelServer
 ) -> None:
@@ -99,15 +101,15 @@ def test_an_interrupt_hangs_up(command: Command, kind: str, server: ModelServer)
     server.play(Say("A long story, of which nobody hears the end", hang_after=6))
     running = command.start("run", "--model", f"{kind}:some-model", "tell me")
     try:
-        assert server.hanging.wait(20)
+        assert server.hanging.wait(PATIENCE)
         running.send_signal(signal.SIGINT)
-        _, stderr = running.communicate(timeout=20)
+        _, stderr = running.communicate(timeout=PATIENCE)
     finally:
         if running.poll() is None:
             running.kill()
             running.communicate()
     assert (running.returncode, "interrupted" in stderr) == (130, True)
-    assert server.gone.wait(10)
+    assert server.gone.wait(PATIENCE)
 
 
 def test_a_missing_key_is_wrong_usage(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

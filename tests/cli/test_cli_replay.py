@@ -297,7 +297,7 @@ def test_secrets_and_control_characters_do_not_reach_the_screen(command: Command
 def test_it_works_on_trio(command: Command) -> None:
     """Sessions end and begin there too."""
     done = subprocess.run(
-        [sys.executable, "-c", TRIO, "replay", str(RECORDED)],
+        command.line("replay", str(RECORDED), first=TRIO),
         cwd=command.project,
         capture_output=True,
         text=True,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from running import Command, RpcClient
-from support import wait_for_file
+from support import PATIENCE, wait_for_file
 
 MakeClient = Callable[..., RpcClient]
 GATE = """
@@ -25,6 +25,7 @@ GATE = """
             if not await ctx.ui.confirm("Run it?", event.input.get("command", "")):
                 return {"block": True, "reason": "not confirmed"}
 """
+SOON = "from agent_hooks.cli.modes import rpc; rpc.LAST_RUN = rpc.LAST_WORDS = 0.3"
 
 
 @pytest.fixture
@@ -70,10 +71,11 @@ def test_prompts_from_a_pipe_are_worked_on_before_the_end(client: MakeClient) ->
     assert [record["aborted"] for record in rpc.all("run_end")] == [False]
 
 
-def test_what_does_not_come_to_its_end_is_aborted_after_the_end_of_stdin(client: MakeClient) -> None:
+def test_what_does_not_come_to_its_end_is_aborted_after_the_end_of_stdin(client: MakeClient, command: Command) -> None:
     """The client may be dead: an agent does not go on for long without anybody there."""
+    command.first = SOON
     rpc = client()
-    rpc.send("prompt", message="@bash sleep 600")
+    rpc.send("prompt", message="@bash sleep 1000")
     rpc.expect("tool_call")
     rpc.end()
     assert [record["aborted"] for record in rpc.all("run_end")] == [True]
@@ -366,6 +368,7 @@ def test_a_session_that_does_not_get_started_can_be_ended(client: MakeClient, co
     (command.project / ".agent").mkdir(exist_ok=True)
     (command.project / ".agent/settings.json").write_text('{"hookTimeout": null}')
     command.add_waiting_hook("start")
+    command.first = SOON
     rpc = client()
     rpc.expect("hook_ui_request", message="waiting")
     if how == "shutdown":
@@ -511,9 +514,9 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
     os.close(ours)
     assert run.stdin
     assert run.stderr
-    run.stdin.write(b'{"type": "prompt", "message": "@bash sleep 600"}\n')
+    run.stdin.write(b'{"type": "prompt", "message": "@bash sleep 1000"}\n')
     run.stdin.flush()
-    assert run.wait(timeout=30) == 0
+    assert run.wait(timeout=PATIENCE) == 0
     assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
     run.stdin.close()
     run.stderr.close()
@@ -522,7 +525,8 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
 
 def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
     """More than a pipe holds waits for it, and the process ends all the same."""
-    command_line = [sys.executable, "-m", "agent_hooks", "run", "--mode", "rpc", "--no-session"]
+    command.first = SOON
+    command_line = command.line("run", "--mode", "rpc", "--no-session")
     pipe = subprocess.PIPE
     with subprocess.Popen(command_line, cwd=command.project, stdin=pipe, stdout=pipe, stderr=pipe) as run:
         assert run.stdin
@@ -530,7 +534,7 @@ def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
         assert run.stderr
         run.stdin.write(json.dumps({"type": "prompt", "message": "x" * 500_000}).encode() + b"\n")
         run.stdin.close()
-        assert run.wait(timeout=30) == 0
+        assert run.wait(timeout=PATIENCE) == 0
         assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
         assert run.stdout.read().startswith(b'{"type":"session","reason":"start"')
 
@@ -538,7 +542,7 @@ def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
 def test_a_closed_stdin_is_the_end(command: Command) -> None:
     """In order, at once."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session <&-"
-    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     reasons = [json.loads(line)["reason"] for line in done.stdout.splitlines()]
     assert reasons == ["start", "shutdown"]
@@ -547,7 +551,7 @@ def test_a_closed_stdin_is_the_end(command: Command) -> None:
 def test_a_full_disk_under_stdout_is_told(command: Command) -> None:
     """When records go to a file."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session < /dev/null > /dev/full"
-    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
     assert done.stderr == "agent-hooks: stdout could not be written: No space left on device\n"
 

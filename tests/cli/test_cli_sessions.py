@@ -16,6 +16,7 @@ import pytest
 
 from cli.test_cli_run import RECORDER, recorded, wait_for
 from running import Command
+from support import PATIENCE
 
 
 def files(command: Command) -> list[Path]:
@@ -87,7 +88,7 @@ def test_a_second_process_on_one_session_is_told(command: Command) -> None:
         assert f"{path}: another process works on this session; end that one first" in done.stderr
     assert path.read_bytes() == before
     (command.project / "go-on").touch()
-    run.communicate(timeout=30)
+    run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     command("run", "--continue", "now")
     assert prompts(path)[1:] == ["now"]
@@ -96,16 +97,16 @@ def test_a_second_process_on_one_session_is_told(command: Command) -> None:
 @pytest.mark.behaviour("S6", "T24")
 def test_a_killed_run_can_be_gone_on_with(command: Command) -> None:
     """SIGKILL in the middle of a call: the model is told that its end is unknown."""
-    run = command.start("run", "@bash touch begun; sleep 60")
+    run = command.start("run", "@bash touch begun; sleep 1000")
     wait_for_file(command.project / "begun")
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=PATIENCE)
     [path] = files(command)
     with path.open("a") as file:
         file.write('{"type":"mess')
     done = command("run", "--continue", "what happened?")
     assert f"warning: {path}:5: the last line was not finished, and is dropped" in done.stderr
-    assert prompts(path) == ["@bash touch begun; sleep 60", "what happened?"]
+    assert prompts(path) == ["@bash touch begun; sleep 1000", "what happened?"]
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on(command: Command) -> None:
@@ -148,14 +149,14 @@ def test_a_signal_while_the_session_starts_still_shuts_it_down_once(command: Com
             async def slow(event, ctx):
                 if event.reason == "start":
                     open("begun", "w").write("x")
-                    await anyio.sleep(60)
+                    await anyio.sleep_forever()
         """,
         "slow.py",
     )
     run = command.start("run", "@bash touch done")
     wait_for(command.project / "begun")
     run.send_signal(number)
-    _, stderr = run.communicate(timeout=30)
+    _, stderr = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130
     assert "interrupted" in stderr
     assert recorded(command.project) == ["session:start", "session:shutdown"]
@@ -188,7 +189,7 @@ def test_a_conversation_is_compacted_by_the_settings(command: Command) -> None:
 
 def wait_for_file(path: Path) -> None:
     """Wait until a file is there."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} was not made"
         time.sleep(0.02)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks.cli.pipes import Lines, RecordWriter, read_chunks
+from support import PATIENCE
 
 
 def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
@@ -126,7 +127,7 @@ async def test_a_pipe_that_does_not_block_is_made_to(pipe: tuple[int, int]) -> N
         await anyio.lowlevel.checkpoint()
         for _ in range(100):
             writer.send("x" * 10_000)
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while len(seen) < 100 * 10_003:
                 await anyio.lowlevel.checkpoint()
         assert writer.close(20)
@@ -157,7 +158,7 @@ async def work(writer):
     for each in threads: await anyio.to_thread.run_sync(each.join)
 """
     run = run_program(body, anyio_backend)
-    printed, _ = run.communicate(timeout=60)
+    printed, _ = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     assert len(printed.splitlines()) == 1600, "which splits at U+2028 too"
     records = [json.loads(line) for line in printed.splitlines()]
@@ -170,7 +171,7 @@ def test_a_client_that_closes_its_end_is_gone(anyio_backend: str) -> None:
     """The program hears of it, and what it says after that is dropped."""
     body = """
 async def work(writer):
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not writer.gone.is_set():
             writer.send("x" * 1000)
             await anyio.sleep(0.001)
@@ -179,14 +180,14 @@ async def work(writer):
     run = run_program(body, anyio_backend)
     assert run.stdout is not None
     run.stdout.close()
-    assert run.wait(timeout=60) == 0
+    assert run.wait(timeout=PATIENCE) == 0
 
 
 async def test_a_client_that_has_stopped_reading_is_gone_in_the_end(pipe: tuple[int, int]) -> None:
     """Nobody waits for it, and it fills no more memory."""
     source, sink = pipe
     writer = RecordWriter(sink, max_unread=2**20, patience=0)
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         while not writer.gone.is_set():
             writer.send("x" * 2**18)
             await anyio.lowlevel.checkpoint()

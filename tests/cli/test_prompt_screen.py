@@ -19,6 +19,7 @@ from agent_hooks.cli.line import PromptHistory
 from agent_hooks.cli.prompt import PromptScreen
 from agent_hooks.cli.terminal import OwnTerminal
 from agent_hooks.ui.terminal import TerminalUI
+from support import PATIENCE
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as prompt_toolkit is
 
@@ -32,7 +33,7 @@ class Person:
 
     async def sees(self, text: str) -> None:
         """Wait until the terminal has been sent a text since it was last looked at."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while text not in self._sent.getvalue():
                 await anyio.sleep(0.005)
         self._sent.seek(0)
@@ -40,7 +41,7 @@ class Person:
 
     async def does(self, what: str) -> None:
         """Wait until the keys had an effect."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while what not in self.did:
                 await anyio.sleep(0.005)
 

@@ -17,7 +17,7 @@ from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline import JudgedCall
 from agent_hooks.testing import RecordedEvents, ScriptedUI
-from support import EchoTool, SilentView, hook_of
+from support import PATIENCE, EchoTool, SilentView, hook_of
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +92,7 @@ async def test_calls_of_a_turn_are_judged_in_order_and_run_in_parallel(project: 
         ran.append(input["command"])
         if len(ran) == 2:
             both.set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await both.wait()
         return ToolOutput(f"ran {input['command']}")
 

@@ -15,7 +15,7 @@ from agent_hooks.errors import ModelError
 from agent_hooks.host import agent as agent_module
 from agent_hooks.host.models import open_model
 from host.hosting import stage
-from support import EchoTool, Endless
+from support import PATIENCE, EchoTool, Endless
 
 pytestmark = pytest.mark.anyio
 
@@ -144,7 +144,7 @@ async def test_an_abort_at_the_end_leaves_the_hooks_a_moment(
         await began.wait()
         assert host.abort()
         aborted.set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await host.wait_idle()
         assert heard == ["slow", "last"]
         assert on.view.seen == ["started go by None", "ended None aborted=True"]

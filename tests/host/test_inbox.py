@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from agent_hooks import Attachment, SendError
 from agent_hooks.host.inbox import Inbox, InboxLimits, Injected
+from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,7 @@ async def test_a_message_from_a_thread_wakes_the_event_loop() -> None:
     inbox = Inbox(waiter)
     image = Attachment(kind="image", file_name="a.png", mime_type="image/png", content="aGk=")
     threading.Thread(target=inbox.put, args=("hello", [image], "hook.py")).start()
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await waiter.arrived.wait()
     assert waiter.threads == {threading.get_ident()}
     assert inbox.take() == (Injected("hello", (image,), "hook.py"),)
@@ -55,7 +56,7 @@ async def test_a_message_from_a_task_is_there_at_once_and_wakes_later() -> None:
     inbox = Inbox(waiter)
     inbox.put("hello")
     assert (len(inbox), waiter.arrived.is_set()) == (1, False)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await waiter.arrived.wait()
 
 
@@ -69,7 +70,7 @@ async def test_a_message_is_there_when_the_event_loop_is_woken_for_it() -> None:
             inbox.put(str(index))
 
     await to_thread.run_sync(send)
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while len(seen) < 500:
             await anyio.sleep(0.001)
     assert [number for number, waiting in enumerate(seen, 1) if waiting < number] == []
@@ -88,7 +89,7 @@ async def test_nothing_is_lost_or_mixed_up_when_many_threads_send_at_once() -> N
     async with anyio.create_task_group() as tasks:
         for number in range(8):
             tasks.start_soon(to_thread.run_sync, send, number)
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while len(taken) < 800:
                 await waiter.arrived.wait()
                 waiter.arrived = anyio.Event()

@@ -15,7 +15,7 @@ from agent_hooks.host.inbox import InboxLimits
 from agent_hooks.host.session import Session
 from host.hosting import stage
 from running import Command
-from support import hook_on
+from support import PATIENCE, hook_on
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_
     api = hook.api
     on = stage(project, hook)
     async with on.host as host:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             api.send("@bash one", [IMAGE])
             await host.wait_idle()
             await host.prompt("mine")
@@ -65,7 +65,7 @@ async def test_a_message_that_comes_while_the_session_changes_waits_for_that(pro
 
     on = stage(project, register)
     async with on.host as host:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await host.wait_idle()
             await host.clear()
             await host.wait_idle()
@@ -85,7 +85,7 @@ async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: 
     on = stage(project, register)
     limits = InboxLimits()
     async with on.host as host:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE):
             await host.prompt("go")
             await host.wait_idle()
         assert on.view.seen.count("started again by hook0.py") == limits.rate
@@ -94,7 +94,7 @@ async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: 
         with pytest.raises(SendError, match="is the most; save it in a file"):
             host.submit("x" * (limits.size + 1))
         host.submit("still there?")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await host.wait_idle()
         assert "started still there? by None" in on.view.seen
 

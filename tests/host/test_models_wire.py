@@ -23,6 +23,7 @@ from agent_hooks.content import (
 from agent_hooks.host.model import Model, ModelRequest, ThinkingLevel, ToolOffer, collect
 from agent_hooks.host.models import open_model
 from model_server import KEY, ModelServer, Say
+from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 NAMES = {
@@ -246,7 +247,7 @@ async def test_cancelling_hangs_up(model: Model, server: ModelServer) -> None:
     """The server sees that nobody listens any more, and need not go on."""
     server.play(Say("Once upon a time there was a server that nobody listened to", hang_after=6))
     heard = anyio.Event()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(collect, model, request_of(), lambda _: heard.set())
             await heard.wait()

@@ -16,7 +16,7 @@ from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import Puppet
 from host.hosting import stage
-from support import EchoTool, Endless
+from support import PATIENCE, EchoTool, Endless
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: 
     ended = anyio.Event()
     on.runner.observe(lambda event: ended.set() if event.type == "agent_end" else None)
     async with on.host as host:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             await ended.wait()
         await host.wait_idle()
     assert on.view.seen == ["started @bash sent by hook0.py", "ended None aborted=False"]

@@ -22,6 +22,7 @@ import pytest
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
+from support import PATIENCE
 
 COUNTING = """
 n = 0
@@ -43,7 +44,7 @@ def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
 
 def until(condition: Callable[[], object]) -> None:
     """Wait for something that another process does."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
@@ -142,8 +143,10 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     assert agent("Stop") == {}
     assert "does not answer" in agent("UserPromptSubmit", prompt="x")["reason"]
     os.kill(server["pid"], signal.SIGCONT)
+    agent.write_stub()
     assert agent() == {}
     os.kill(server["pid"], signal.SIGSTOP)
+    agent.command.first = "from agent_hooks.cli import serve; serve._PATIENCE = 0.3"
     stopped = agent.command("serve", "--stop").stdout
     assert "does not answer" in stopped
     assert "ended by force" in stopped
@@ -153,7 +156,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
     """In time, before the agent's own deadline lets the call through; the server gives the call up."""
-    marks = agent.command.project / "marks"
+    begun, marks = (agent.command.project / name for name in ("begun", "marks"))
     agent.command.add_hook(
         f"""
         import anyio
@@ -163,17 +166,20 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
             async def judge(event, ctx):
                 if event.input["command"] == "hang":
                     try:
+                        Path({str(begun)!r}).touch()
                         await anyio.sleep_forever()
                     finally:
                         Path({str(marks)!r}).write_text("given up")
         """
     )
     agent()
-    agent.write_stub(
-        events={**config_of(BRIDGE)["events"], "PreToolUse": (0.5, config_of(BRIDGE)["events"]["PreToolUse"][1])}
-    )
-    assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
+    for seconds in (0.5, 5.0, 50.0):  # until the hook has come to be asked
+        agent.write_stub(events=calls_end_after(seconds))
+        assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
+        if begun.exists():
+            break
     until(marks.exists)
+    agent.write_stub()
     assert agent() == {}
 
 
@@ -357,7 +363,7 @@ def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent
         with pytest.raises(subprocess.TimeoutExpired):
             serving.wait(1)
         other.communicate()
-        assert serving.wait(20) == 0
+        assert serving.wait(timeout=PATIENCE) == 0
     assert agent.server() is None
     assert not Path(f"{path}.socket").exists()
 
@@ -662,7 +668,7 @@ def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alon
         socket_of.unlink()
         agent.environment["CLAUDE_PID"] = str(os.getpid())
         assert agent() == {}
-        assert first.wait(20) == 0
+        assert first.wait(timeout=PATIENCE) == 0
     server = agent.server()
     assert server is not None
     assert server["events"] == 1

@@ -13,7 +13,7 @@ import pytest
 
 from agent_hooks import HookAPI, HookContext, TurnStart
 from agent_hooks.ui.rpc import ConfirmRequest, HookUiCancel, HookUiResponse, NotifyRequest, RpcUI, SelectRequest
-from support import hook_of, runner_of
+from support import PATIENCE, hook_of, runner_of
 
 Ask = Callable[[RpcUI], Awaitable[object]]
 
@@ -27,7 +27,7 @@ class Client:
 
     async def asked(self, number: int = 1) -> Any:
         """Wait for that many records, and return the last."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while len(self.records) < number:
                 await anyio.lowlevel.checkpoint()
         return self.records[number - 1]

@@ -13,7 +13,7 @@ import pytest
 from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools import bash, builtin_tools
 from agent_hooks.tool import BashToolDetails
-from support import gone
+from support import PATIENCE, gone
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call
@@ -64,9 +64,13 @@ async def test_a_shell_that_does_not_start_is_told(call: Call, tmp_path: Path, m
 
 
 async def test_a_timeout_kills_and_keeps_what_was_printed(call: Call) -> None:
-    output = await call("bash", command="echo $$; sleep 100", timeout=0.3)
-    pid, last = output.text.split("\n")
-    assert (last, output.is_error) == ("[timed out after 0.3 s]", True)
+    for timeout in (0.3, 3, 30):  # until it has come to print something
+        output = await call("bash", command="echo $$; sleep 1000", timeout=timeout)
+        *printed, last = output.text.split("\n")
+        assert (last, output.is_error) == (f"[timed out after {timeout} s]", True)
+        if printed:
+            break
+    [pid] = printed
     await gone(int(pid))
 
 
@@ -132,8 +136,8 @@ async def test_a_full_disk_does_not_end_the_program(call: Call, monkeypatch: pyt
 
 
 async def test_a_background_child_that_keeps_the_pipe_does_not_hang_the_tool(call: Call) -> None:
-    with anyio.fail_after(5):
-        output = await call("bash", command="sleep 100 & echo $!")
+    with anyio.fail_after(PATIENCE):
+        output = await call("bash", command="sleep 1000 & echo $!")
     assert not output.is_error
     os.kill(int(output.text), 9)
 
@@ -151,10 +155,10 @@ async def test_cancelling_kills_the_whole_group(project: Path) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await tool.execute("1", {"command": "sleep 100 & echo $!; echo $$; wait"}, on_update=on_update)
+            await tool.execute("1", {"command": "sleep 1000 & echo $!; echo $$; wait"}, on_update=on_update)
 
         tasks.start_soon(run)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await started.wait()
         tasks.cancel_scope.cancel()
     assert len(pids) == 2

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from agent_hooks.host.tools import builtin_tools, find
 from agent_hooks.host.tools.listing import glob, list_files
 from agent_hooks.tool import FindToolDetails
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call, Git
@@ -123,7 +124,7 @@ async def test_odd_gitignore_files_do_no_harm(call: Call, project: Path) -> None
     os.mkfifo(project / ".gitignore")
     (project / "sub" / ".gitignore").mkdir(parents=True)
     put(project, "sub/b")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         assert (await call("find", pattern="*")).text == "a\nsub/b"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from agent_hooks.content import ImageContent
 from agent_hooks.tool import ReadToolDetails
+from support import PATIENCE
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call
@@ -112,7 +113,7 @@ async def test_a_huge_text_file_is_streamed(call: Call, huge: Path) -> None:
 async def test_counting_a_huge_file_can_be_cancelled(call: Call, project: Path) -> None:
     (project / "a").write_text("line\n" * 5000)
     os.truncate(project / "a", 1024**4)
-    with anyio.fail_after(5), anyio.move_on_after(0.05) as scope:
+    with anyio.fail_after(PATIENCE), anyio.move_on_after(0.05) as scope:
         await call("read", path="a")
     assert scope.cancelled_caught
 
@@ -140,7 +141,7 @@ async def test_what_could_block_is_refused_at_once(call: Call, project: Path) ->
     os.mkfifo(project / "fifo")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(project / "socket"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert (await call("read", path="fifo")).text == "fifo is a FIFO, not a regular file"
             assert (await call("read", path="socket")).text == "socket is a socket, not a regular file"
             assert (await call("read", path="/dev/zero")).text == "/dev/zero is a device, not a regular file"
