@@ -181,9 +181,11 @@ async def test_a_handler_that_takes_long_is_named_once(kind: str) -> None:
 
     async def slow(event: object, ctx: object) -> None:
         await until(named.is_set)
+        await anyio.sleep(5 * watchdog.LOOK)  # it is looked at some more times
 
     def thread(event: object, ctx: object) -> None:
         assert named.wait(LONG)
+        time.sleep(5 * watchdog.LOOK)
 
     handler = thread if kind == "thread" else slow
     runner, errors = runner_of(hook_on("tool_call", handler))
