@@ -18,6 +18,7 @@ def main() -> NoReturn:
             from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
 
             answer_and_leave(agent, event)  # returns where the arguments are not right, which `bridge` tells
+            gc.enable()
     from agent_hooks.cli.main import main
 
     main()

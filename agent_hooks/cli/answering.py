@@ -45,20 +45,12 @@ def answer(bridge: Bridge, event: str | None) -> int:
             return 0
         answering = _Answering(bridge, event, stdout)
         try:
-            run(answering.run(), ready=_begin_collecting)
+            run(answering.run(), ready=gc.freeze)  # nothing so far has to be looked through, now or at the end
         except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug: nothing may pass for a yes
             answering.fail(exc)
         code = answering.exit_code
         leave_soon(code)
-        if not gc.isenabled():  # no hook ran, so that nothing has to be found at the end
-            gc.freeze()
     return code
-
-
-def _begin_collecting() -> None:
-    """Leave what is there to the end of the process, and collect what hooks leave behind: see `agent_hooks.__main__`."""
-    gc.freeze()
-    gc.enable()
 
 
 class _Answering:
@@ -84,6 +76,9 @@ class _Answering:
             return
         self._event = happening.name
         opened = await Opening(self._bridge, happening, os.environ, resident=False).open()
+        if not opened.runner.hooks:  # what hooks leave behind is collected at the end, open files of theirs for example
+            gc.freeze()
+        gc.enable()
         async with opened.runner:
             verdict = await opened.bridging.answer(happening)
             if happening.name == "SessionStart":

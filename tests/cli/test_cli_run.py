@@ -326,7 +326,8 @@ def test_a_shutdown_handler_that_hangs_does_not_hold_the_run(command: Command) -
     """Shutdown has so many seconds in all; a thread that sleeps on does not keep the process."""
     name = "session:shutdown"
     command.first = (
-        f"from agent_hooks.dispatch_table import SPECS; SPECS[{name!r}] = SPECS[{name!r}]._replace(total=0.5)"
+        f"from agent_hooks.dispatch_table import SPECS; from msgspec.structs import replace\n"
+        f"SPECS[{name!r}] = replace(SPECS[{name!r}], total=0.5)"
     )
     command.add_hook(
         """
@@ -513,7 +514,7 @@ def test_a_background_task_that_does_not_stop_does_not_hold_the_run(command: Com
             api.start_task(poll)
         """
     )
-    command.first = "from agent_hooks.cli import common; common.END_GRACE = 0.5"
+    command.first = "from agent_hooks.cli import lifetime; lifetime.END_GRACE = 0.5"
     done = command("run", "@bash echo hi")
     assert "hi" in done.stdout
     assert "a hook's background task did not stop within 0.5 s; leaving without it" in done.stderr
