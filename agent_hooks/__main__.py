@@ -14,6 +14,7 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     match sys.argv[1:]:
         case ["bridge", agent, event] if not event.startswith("-"):
+            _load_msgspec()
             gc.disable()  # until the hooks are loaded: what is made before lives as long as the process
             from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
 
@@ -22,6 +23,15 @@ def main() -> NoReturn:
     from agent_hooks.cli.main import main
 
     main()
+
+
+def _load_msgspec() -> None:
+    """Import msgspec without `typing_extensions`, where it looks first for what `typing` has, and which takes as long."""
+    if "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # as if it were not installed
+        import msgspec  # noqa: F401
+
+        del sys.modules["typing_extensions"]
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ IDLE = "import sys; print(flush=True); sys.stdin.read()"
 IMPORTS = {
     "json": ("import json", None),
     "json and asyncio": ("import json, asyncio", 1.25),
-    "anyio": ("import anyio", 1.25),
-    "pydantic": ("from pydantic import BaseModel", 1.25),
+    "anyio": ("import anyio, anyio._backends._asyncio", 1.25),
+    "asyncio and pydantic": ("import asyncio; from pydantic import BaseModel", 1.25),
 }
 HOOK = "\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
 BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
