@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_hooks.deadlines import LoopWanted, run
 from agent_hooks.guards import BUILTIN
 from agent_hooks.loader import load_hooks
@@ -85,3 +87,40 @@ def test_a_hook_is_loaded_only_where_an_event_loop_runs(tmp_path: Path) -> None:
     assert loading.send(None) is LoopWanted
     loading.close()
     assert run(load_hooks([tmp_path / "hook.py"], cwd=tmp_path)).errors == []
+
+
+@pytest.mark.parametrize("hook", [False, True])
+def test_the_command_imports_what_one_event_needs(hook: bool, tmp_path: Path) -> None:
+    """No command line, and an event loop only for a hook, whose files are whole when the process has ended."""
+    kept = tmp_path / "kept"
+    source = f"file = open({str(kept)!r}, 'w')\nasync def call(event, ctx): file.write(event.input['command'])\n"
+    (tmp_path / "hook.py").write_text(f"{source}def register(api): api.on('tool_call', call)\n")
+    (tmp_path / ".agent").mkdir()
+    settings = {**BARE, "hooks": ["../hook.py"] if hook else []}
+    (tmp_path / ".agent" / "settings.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-P", "-m", "agent_hooks", "bridge", "claude-code", "PreToolUse"],
+        input=json.dumps({**call("ls"), "cwd": str(tmp_path)}).encode(),
+        capture_output=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (0, b"{}\n")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "agent_hooks.bridging" in imported
+    assert imported & {"asyncio", "anyio", "click", "pathlib", "rich", "yaml", "agent_hooks.redaction"} == (
+        {"asyncio"} if hook else set()
+    )
+    assert not hook or kept.read_text() == "ls"
+
+
+@pytest.mark.parametrize(
+    "args", [["nobody", "PreToolUse"], ["claude-code", "--wrong"], ["claude-code", "Stop", "more"], []]
+)
+def test_wrong_arguments_are_told_by_the_command_line(args: list[str], tmp_path: Path) -> None:
+    """The short way to an event is only for what is right."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_hooks", "bridge", *args], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: ")
