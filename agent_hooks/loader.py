@@ -19,13 +19,14 @@ from msgspec import Struct
 from agent_hooks.answers import Block
 from agent_hooks.api import HookAPI
 from agent_hooks.context import HookContext
-from agent_hooks.deadlines import cancelled_class, event_loop
+from agent_hooks.deadlines import cancelled_class
 from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.events import ToolCall
 from agent_hooks.handlers import Handler
 from agent_hooks.imports import forget_module, import_hook
 from agent_hooks.packages import INIT, is_hook_package, is_package
 from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
+from agent_hooks.stepping import event_loop
 from agent_hooks.tool import Tool
 
 if TYPE_CHECKING:

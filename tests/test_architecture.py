@@ -22,7 +22,7 @@ LAYERS = [  # from the bottom; modules of one line are of one height and do not 
     "guards bridges",
     "guarding",
     "context imports packages schema function_tool handlers checkpoints redaction",
-    "interceptors",
+    "interceptors stepping",
     "api",
     "loader dispatch",
     "background watchdog transformers subscriptions",

@@ -7,20 +7,15 @@ drives a coroutine by hand, without an event loop, needs none of them: nothing c
 from __future__ import annotations
 
 import sys
-import types
-from collections.abc import Callable, Coroutine, Generator
-from typing import Any, TypeVar
+from collections.abc import Callable
 
 from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, StillClock, Timer, cancellation_in, drive
-
-T = TypeVar("T")
 
 __all__ = [
     "GRACE",
     "INF",
     "Clock",
     "DidNotStopError",
-    "LoopWanted",
     "StillClock",
     "Timer",
     "call_soon",
@@ -28,50 +23,9 @@ __all__ = [
     "cancelled_class",
     "clock_type",
     "drive",
-    "event_loop",
     "in_asyncio_task",
     "in_trio_task",
-    "run",
 ]
-
-
-class LoopWanted:
-    """What a coroutine that is driven by hand yields when it cannot go on without an event loop."""
-
-
-@types.coroutine
-def event_loop() -> Generator[Any, Any, None]:
-    """Go on only where an event loop runs; whoever drives the coroutine by hand has to start one, as `run` does."""
-    if not (in_asyncio_task() or in_trio_task()):
-        yield LoopWanted
-
-
-def run(coroutine: Coroutine[Any, Any, T], *, ready: Callable[[], object] = lambda: None) -> T:
-    """Run a coroutine, by hand until it wants an event loop, if it ever does; from there on asyncio's.
-
-    `ready` is called just before it goes on there.
-    """
-    try:
-        wanted = coroutine.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    assert wanted is LoopWanted, f"{wanted!r}: it waits for something that no event loop runs for"
-    import asyncio  # here, because it is what takes the time
-
-    ready()
-
-    async def rest() -> T:
-        return await _go_on(coroutine)
-
-    return asyncio.run(rest())
-
-
-@types.coroutine
-def _go_on(coroutine: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await a coroutine that has begun, which `await` itself refuses."""
-    result: T = yield from coroutine
-    return result
 
 
 def call_soon() -> Callable[[Callable[[], object]], object] | None:

@@ -9,7 +9,7 @@ r"""The resident process: listens on a Unix socket in a private directory, one J
 
 The server's first line tells its version, and comes once the client has said something: with the answer, or as soon as
 the event is being judged.  Until the first project with hooks is met, there is no event loop but `lines`.
-Above: cli.  Below: sessions, lines, steps, stub.
+Above: cli.  Below: sessions, lines, tasks, stub.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from agent_hooks.bridges.base import SILENCE, BridgeError
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.lines import Connection, Lines
 from agent_hooks.server.sessions import Find, Sessions
-from agent_hooks.server.steps import Steps, first_step, rest_of
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
+from agent_hooks.server.tasks import Tasks
+from agent_hooks.stepping import first_step, rest_of
 
 if TYPE_CHECKING:
     import anyio
@@ -75,8 +76,8 @@ class Server:
         self._began = time.time()
         self._looked = time.monotonic()
         self._socket: tuple[int, int] | None = None
-        self._steps = Steps()
-        self._sessions = Sessions(find, self._steps)
+        self._tasks = Tasks()
+        self._sessions = Sessions(find, self._tasks)
         self._stopped = False
         self._told: anyio.Event | None = None  # set when it is stopped, for who waits in a loop
         self._lines: Lines
@@ -129,7 +130,7 @@ class Server:
                 signal.signal(number, lambda number, frame: self.stop())
             signal.set_wakeup_fd(waker.fileno())  # or one that comes just before the waiting begins would not end it
             self._lines.watch(woken)
-            while not self._stopped and not self._steps.waiting:
+            while not self._stopped and not self._tasks.waiting:
                 self._lines.round(self._look_every)
                 self._look_round()
             self._lines.unwatch(woken)
@@ -144,19 +145,19 @@ class Server:
         if self._stopped:
             self._told.set()
         loop = asyncio.get_running_loop()
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as group:
             for number in _SIGNALS:
                 loop.add_signal_handler(number, self.stop)
-            self._steps.use(tasks)
+            self._tasks.use(group)
             loop.add_reader(self._lines.fileno(), self._lines.round)
-            tasks.start_soon(self._watch)
+            group.start_soon(self._watch)
             await self._told.wait()
             self._listen_no_more()
             with anyio.move_on_after(_GRACE):
                 await self._sessions.end()
             loop.remove_reader(self._lines.fileno())
             self._lines.close()
-            tasks.cancel_scope.cancel()
+            group.cancel_scope.cancel()
 
     async def _watch(self) -> None:
         import anyio
@@ -208,9 +209,13 @@ class Server:
     def _take(self, connection: Connection, line: bytes) -> bytes | None:
         """Answer a line at once, if that can be."""
         answering = self.handle(line)
-        done = first_step(answering)
+        try:
+            done = first_step(answering)
+        except Exception as exc:  # a bug: others have to be answered still
+            log().exception("failed at a line")
+            return _line({"error": describe(exc)})
         if done is None:
-            self._steps.later(self._finish, connection, answering)
+            self._tasks.later(self._finish, connection, answering)
         return done and done[0]
 
     async def _finish(self, connection: Connection, answering: Coroutine[Any, Any, bytes]) -> None:

@@ -1,6 +1,6 @@
 """The sessions of another agent, each with hooks of its own that live as long as it does.
 
-Above: server, cli.  Below: opened, steps, bridging.
+Above: server, cli.  Below: opened, tasks, bridging.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from agent_hooks.events import SessionEvent, SessionReason
 from agent_hooks.lanes import Lane
 from agent_hooks.runner import HookRunner
 from agent_hooks.server.opened import Opened
-from agent_hooks.server.steps import Steps, in_task
+from agent_hooks.server.tasks import Tasks
+from agent_hooks.stepping import event_loop
 
 if TYPE_CHECKING:
     import anyio
@@ -48,14 +49,14 @@ class Session:
     `time.monotonic`.
     """
 
-    def __init__(self, bridge: Bridge, find: Find, steps: Steps, process: int | None) -> None:
+    def __init__(self, bridge: Bridge, find: Find, tasks: Tasks, process: int | None) -> None:
         self.process = process
         self.heard = time.monotonic()
         self.left = False
         self.file: str | None = None
         self._bridge = bridge
         self._find = find
-        self._steps = steps
+        self._tasks = tasks
         self._lane = Lane()
         self._opened: Opened | None = None
         self._news: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ class Session:
 
     async def _enter(self) -> None:
         if self.needs_task:
-            await in_task()
+            await event_loop()
             await self._lane.enter()
         self._lane.busy = True
 
@@ -110,7 +111,7 @@ class Session:
         if opening.plain:
             self._opened = await opening.open()
         else:
-            await in_task()
+            await event_loop()
             self._opened = await self._load_hooks(opening, happening)
         self._news = self._opened.news
         return self._opened
@@ -121,9 +122,9 @@ class Session:
         opened = None
         with anyio.move_on_after(LOAD_TIMEOUT, shield=True):  # or a client that goes would leave hooks half loaded
             found = await opening.open()
-            assert self._steps.tasks is not None, "we are in a task"
+            assert self._tasks.group is not None, "we are in a task"
             end = anyio.Event()
-            await self._steps.tasks.start(self._keep, found.runner, end)
+            await self._tasks.group.start(self._keep, found.runner, end)
             opened, self._end = found, end
         if opened is None:
             raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
@@ -153,9 +154,9 @@ class Session:
 class Sessions:
     """All sessions of this process, each by its agent and its id."""
 
-    def __init__(self, find: Find, steps: Steps) -> None:
+    def __init__(self, find: Find, tasks: Tasks) -> None:
         self._find = find
-        self._steps = steps
+        self._tasks = tasks
         self._all: dict[tuple[str, str | None], Session] = {}
         self.heard = time.monotonic()
 
@@ -188,9 +189,9 @@ class Sessions:
         if ending:
             import anyio  # here, for without hooks there is no event loop
 
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as group:
                 for session in ending:
-                    tasks.start_soon(session.end)
+                    group.start_soon(session.end)
 
     def idle_since(self) -> float:
         """Return when the last thing happened, in seconds of `time.monotonic`; now, if an agent lives."""
@@ -199,7 +200,7 @@ class Sessions:
 
     def _end(self, session: Session) -> None:
         if session.needs_task:
-            self._steps.later(session.end)
+            self._tasks.later(session.end)
 
     def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Session:
         key = (bridge.name, happening.session_id)
@@ -210,7 +211,7 @@ class Sessions:
             old = next((each for each, it in self._all.items() if it.left and it.process == pid), None)
             session = None if old is None else self._all.pop(old)
         if session is None:
-            session = Session(bridge, self._find, self._steps, pid)
+            session = Session(bridge, self._find, self._tasks, pid)
         session.left = False
         session.process = pid or session.process  # a session can be resumed, by another process, that had no end
         self._all[key] = session

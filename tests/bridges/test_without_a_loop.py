@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.deadlines import LoopWanted, run
 from agent_hooks.guards import BUILTIN
 from agent_hooks.loader import load_hooks
+from agent_hooks.stepping import first_step, run
 
 HEAVY = ("asyncio", "anyio", "ssl", "trio", "click", "rich")
 JUDGE = f"""
@@ -84,7 +84,7 @@ def test_a_hook_is_loaded_only_where_an_event_loop_runs(tmp_path: Path) -> None:
     """Whoever drives by hand is asked for one before the file is imported, and `run` goes on in asyncio's."""
     (tmp_path / "hook.py").write_text("import asyncio\nasyncio.get_running_loop()\ndef register(api): ...\n")
     loading = load_hooks([tmp_path / "hook.py"], cwd=tmp_path)
-    assert loading.send(None) is LoopWanted
+    assert first_step(loading) is None
     loading.close()
     assert run(load_hooks([tmp_path / "hook.py"], cwd=tmp_path)).errors == []
 

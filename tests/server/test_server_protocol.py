@@ -22,6 +22,7 @@ from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
+from agent_hooks.server.tasks import Tasks
 from support import hook_on
 
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
@@ -216,6 +217,23 @@ class TestConnections:
                 text = b"x" * 10_000_000
                 with pytest.raises(OSError, match=r"reset|pipe"):
                     await asyncio.get_running_loop().sock_sendall(client, text)
+
+
+async def test_what_comes_before_there_are_tasks_waits() -> None:
+    """And what comes after begins at once."""
+    later = Tasks()
+    done: list[str] = []
+
+    async def note(text: str) -> None:
+        done.append(text)
+
+    later.later(note, "before")
+    assert len(later.waiting) == 1
+    async with anyio.create_task_group() as group:
+        later.use(group)
+        later.later(note, "after")
+    assert sorted(done) == ["after", "before"]
+    assert not later.waiting
 
 
 def test_sources_see_every_change_of_code_and_settings_and_nothing_else(tmp_path: Path) -> None:
