@@ -71,11 +71,11 @@ def stub_text(config: Config) -> str:
         f"# What {agent} runs at its events, by agent-hooks {__version__}; written anew by: agent-hooks install {agent}\n"
         f"# To do without: agent-hooks uninstall {agent}, or take the entries with this file out of its settings.\n\n"
     )
-    start, program = _text_of(starter.__file__), _text_of(client.__file__)
     known = "".join(f"    {key!r}: {value!r},\n" for key, value in config.items())
-    return (
-        f"{head}{start}\n\nPROGRAM = r'''{program}'''\n\nexec(code_of(PROGRAM, __file__ + \"c\"))\nrun({{\n{known}}})\n"
-    )
+    program = f"{_text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
+    mark = starter.MARK.decode()
+    commented = "".join(f"{mark}{line}" for line in program.splitlines(keepends=True))
+    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # it ends the process\n\n{commented}"
 
 
 def write_stub(bridge: Bridge) -> str:
@@ -84,9 +84,8 @@ def write_stub(bridge: Bridge) -> str:
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        program = _text_of(client.__file__)
-        code = marshal.dumps(compile(program, str(path), "exec", dont_inherit=True))
-        _replace(kept, starter.digest(program, code) + code)
+        code = marshal.dumps(starter.made(text.encode(), str(path)))
+        _replace(kept, starter.digest(text.encode(), code) + code)
         _replace(path, text.encode())
     return str(path)
 

@@ -280,9 +280,9 @@ def test_bytecode_beside_the_installed_file_runs_only_if_it_is_whole_and_of_that
     """What is not, is compiled anew, also where it is garbage that would end the interpreter."""
     kept = Path(agent.stub).with_suffix(".pyc")
     other = marshal.dumps(compile("import posix; posix._exit(7)", "", "exec"))
-    kept.write_bytes(starter.digest(Path(client.__file__).read_text(), other) + other)
+    kept.write_bytes(starter.digest(Path(agent.stub).read_bytes(), other) + other)
     assert agent.run("PreToolUse", json.dumps(CALL)).returncode == 7
-    for wrong in (starter.digest("another text", other) + other, kept.read_bytes()[:-1], b"\xf3" * 99, b""):
+    for wrong in (starter.digest(b"another text", other) + other, kept.read_bytes()[:-1], b"\xf3" * 99, b""):
         kept.write_bytes(wrong)
         assert agent() == {}
     kept.unlink()
