@@ -6,7 +6,9 @@ One event of another agent must not wait for what only a command line needs: it 
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from types import ModuleType
 from typing import NoReturn
 
 
@@ -26,7 +28,22 @@ def main() -> NoReturn:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without `typing_extensions`, where it looks first for what `typing` has, and which takes as long."""
+    """Import msgspec without what takes as long and is not needed.
+
+    That is `typing_extensions`, where it looks first for what `typing` has, and `platform`, which `uuid` asks for the
+    system's name and which compiles ten patterns.
+    """
+    if not {"uuid", "platform"} & sys.modules.keys():
+        named = ModuleType("platform")
+        named.system = lambda: os.uname().sysname  # type: ignore[attr-defined]
+        sys.modules["platform"] = named
+        try:
+            import uuid
+
+            vars(uuid).pop("platform", None)
+        except AttributeError:  # another Python asks for more: msgspec will import it as it is
+            pass
+        del sys.modules["platform"]
     if "typing_extensions" not in sys.modules:
         sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # as if it were not installed
         import msgspec  # noqa: F401
