@@ -9,7 +9,11 @@ import gc
 import os
 import sys
 from types import ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
 
 
 def main() -> NoReturn:
@@ -20,11 +24,32 @@ def main() -> NoReturn:
             gc.disable()  # until the hooks are loaded: what is made before lives as long as the process
             from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
 
+            if sys.flags.no_site:
+                sys.meta_path.append(_LateSite())
             answer_and_leave(agent, event)  # returns where the arguments are not right, which `bridge` tells
             gc.enable()
     from agent_hooks.cli.main import main
 
     main()
+
+
+class _LateSite:
+    """Comes after all finders of modules: lets `site` do its work, once, and asks them again.
+
+    What was installed after the client was written is found so (see `server.siteless`).
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in sys.stdlib_module_names or self not in sys.meta_path:
+            return None  # the standard library asks for modules of other systems, and does without
+        sys.meta_path.remove(self)
+        import site
+
+        site.main()
+        found = (finder.find_spec(fullname, path, target) for finder in tuple(sys.meta_path))
+        return next((spec for spec in found if spec is not None), None)
 
 
 def _load_msgspec() -> None:
