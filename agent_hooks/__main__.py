@@ -42,8 +42,9 @@ class _LateSite:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] in sys.stdlib_module_names or self not in sys.meta_path:
-            return None  # the standard library asks for modules of other systems, and does without
+        top = fullname.partition(".")[0]
+        if top in sys.stdlib_module_names or top == "org" or self not in sys.meta_path:
+            return None  # the standard library asks for modules of other systems, and does without; `org` is Jython's
         sys.meta_path.remove(self)
         import site
 
