@@ -105,8 +105,8 @@ def test_hooks_find_what_finders_find_installed_before_and_after_the_client_was_
     environment.add_finder("late")
     site = "(sys.flags.no_site, 'site' in sys.modules)"
     assert environment.said(site) == "(1, False)"
-    assert environment.said(f"{site}, early.word", "import sys, early") == "((1, False), 'found')"
-    assert environment.said(f"{site}, late.word", "import sys, early, late") == "((1, True), 'found')"
+    assert environment.said(f"({site}, early.word)", "import sys, early") == "((1, False), 'found')"
+    assert environment.said(f"({site}, late.word)", "import sys, early, late") == "((1, True), 'found')"
     assert "nothing_has_this_name" in str(environment.answer("import nothing_has_this_name"))
 
 
