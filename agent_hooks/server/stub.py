@@ -14,7 +14,7 @@ import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.server import client, starter
+from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
 PROTOCOL = 2
@@ -68,6 +68,8 @@ def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
 
 def stub_text(config: Config) -> str:
     """Return the generated file."""
+    from agent_hooks.server import starter  # here and below, as above
+
     agent = config["agent"]
     head = (
         f"# What {agent} runs at its events, by agent-hooks {__version__}; written anew by: agent-hooks install {agent}\n"
@@ -82,6 +84,8 @@ def stub_text(config: Config) -> str:
 
 def write_stub(bridge: Bridge) -> str:
     """Write the generated file and its bytecode if they are not as they should be; return its path.  Raises `OSError`."""
+    from agent_hooks.server import starter
+
     path, text = stub_path(bridge), stub_text(config_of(bridge))
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
