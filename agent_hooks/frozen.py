@@ -7,7 +7,6 @@ Events carry payloads through many hands.  A dict subclass (rather than a mappin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from copy import deepcopy
 from types import NoneType
 from typing import Any, Never
 
@@ -35,6 +34,8 @@ class FrozenDict(dict[str, Any]):
         return dict(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        from copy import deepcopy  # here and below: who comes here has loaded it
+
         return deepcopy(dict(self), memo)
 
 
@@ -52,6 +53,8 @@ class FrozenList(list[Any]):
         return list(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        from copy import deepcopy
+
         return deepcopy(list(self), memo)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -76,6 +75,8 @@ class Handler:
 
     def replaced_by(self, function: Callable[..., Any]) -> Handler:
         """Return a copy that calls `function`, inline, and shares everything else."""
+        from copy import copy  # here, for few programs do this
+
         other = copy(self)
         other.function, other.threaded = function, False
         return other

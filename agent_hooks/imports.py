@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import find_spec
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -121,5 +120,8 @@ def _is_beside(directory: str, name: str) -> bool:
     beside = os.path.join(directory, name)
     if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
-    # a bare directory gives way to an installed package, as it does on sys.path
-    return os.path.isdir(beside) and name not in sys.modules and find_spec(name) is None
+    if not os.path.isdir(beside) or name in sys.modules:
+        return False
+    from importlib.util import find_spec  # here, for it is rarely needed
+
+    return find_spec(name) is None  # a bare directory gives way to an installed package, as it does on sys.path

@@ -3,8 +3,7 @@
 Milliseconds live in the files only; what is handed out is in seconds.  Above: loader, cli.  Below: errors.
 """
 
-from __future__ import annotations
-
+# no `from __future__ import annotations`: msgspec would compile each annotation of what it decodes, at every start
 import math
 import os
 import re
@@ -121,7 +120,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     guards: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
-def agent_home(home: str | Path | None = None) -> str:
+def agent_home(home: "str | Path | None" = None) -> str:
     """Return the agent home: `<home>/.agent` when `home` is given, else `$AGENT_HOME`, else `~/.agent`."""
     if home is None and (override := os.environ.get("AGENT_HOME")):
         return os.path.abspath(override)
@@ -136,12 +135,12 @@ def user_home() -> str:
     return home
 
 
-def project_home(cwd: str | Path) -> str:
+def project_home(cwd: "str | Path") -> str:
     """Return where a project keeps its hooks and settings: `<cwd>/.agent`."""
     return os.path.abspath(os.path.join(cwd, PROJECT_DIRECTORY))
 
 
-def load_settings(*, cwd: str | Path, home: str | Path | None = None) -> Settings:
+def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Settings:
     """Read the agent home's settings, then the project's.
 
     Lists of both apply, in that order; of a single value the project's counts.  `home` stands for `~` (for tests).
@@ -206,7 +205,7 @@ def pattern_problem(name: str, pattern: str) -> str | None:
     return None
 
 
-def read_settings_file(path: str | Path) -> SettingsFile | None:
+def read_settings_file(path: "str | Path") -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
     text = read_file(path)
     if text is None:
@@ -230,7 +229,7 @@ def read_settings_file(path: str | Path) -> SettingsFile | None:
         raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
 
 
-def read_file(path: str | Path) -> bytes | None:
+def read_file(path: "str | Path") -> bytes | None:
     """Return what is in a file of the person's, `None` when there is none; raises `SettingsError`."""
     if link := dangling_link(path):
         raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
@@ -245,8 +244,8 @@ def read_file(path: str | Path) -> bytes | None:
         raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
 
 
-def _check_keys(found: dict[str, Any], kind: type[Struct], path: str | Path, prefix: str = "") -> None:
-    known = [name.encode_name for name in msgspec.structs.fields(kind)]
+def _check_keys(found: dict[str, Any], kind: type[Struct], path: "str | Path", prefix: str = "") -> None:
+    known = kind.__struct_encode_fields__
     for key in found:
         if key not in known:
             raise SettingsError(f"{path}: unknown key {prefix + key!r}{did_you_mean(key, known)}")
@@ -262,7 +261,7 @@ def convert_section(value: Any, kind: type[T], path: str, key: str) -> T:
         raise SettingsError(f"{path}: {_place(message, {key: value})}") from None
 
 
-def dangling_link(path: str | Path) -> str | None:
+def dangling_link(path: "str | Path") -> str | None:
     """Return `path` or the directory above it that is a symlink to nothing, if one is: what was meant is not there."""
     above = os.fspath(path)
     while not os.path.islink(above) or os.path.exists(above):
@@ -288,7 +287,7 @@ def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float 
         raise SettingsError(f"{where}: {shown(value)} is too large; use null for no limit") from None
 
 
-def resolve_path(path: str, *, base: str | Path, home: str | Path | None = None) -> str:
+def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = None) -> str:
     """Return `path` as an absolute path: `~` and `~user` expanded, a relative one taken from `base`.
 
     Raises `SettingsError` when there is no such user.

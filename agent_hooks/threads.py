@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
-from queue import Empty, SimpleQueue
 from threading import Thread, local
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,6 +98,8 @@ class _HandlerThread(Thread):
 
     def __init__(self, call: ThreadCall) -> None:
         super().__init__(name="agent_hooks handler", daemon=True)
+        from queue import SimpleQueue  # here and below, as above
+
         self.calls: SimpleQueue[ThreadCall] = SimpleQueue()
         self.calls.put(call)
 
@@ -113,6 +114,8 @@ class _HandlerThread(Thread):
                 return
 
     def _next(self) -> ThreadCall | None:
+        from queue import Empty
+
         try:
             return self.calls.get(timeout=IDLE_TIME)
         except Empty:

@@ -4,8 +4,7 @@ Own rules and the patterns of exceptions are the user's regular expressions; one
 and so blocks.  Above: the table of guards.  Below: base, patterns, settings.
 """
 
-from __future__ import annotations
-
+# no `from __future__ import annotations`: msgspec would compile each annotation of what it decodes, at every start
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
         """What is known at installation.
 
         `hello`: what a server of this version says first; `request`: how a request begins, up to its event; `home`: the
-        agent home; `run`: the arguments with which this Python runs `agent-hooks`; `environment`, `project`: names of
-        variables; `events`: by event, `""` for any other, the seconds until we give up, and the refusal; `limit`: bytes
-        of a payload; `patience`, `start`: seconds for a server to say hello, and to start.
+        agent home; `run`, `serve`: the arguments with which this Python runs `agent-hooks`, for one event and as a
+        server; `environment`, `project`: names of variables; `events`: by event, `""` for any other, the seconds until
+        we give up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a server to say
+        hello, and to start.
         """
 
         agent: str
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         request: str
         home: str
         run: list[str]
+        serve: list[str]
         environment: list[str]
         project: str
         events: dict[str, tuple[float, str]]
@@ -209,7 +211,7 @@ def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_so
             if child == 0:
                 posix.setsid()
                 _become(
-                    [sys.executable, *config["run"], "serve", "--at", path, "--cwd", _text(project)],
+                    [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)],
                     None,
                     f"{path}.log",
                 )

@@ -1,6 +1,6 @@
 """The generated file that another agent runs: `starter`, and `client` with what is known at installation.
 
-Above: cli.  Below: client, starter, bridges, settings.
+Above: cli.  Below: client, siteless, starter, bridges, settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
-from agent_hooks.server import client, starter
+from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
 PROTOCOL = 2
@@ -33,6 +33,9 @@ DIRECTORY = "bridges"  # in the agent home
 
 def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> Config:
     """Return what the client of a bridge is told; `patience` and `start` in seconds."""
+    from agent_hooks.server.siteless import start_of  # here, because a process for one event needs only the constants
+
+    file = os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")
     rows = {row.name: row.timeout or 600 for row in bridge.describe()}
     events = {
         name: (float(max(seconds - MARGIN, seconds / 2)), bridge.refuse(name or None, client.REASON).stdout)
@@ -43,9 +46,8 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
         "hello": HELLO,
         "request": f'[{HELLO[:-2]}, "do": "answer", "agent": "{bridge.name}", "event": ',
         "home": agent_home(),
-        # -P, -E: a file of the project must not pass for a module of ours, nor one that PYTHONPATH leads to, which a
-        # project's settings may set; the file, because what `-m` loads to find it takes two milliseconds
-        "run": ["-P", "-E", os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")],
+        "run": start_of(file),
+        "serve": ["-P", "-E", file],  # the file, because what `-m` loads to find it takes two milliseconds
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
         "events": events,
@@ -66,6 +68,8 @@ def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
 
 def stub_text(config: Config) -> str:
     """Return the generated file."""
+    from agent_hooks.server import starter  # here and below, as above
+
     agent = config["agent"]
     head = (
         f"# What {agent} runs at its events, by agent-hooks {__version__}; written anew by: agent-hooks install {agent}\n"
@@ -80,6 +84,8 @@ def stub_text(config: Config) -> str:
 
 def write_stub(bridge: Bridge) -> str:
     """Write the generated file and its bytecode if they are not as they should be; return its path.  Raises `OSError`."""
+    from agent_hooks.server import starter
+
     path, text = stub_path(bridge), stub_text(config_of(bridge))
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):

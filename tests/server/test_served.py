@@ -291,7 +291,8 @@ def test_bytecode_beside_the_installed_file_runs_only_if_it_is_whole_and_of_that
 
 def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent) -> None:
     """The package, in the Python that it was installed with."""
-    agent.write_stub(run=["-I", "-S", "-m", "agent_hooks"])
+    gone = ["-I", "-S", "-m", "agent_hooks"]
+    agent.write_stub(run=gone, serve=gone)
     reason = reason_of(agent())
     assert "exit code 1" in reason
     assert "agent-hooks uninstall claude-code" in reason
