@@ -6,22 +6,21 @@ One event of another agent must not wait for what only a command line needs: it 
 from __future__ import annotations
 
 import gc
-import os
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     match sys.argv[1:]:
         case ["bridge", agent, event] if not event.startswith("-"):
-            _load_msgspec()
             gc.disable()  # until the hooks are loaded: what is made before lives as long as the process
+            _load_msgspec()
             from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
 
             if sys.flags.no_site:
@@ -54,22 +53,7 @@ class _LateSite:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without what takes as long and is not needed.
-
-    That is `typing_extensions`, where it looks first for what `typing` has, and `platform`, which `uuid` asks for the
-    system's name and which compiles ten patterns.
-    """
-    if not {"uuid", "platform"} & sys.modules.keys():
-        named = ModuleType("platform")
-        named.system = lambda: os.uname().sysname  # type: ignore[attr-defined]
-        sys.modules["platform"] = named
-        try:
-            import uuid
-
-            vars(uuid).pop("platform", None)
-        except AttributeError:  # another Python asks for more: msgspec will import it as it is
-            pass
-        del sys.modules["platform"]
+    """Import msgspec without `typing_extensions`, where it looks first for what `typing` has, and which takes as long."""
     if "typing_extensions" not in sys.modules:
         sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # as if it were not installed
         import msgspec  # noqa: F401
