@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -53,6 +54,17 @@ class _LateSite:
         return next((spec for spec in found if spec is not None), None)
 
 
+class _Later(ModuleType):
+    """Stands for a module until something of it is used."""
+
+    def __getattr__(self, name: str) -> object:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        real = import_module(self.__name__)
+        vars(self).update(vars(real))
+        return getattr(real, name)
+
+
 def _load_msgspec() -> None:
     """Import msgspec without what takes as long and is not needed.
 
@@ -70,6 +82,7 @@ def _load_msgspec() -> None:
         except AttributeError:  # another Python asks for more: msgspec will import it as it is
             pass
         del sys.modules["platform"]
+    sys.modules.setdefault("msgspec.inspect", _Later("msgspec.inspect"))  # for JSON Schemas only
     if "typing_extensions" not in sys.modules:
         sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # as if it were not installed
         import msgspec  # noqa: F401

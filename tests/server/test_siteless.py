@@ -149,3 +149,17 @@ def test_this_environment_starts_without_site() -> None:
     assert options == ["-P", "-E", "-S", "-c"]
     assert all(os.path.isabs(path) for path in sys.path)
     assert str(PACKAGE.parent) in program
+
+
+def test_hooks_find_whole_what_the_start_leaves_out(environment: Environment) -> None:
+    """Modules that are loaded later, or not at all, for the sake of the start are there for who imports them."""
+    environment(WRITE)
+    imports = "import sys, platform, uuid, msgspec, typing_extensions, msgspec.inspect as kinds"
+    said = environment.said(
+        "(msgspec.json.schema(int), kinds.type_info(int) == kinds.IntType(), platform.python_version(), "
+        "hasattr(uuid, 'platform'), kinds.IntType is sys.modules['msgspec.inspect'].IntType, "
+        "hasattr(typing_extensions, 'TypedDict'))",
+        imports,
+    )
+    version = sys.version.partition(" ")[0]
+    assert said == f"({{'type': 'integer'}}, True, {version!r}, False, True, True)"
