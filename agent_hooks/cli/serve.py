@@ -23,11 +23,11 @@ from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.server import client
+from agent_hooks.server.log_file import shorten
 from agent_hooks.server.stub import config_of, refresh_stubs
 
 _PATIENCE = 3.0  # seconds for a server to say how it is
 _LEFT_BEHIND = 86400.0  # seconds after which files of a server that is gone are removed
-_LOG_LIMIT = 1 << 20  # bytes of a log that are kept from one start to the next
 
 
 @click.command("serve")
@@ -72,7 +72,7 @@ def _serve(path: str, project: str, idle: float | None) -> None:
     if not client.is_private(os.path.dirname(path)):
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
     _tidy(Path(path).parent)
-    _shorten(Path(f"{path}.log"))
+    shorten(f"{path}.log")
     refresh_stubs()  # an update of agent_hooks leaves the old one's behind
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     os.chdir(project)  # the agent may have been started by somebody who is elsewhere
@@ -91,12 +91,6 @@ def _tidy(directory: Path) -> None:
             if time.time() - newest > _LEFT_BEHIND:
                 for each in directory.glob(f"{lock.stem}.*"):
                     each.unlink()
-
-
-def _shorten(log: Path) -> None:
-    """Keep the end of a long log."""
-    if log.exists() and log.stat().st_size > _LOG_LIMIT:
-        log.write_bytes(log.read_bytes()[-_LOG_LIMIT // 2 :])
 
 
 def _servers() -> Iterator[dict[str, Any]]:

@@ -18,6 +18,19 @@ from agent_hooks.patterns import LIMIT, compile_pattern
 from agent_hooks.settings import convert_section
 
 PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
+_SECRETS = (
+    *("account-file", "agent-token", "cloud-credentials", "environment-file", "keyring", "package-token"),
+    *("private-key", "process-memory", "shell-profile", "ssh-keys"),
+)
+# what the built-in guards' findings are called; listed here, for their modules are imported once a call is judged
+RULES = (
+    *("chmod-root", "disk", "docker", "download-exec", "dynamic-code", "encoded-exec", "find-delete", "fork-bomb"),
+    *("git-history", "git-hooks", "git-remote", "git-worktree", "invisible-characters", "rm-rf", "rsync-delete"),
+    *("setuid", "shell-on-socket", "system-file", "too-long", "unreadable", "world-writable"),
+    *("guard-settings", "write-guard-settings"),
+    *(verb + each for verb in ("", "read-", "write-") for each in _SECRETS),
+    *PACKS,
+)
 
 
 class OwnRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -72,19 +85,19 @@ class GuardSettings(Struct, frozen=True, kw_only=True):
 def read_sections(sections: Sequence[tuple[str, Mapping[str, Any]]], guards: Sequence[str]) -> GuardSettings:
     """Return the guards' settings out of the sections of the settings files, each with its file's name.
 
-    Lists of all apply; of a single value the last one counts.  `guards`: the names there are, for `disabled`.
+    Lists of all apply; of a single value the last one counts.  `guards`: the names there are, for `disabled`; exceptions
+    are for `RULES` and the rules of any file.
     Raises `SettingsError` that names file, key, expected and found.
     """
     together: dict[str, Any] = {"packs": [], "disabled": [], "rules": [], "exceptions": []}
+    lifted: list[tuple[str, list[str]]] = []
     for path, raw in sections:
         section = convert_section(raw, GuardsSection, path, "guards")
         for key in ("level", "undecidable"):
             if (value := getattr(section, key)) is not UNSET:
                 together[key] = value
         for key, known in (("packs", PACKS), ("disabled", guards)):
-            for name in getattr(section, key):
-                if name not in known:
-                    raise SettingsError(f"{path}: key 'guards.{key}': unknown name {name!r}{did_you_mean(name, known)}")
+            _check_names(getattr(section, key), known, f"{path}: key 'guards.{key}'")
         both: list[OwnRule | GuardException] = [*section.rules, *section.exceptions]
         for index, rule in enumerate(both):
             if rule.pattern is not None:
@@ -92,7 +105,17 @@ def read_sections(sections: Sequence[tuple[str, Mapping[str, Any]]], guards: Seq
                 _compiled(rule.pattern, f"{path}: key 'guards.{key}', id {rule.id!r}")
         for key in ("packs", "disabled", "rules", "exceptions"):
             together[key] += getattr(section, key)
+        lifted.append((path, [each.id for each in section.exceptions]))
+    rules = (*RULES, *(rule.id for rule in together["rules"]))
+    for path, names in lifted:
+        _check_names(names, rules, f"{path}: key 'guards.exceptions'")
     return msgspec.convert(together, GuardSettings)
+
+
+def _check_names(names: Sequence[str], known: Sequence[str], where: str) -> None:
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"{where}: unknown name {name!r}{did_you_mean(name, known)}")
 
 
 def expired(settings: GuardSettings, today: date) -> list[str]:

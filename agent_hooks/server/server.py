@@ -9,7 +9,7 @@ r"""The resident process: listens on a Unix socket in a private directory, one J
 
 The server's first line tells its version, and comes once the client has said something: with the answer, or as soon as
 the event is being judged.  Until the first project with hooks is met, there is no event loop but `lines`.
-Above: cli.  Below: sessions, lines, tasks, stub.
+Above: cli.  Below: sessions, lines, log_file, tasks, stub.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import SILENCE, BridgeError
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.lines import Connection, Lines
+from agent_hooks.server.log_file import shorten
 from agent_hooks.server.sessions import Find, Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks
@@ -172,6 +173,7 @@ class Server:
         if now - self._looked < self._look_every:
             return
         self._looked = now
+        shorten(f"{self.path}.log")
         self._sessions.end_the_dead()
         idle = now - self._sessions.idle_since() >= self._idle
         if idle or not self._is_reached() or not os.path.isdir(self.project):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_hooks import Ask, Block, SettingsError
-from agent_hooks.guards import BUILTIN, builtin_guards
+from agent_hooks.guards import BUILTIN, builtin_guards, shell
 from agent_hooks.guards.base import GuardedCall
-from agent_hooks.guards.config import GuardException, GuardSettings, OwnRule, expired, read_sections
-from guard_corpus import call
+from agent_hooks.guards.config import (
+    PACKS,
+    RULES,
+    GuardException,
+    GuardSettings,
+    OwnRule,
+    expired,
+    read_sections,
+)
+from agent_hooks.guards.paths import REASONS
+from guard_corpus import call, rows, rules
 
 TODAY = date(2030, 5, 1)
 ENDLESS = "(a|aa)+$"
@@ -149,6 +160,34 @@ def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through()
     assert guard.judge(bash("git push -f")) is not None
 
 
+def test_an_exception_may_be_for_an_own_rule_of_any_file() -> None:
+    """Also of one that is read later; the error names the file that has the wrong one."""
+    rule = {"id": "no-prod", "pattern": "prod", "reason": "x"}
+    lifted = {"id": "no-prod", "pattern": "deploy prod", "reason": "x"}
+    settings = read_sections([("1", {"exceptions": [lifted]}), ("2", {"rules": [rule]})], ())
+    assert verdict(settings, bash("deploy prod")) is None
+    assert verdict(settings, bash("drop prod")) is not None
+    with pytest.raises(SettingsError, match=r"^1: key 'guards\.exceptions': unknown name 'no-prod'"):
+        read_sections([("1", {"exceptions": [lifted]}), ("2", {})], ())
+
+
+def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> None:
+    """Their modules are not imported for the table, so it is written down twice."""
+    said = {
+        call.args[0].value
+        for path in Path(shell.__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "report"
+        if isinstance(call.args[0], ast.Constant)
+    }
+    files = REASONS.keys() - {"guard-settings", "system-file"}
+    of_files = {f"{verb}-{each}" for verb in ("read", "write") for each in files}
+    assert set(RULES) == {*said, *PACKS, *REASONS, *of_files}
+    assert len(RULES) == len(set(RULES))
+    met = {rule for row in rows("commands.tsv") for rule in rules(row["command"], "strict", packs=True)}
+    assert met <= set(RULES)
+
+
 @pytest.mark.parametrize(
     ("section", "parts"),
     [
@@ -164,6 +203,18 @@ def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through()
             {"exceptions": [{"id": "a", "pattern": "[", "reason": "x"}]},
             ["guards.exceptions", "regular expression '[' cannot be used"],
         ),
+        (
+            {"exceptions": [{"id": "git-remot", "reason": "x"}]},
+            ["guards.exceptions", "unknown name 'git-remot'", "did you mean 'git-remote'?"],
+        ),
+        (
+            {
+                "rules": [{"id": "no-prod", "pattern": "a", "reason": "x"}],
+                "exceptions": [{"id": "prod", "reason": "x"}],
+            },
+            ["guards.exceptions", "unknown name 'prod'", "did you mean 'no-prod'?"],
+        ),
+        ({"exceptions": [{"id": "%", "reason": "x"}]}, ["unknown name '%'; known are: account-file, agent-token, "]),
         ({"rules": [{"id": "a", "pattern": "x"}]}, ["reason"]),
         ({"rules": [{"id": "a", "pattern": "x", "reason": "y", "expires": "soon"}]}, ["guards.rules[0].expires"]),
     ],

@@ -352,6 +352,33 @@ def test_a_failure_of_an_observer_is_told_to_the_person(agent: OtherAgent) -> No
     assert "Traceback (most recent call last):" in log
 
 
+@pytest.mark.parametrize("hook", ["", COUNTING], ids=["without a loop", "in a loop"])
+def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, agent: OtherAgent) -> None:
+    """In place: what the server says later is added to the same file."""
+    if hook:
+        agent.command.add_hook(hook)
+    quick = "from agent_hooks.server import server; server._LOOK_ROUND = 0.05"
+    agent.write_stub(run=["-I", "-c", f"{quick}; from agent_hooks.cli.main import main; main()"])
+    agent()
+    server = agent.server()
+    assert server is not None
+    log = Path(f"{server['path']}.log")
+    os.kill(server["pid"], signal.SIGSTOP)  # or it could look while this is written
+    with log.open("a") as file:
+        file.writelines(f"line {number}\n" for number in range(200_000))
+    assert log.stat().st_size > 2_000_000
+    os.kill(server["pid"], signal.SIGCONT)
+    until(lambda: log.stat().st_size <= 1 << 20)
+    (agent.command.project / ".agent").mkdir(exist_ok=True)
+    (agent.command.project / ".agent" / "settings.json").write_text("{")
+    assert "settings.json" in reason_of(agent())
+    kept, _, said = log.read_text().partition("line 199999\n")
+    assert 500_000 < len(kept) < 1 << 20
+    assert kept.startswith("line 1")  # a whole line
+    assert "Traceback (most recent call last):" in said
+    assert "\0" not in said
+
+
 @pytest.mark.behaviour("B15")
 def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent) -> None:
     """Not while one lives."""
