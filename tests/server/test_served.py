@@ -191,6 +191,23 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
     assert "in time" in reason_of(agent())
 
 
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_closes_everything_and_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
+    """As what becomes a daemon does: the end of its output is not its end."""
+    agent.write_stub(start=0.0, events=calls_end_after(2.0))
+    agent.command.add_hook("import os, time\ndef register(api):\n    os.closerange(0, 100)\n    time.sleep(30)")
+    assert "in time" in reason_of(agent())
+
+
+def test_what_a_hook_starts_in_a_process_of_its_own_is_not_waited_for(agent: OtherAgent) -> None:
+    """Though it has the same stdin."""
+    agent.write_stub(start=0.0, events=calls_end_after(20.0))
+    agent.command.add_hook(
+        "import subprocess\ndef register(api):\n    subprocess.Popen(['sleep', '30'], stdout=-3, stderr=-3)"
+    )
+    assert agent() == {}
+
+
 @pytest.mark.parametrize(
     ("event", "text"),
     [
@@ -198,11 +215,12 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
         ("PreToolUse", "nonsense"),
         ("PreToolUse", b"\xff\xfe"),
         ("PreToolUse", "[]"),
+        ("PreToolUse", json.dumps(CALL).replace("ls", "ls #\nrm x")),
         ("", '{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_in'),
         ("PreToolUse", "[" * 100_000),
         ("PreToolUse", json.dumps({**CALL, "tool_input": {"command": "x" * 50_000_000}})),
     ],
-    ids=["empty", "words", "no UTF-8", "a list", "half", "deep", "50 MB"],
+    ids=["empty", "words", "no UTF-8", "a list", "a line break in a text", "half", "deep", "50 MB"],
 )
 @pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
