@@ -738,3 +738,42 @@ imports.import_hook({str(gate)!r})
     subprocess.run([sys.executable, "-c", forge], env=environment, check=True)
     assert list((agent.command.project / "cache").rglob("bytecode/*"))
     assert "known to be bad" in reason_of(agent())
+
+
+@pytest.mark.behaviour("B13")
+def test_what_a_hook_forks_keeps_nobody_from_starting_another_server(agent: OtherAgent) -> None:
+    """A pool of processes outlives a server that is killed; the call it was judging is denied at once."""
+    agent.command.add_hook(
+        """
+        import multiprocessing, os, time
+
+        def register(api):
+            @api.on("tool_call")
+            def judge(event, ctx):
+                if event.input["command"] == "die":
+                    multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,)).start()
+                    os._exit(0)
+        """
+    )
+    assert agent() == {}
+    assert "the server ended" in reason_of(agent(tool_input={"command": "die"}))
+    began = time.monotonic()
+    assert agent() == {}
+    assert agent.server() is not None
+    assert time.monotonic() - began < PATIENCE / 2
+
+
+def test_a_log_that_was_left_behind_is_used_again(agent: OtherAgent) -> None:
+    """What is older than a day is tidied up, but not the log that a server writes to."""
+    path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
+    for suffix in ("log", "lock"):
+        path.with_name(f"{path.name}.{suffix}").touch()
+        os.utime(path.with_name(f"{path.name}.{suffix}"), (1, 1))
+    other = path.with_name("0-0.log")
+    other.with_suffix(".lock").touch()
+    other.touch()
+    for each in (other, other.with_suffix(".lock")):
+        os.utime(each, (1, 1))
+    assert agent() == {}
+    assert path.with_name(f"{path.name}.log").exists()
+    assert not other.exists()
