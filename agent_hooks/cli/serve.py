@@ -71,7 +71,7 @@ def _serve(path: str, project: str, idle: float | None) -> None:
 
     if not client.is_private(os.path.dirname(path)):
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
-    _tidy(Path(path).parent)
+    _tidy(Path(path))
     shorten(f"{path}.log")
     refresh_stubs()  # an update of agent_hooks leaves the old one's behind
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
@@ -82,9 +82,12 @@ def _serve(path: str, project: str, idle: float | None) -> None:
     leave_soon(0)
 
 
-def _tidy(directory: Path) -> None:
-    """Remove what servers left behind that have not run for a day."""
+def _tidy(own: Path) -> None:
+    """Remove what other servers than this one left behind that have not run for a day."""
+    directory = own.parent
     for lock in directory.glob("*.lock"):
+        if lock.stem == own.name:  # we write to its log
+            continue
         with suppress(OSError), lock.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody serves
             newest = max(each.stat().st_mtime for each in directory.glob(f"{lock.stem}.*"))

@@ -121,11 +121,15 @@ def _by_server(config: "Config", event: str, payload: bytes, deadline: float) ->
 
 
 def _request(config: "Config", event: str, payload: bytes) -> bytes:
-    """Return the line for a server; the payload goes as it is, for a line break in JSON is as good as a blank."""
+    """Return the line for a server; the payload goes as it is, with one line break for the other.
+
+    Between the words of JSON that is as good; inside a text neither may be, and a blank would make a command of two
+    lines one of one.
+    """
     values = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
     said = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
     head = f'{config["request"]}{_quoted(event)}, "environment": {{{said}}}}}, '
-    return head.encode() + payload.replace(b"\n", b" ") + b"]\n"
+    return head.encode() + payload.replace(b"\n", b"\r") + b"]\n"
 
 
 def _answer(line: bytes) -> tuple[bytes, int]:
@@ -153,22 +157,32 @@ def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -
     theirs.close()
     answer = b""
     try:
-        ours.settimeout(max(deadline - time.monotonic(), 0.001))
-        ours.sendall(payload)
-        ours.shutdown(_socket.SHUT_WR)
-        while data := ours.recv(CHUNK):
-            answer += data
+        try:
+            ours.settimeout(max(deadline - time.monotonic(), 0.001))
+            ours.sendall(payload)
+            ours.shutdown(_socket.SHUT_WR)
+            # not to the end, for what a hook has started may hold the other side open
+            while not answer.endswith(b"\n") and (data := ours.recv(CHUNK)):
+                answer += data
+        except ConnectionError:  # it has ended; its exit code tells more
+            pass
+        code = _exit_code(child, deadline)
     except TimeoutError:
         posix.kill(child, 9)
         raise _FailedError("a hook did not answer in time") from None
-    except OSError:  # it has ended; its exit code tells more
-        pass
     finally:
         ours.close()
-    code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
     if code or not answer.endswith(b"}\n"):
         raise _FailedError(f"`{sys.executable} -m agent_hooks` ended with exit code {code} and without an answer")
     return answer, 0
+
+
+def _exit_code(child: int, deadline: float) -> int:
+    while not (ended := posix.waitpid(child, posix.WNOHANG))[0]:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.001)
+    return posix.waitstatus_to_exitcode(ended[1])
 
 
 # ---- the server

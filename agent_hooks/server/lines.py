@@ -64,12 +64,18 @@ class Lines:
             connection.end()
         self.selector.close()
 
+    def forsake(self) -> None:
+        """Close the sockets, in a process that was forked from this one: those here stay as they are."""
+        self._listening.close()
+        for connection in self._connections:
+            connection.forsake()
+
     def _accept(self, events: int) -> None:
         try:
             connected, _ = self._listening.accept()
         except (BlockingIOError, ConnectionError):
             return
-        except OSError:  # no descriptors left: until one is free, it would be told of again and again
+        except OSError:  # no descriptors left: it would be told of again and again, see `look_for_room`
             self.selector.unregister(self._listening)
             self._full = True
             return
@@ -80,6 +86,10 @@ class Lines:
     def forget(self, connection: Connection) -> None:
         """There is room for another one."""
         self._connections.discard(connection)
+        self.look_for_room()
+
+    def look_for_room(self) -> None:
+        """Let somebody connect again if there was no room; to be called now and then, for others use descriptors too."""
         if self._full:
             self._full = False
             self.selector.register(self._listening, selectors.EVENT_READ, self._accept)
@@ -130,6 +140,10 @@ class Connection:
             self._lines.forget(self)
             if self.ended is not None:
                 self.ended()
+
+    def forsake(self) -> None:
+        """Close the socket, and leave what is shared with another process alone."""
+        self._socket.close()
 
     def _read(self) -> None:
         try:

@@ -87,17 +87,17 @@ class Server:
 
     def serve(self) -> bool:
         """Serve; returns at once, with `False`, if another process serves already."""
-        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            return False
-        with suppress(OSError):  # whom to end should it be stuck; a full disk is no reason not to serve
-            os.ftruncate(lock, 0)
-            os.write(lock, f"{os.getpid()}\n".encode())
-        try:
+        with os.fdopen(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b", 0) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            with suppress(OSError):  # whom to end should it be stuck; a full disk is no reason not to serve
+                lock.truncate(0)
+                lock.write(f"{os.getpid()}\n".encode())
             self._listen()
+            for close in (lock.close, self._lines.forsake):  # what a hook forks may outlive this process
+                os.register_at_fork(after_in_child=close)
             self._serve_without_loop()
             if self._stopped:
                 self._listen_no_more()
@@ -106,8 +106,6 @@ class Server:
                 import anyio  # here, for without hooks there is no event loop
 
                 anyio.run(self._serve_in_loop)
-        finally:
-            os.close(lock)
         return True
 
     async def serve_in_loop(self) -> None:
@@ -174,6 +172,7 @@ class Server:
             return
         self._looked = now
         shorten(f"{self.path}.log")
+        self._lines.look_for_room()
         self._sessions.end_the_dead()
         idle = now - self._sessions.idle_since() >= self._idle
         if idle or not self._is_reached() or not os.path.isdir(self.project):
@@ -198,7 +197,7 @@ class Server:
 
     def _is_reached(self) -> bool:
         """Tell whether the socket is ours still: /tmp is tidied up, and then another one may serve already."""
-        return self._found() == self._socket
+        return self._socket is not None and self._found() == self._socket
 
     def _found(self) -> tuple[int, int] | None:
         with suppress(OSError):

@@ -141,14 +141,16 @@ class Session:
     async def _close(self, *, tell: bool = True) -> None:
         opened, self._opened = self._opened, None
         end, self._end = self._end, None
-        if opened is None or end is None:
+        if end is None:
             return
         import anyio  # here, for without hooks there is no event loop
 
-        if tell:
-            with anyio.CancelScope(shield=True):  # it has a deadline of its own
-                await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
-        end.set()
+        try:
+            if tell and opened is not None:  # they may have failed at their start
+                with anyio.CancelScope(shield=True):  # it has a deadline of its own
+                    await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
+        finally:
+            end.set()
 
 
 class Sessions:

@@ -191,6 +191,23 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
     assert "in time" in reason_of(agent())
 
 
+@pytest.mark.behaviour("B13")
+def test_a_hook_that_closes_everything_and_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
+    """As what becomes a daemon does: the end of its output is not its end."""
+    agent.write_stub(start=0.0, events=calls_end_after(2.0))
+    agent.command.add_hook("import os, time\ndef register(api):\n    os.closerange(0, 100)\n    time.sleep(30)")
+    assert "in time" in reason_of(agent())
+
+
+def test_what_a_hook_starts_in_a_process_of_its_own_is_not_waited_for(agent: OtherAgent) -> None:
+    """Though it has the same stdin."""
+    agent.write_stub(start=0.0, events=calls_end_after(20.0))
+    agent.command.add_hook(
+        "import subprocess\ndef register(api):\n    subprocess.Popen(['sleep', '30'], stdout=-3, stderr=-3)"
+    )
+    assert agent() == {}
+
+
 @pytest.mark.parametrize(
     ("event", "text"),
     [
@@ -198,11 +215,12 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
         ("PreToolUse", "nonsense"),
         ("PreToolUse", b"\xff\xfe"),
         ("PreToolUse", "[]"),
+        ("PreToolUse", json.dumps(CALL).replace("ls", "ls #\nrm x")),
         ("", '{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_in'),
         ("PreToolUse", "[" * 100_000),
         ("PreToolUse", json.dumps({**CALL, "tool_input": {"command": "x" * 50_000_000}})),
     ],
-    ids=["empty", "words", "no UTF-8", "a list", "half", "deep", "50 MB"],
+    ids=["empty", "words", "no UTF-8", "a list", "a line break in a text", "half", "deep", "50 MB"],
 )
 @pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
@@ -748,3 +766,42 @@ imports.import_hook({str(gate)!r})
     subprocess.run([sys.executable, "-c", forge], env=environment, check=True)
     assert list((agent.command.project / "cache").rglob("bytecode/*"))
     assert "known to be bad" in reason_of(agent())
+
+
+@pytest.mark.behaviour("B13")
+def test_what_a_hook_forks_keeps_nobody_from_starting_another_server(agent: OtherAgent) -> None:
+    """A pool of processes outlives a server that is killed; the call it was judging is denied at once."""
+    agent.command.add_hook(
+        """
+        import multiprocessing, os, time
+
+        def register(api):
+            @api.on("tool_call")
+            def judge(event, ctx):
+                if event.input["command"] == "die":
+                    multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,)).start()
+                    os._exit(0)
+        """
+    )
+    assert agent() == {}
+    assert "the server ended" in reason_of(agent(tool_input={"command": "die"}))
+    began = time.monotonic()
+    assert agent() == {}
+    assert agent.server() is not None
+    assert time.monotonic() - began < PATIENCE / 2
+
+
+def test_a_log_that_was_left_behind_is_used_again(agent: OtherAgent) -> None:
+    """What is older than a day is tidied up, but not the log that a server writes to."""
+    path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
+    for suffix in ("log", "lock"):
+        path.with_name(f"{path.name}.{suffix}").touch()
+        os.utime(path.with_name(f"{path.name}.{suffix}"), (1, 1))
+    other = path.with_name("0-0.log")
+    other.with_suffix(".lock").touch()
+    other.touch()
+    for each in (other, other.with_suffix(".lock")):
+        os.utime(each, (1, 1))
+    assert agent() == {}
+    assert path.with_name(f"{path.name}.log").exists()
+    assert not other.exists()

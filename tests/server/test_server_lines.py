@@ -154,3 +154,26 @@ with listening() as (lines, path):
     assert sum(bool(received(client)) for client in waiting) >= len(answered)
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parent)
+
+
+def test_who_finds_no_room_is_answered_when_there_is_some_again() -> None:
+    """Also where nobody is connected: hooks use descriptors too."""
+    script = """
+import resource
+from test_server_lines import GREETING, connect, listening, received
+
+with listening() as (lines, path), connect(path) as client:
+    client.sendall(b"hello?\\n")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, limits[1]))
+    lines.round(0)
+    assert not lines.selector.select(0)
+    lines.look_for_room()
+    lines.round(0)
+    assert not lines.selector.select(0)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    lines.look_for_room()
+    lines.round(0)
+    assert received(client) == GREETING + b"hello?\\n"
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agent_hooks import HookRunner, LoadedHook, SettingsError
 from agent_hooks.bridges.base import Bridge, Happening
@@ -23,7 +25,7 @@ from agent_hooks.server.server import Server
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks
-from support import hook_on
+from support import PATIENCE, hook_on
 
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
 
@@ -206,6 +208,46 @@ class TestConnections:
             assert "did not load within 0.05 s" in said["hookSpecificOutput"]["permissionDecisionReason"]
             hangs = False
             assert stdout_of(await answer_of(server, request())) == {}
+
+    @pytest.mark.parametrize("reason", ["start", "shutdown"])
+    async def test_hooks_that_break_off_their_session_are_unloaded(self, tmp_path: Path, reason: str) -> None:
+        """Ctrl-C is nothing that a runner keeps to itself; the next event loads them anew."""
+        unloaded, broken = anyio.Event(), list[str]()
+
+        async def session(event: Any, ctx: Any) -> None:
+            await anyio.sleep(0)
+            if event.reason == reason and not broken:
+                broken.append(reason)
+                raise KeyboardInterrupt
+
+        class Watching(FakeOpening):
+            async def open(self) -> Opened:
+                return replace(await super().open(), sources=Sources([str(tmp_path / "hook.py")], []))
+
+        hook = hook_on("session", session)
+        hook.api.on_unload(unloaded.set)
+        async with serving(tmp_path, opening=Watching(hook)) as server:
+            if reason == "shutdown":
+                assert stdout_of(await answer_of(server, request())) == {}
+                (tmp_path / "hook.py").touch()
+            said = stdout_of(await answer_of(server, request()))
+            assert "KeyboardInterrupt" in said["hookSpecificOutput"]["permissionDecisionReason"]
+            assert stdout_of(await answer_of(server, request())) == {}
+            with anyio.fail_after(PATIENCE):
+                await unloaded.wait()
+
+    async def test_a_server_that_nobody_can_reach_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where its name is gone before it has looked what it is."""
+        rename = os.rename
+
+        def rename_in_vain(old: str, new: str) -> None:
+            rename(old, new)
+            os.unlink(new)
+
+        monkeypatch.setattr(os, "rename", rename_in_vain)
+        monkeypatch.setattr("agent_hooks.server.server._LOOK_ROUND", 0.01)
+        with anyio.fail_after(PATIENCE):
+            await Server(str(tmp_path / "s"), str(tmp_path), FakeOpening()).serve_in_loop()
 
     async def test_a_line_without_an_end_is_cut_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Memory is bounded."""
