@@ -8,6 +8,7 @@ Above: stub.  Below: nothing of the package.
 
 # no `from __future__ import annotations`, which is a module to load: names of types that are not there stand in quotes
 import _imp
+import _signal  # type: ignore[import-not-found]  # it is built in
 import _socket
 import posix
 import sys
@@ -135,7 +136,8 @@ def _request(config: "Config", event: str, payload: bytes) -> bytes:
 def _answer(line: bytes) -> tuple[bytes, int]:
     """Return what to print and the exit code; raises `_FailedError` for what is no answer."""
     code, _, text = line[1:-2].partition(b", ")
-    if line.startswith(b"[") and line.endswith(b"}]\n") and text.startswith(b"{") and code.isdigit():
+    whole = line.startswith(b"[") and line.endswith(b"}]\n") and text.startswith(b"{") and line.count(b"\n") == 1
+    if whole and code in (b"0", b"2"):
         return text + b"\n", int(code)
     import _json  # here, for it is rarely needed and a file to load
 
@@ -147,13 +149,9 @@ def _answer(line: bytes) -> tuple[bytes, int]:
 
 def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
     ours, theirs = _socket.socketpair()
-    child = posix.fork()
-    if child == 0:
-        _become(
-            [sys.executable, *config["run"], "bridge", config["agent"], *([event] if event else [])],
-            theirs.fileno(),
-            None,
-        )
+    if not (child := _forked()):
+        event_name = [event] if event else []
+        _become([sys.executable, *config["run"], "bridge", config["agent"], *event_name], theirs.fileno(), None)
     theirs.close()
     answer = b""
     try:
@@ -216,26 +214,32 @@ def is_private(path: str) -> bool:
 
 
 def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
-    """Start the server, and return a connection to it or to one that somebody else started just now."""
+    """Start the server, and return a connection to it or to one that somebody else starts just now."""
+    import fcntl  # here, for it is rarely needed and a file to load
+
     until = min(deadline, time.monotonic() + config["start"])
+    starting = posix.open(f"{path}.start", posix.O_RDWR | posix.O_CREAT, 0o600)
     child = 0
     while time.monotonic() < until:
-        if not child:
-            child = posix.fork()
-            if child == 0:
-                posix.setsid()
-                _become(
-                    [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)],
-                    None,
-                    f"{path}.log",
-                )
+        if child:
+            ended, status = posix.waitpid(child, posix.WNOHANG)
+            if ended and status:
+                posix.close(starting)
+                return None
+            if ended:  # well: another one serves, or did until just now
+                child = 0
+        try:
+            fcntl.flock(starting, fcntl.LOCK_EX | fcntl.LOCK_NB)  # many may be here at once: one of them starts it
+        except BlockingIOError:
+            mine = False
+        else:
+            mine = True
         if (server := _reach(path, config["patience"])) is not None:
             return server
-        ended, status = posix.waitpid(child, posix.WNOHANG)
-        if ended and status:
-            return None
-        if ended:  # well: another one serves, or did until just now
-            child = 0
+        if mine and not child and not (child := _forked()):
+            posix.setsid()
+            run = [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)]
+            _become(run, None, f"{path}.log")
         time.sleep(0.01)
     return None
 
@@ -257,6 +261,12 @@ def _reach(path: str, patience: float) -> "_socket.socket | None":
             return None
         else:
             return server
+
+
+def _forked() -> int:
+    """Fork.  Who runs us may ignore how its children end, and so would we."""
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    return posix.fork()
 
 
 def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:

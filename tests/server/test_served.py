@@ -69,7 +69,7 @@ def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agen
 
 @pytest.mark.behaviour("B12")
 def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
-    """The one that loses the race ends, and its event is answered by the other."""
+    """One of them starts it, and the others wait for that one."""
     agent.command.add_hook(COUNTING)
     said: list[str] = []
     threads = [threading.Thread(target=lambda: said.append(agent()["systemMessage"])) for _ in range(8)]
@@ -78,6 +78,28 @@ def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
     for thread in threads:
         thread.join()
     assert sorted(said) == [f"call {number} of s" for number in range(1, 9)]
+    log = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))) + ".log")
+    assert "another process serves" not in log.read_text()
+
+
+def test_an_agent_that_ignores_how_its_children_end_is_answered_too(agent: OtherAgent) -> None:
+    """By a server that has to be started, and by a process of the event's own."""
+    agent.command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True})")
+    for start in (60.0, 0.0):
+        agent.write_stub(start=start)
+        ask = f"trap '' CHLD; exec {sys.executable} -I -S {agent.stub} PreToolUse"
+        done = subprocess.run(
+            ["sh", "-c", ask],
+            input=json.dumps({**CALL, "cwd": str(agent.command.project)}),
+            capture_output=True,
+            text=True,
+            env=agent.environment,
+            cwd=agent.command.project,
+            check=True,
+            timeout=PATIENCE,
+        )
+        assert "hook.py" in reason_of(json.loads(done.stdout))
+        agent.command("serve", "--stop")
 
 
 @pytest.mark.behaviour("B14")

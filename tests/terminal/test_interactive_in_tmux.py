@@ -290,8 +290,9 @@ def test_keys_are_nobody_elses_and_a_program_left_behind_holds_nothing_up(termin
     """A hook that reads stdin fails, and so blocks; one that starts a program for ever lets the session end."""
     command.add_hook("""
         import subprocess
+        CHATTER = "until test -e go; do sleep 0.05; done; while echo chatter; do sleep 0.01; done"
         def register(api):
-            subprocess.Popen(["sh", "-c", "until test -e go; do sleep 0.05; done; while echo chatter; do :; done"])
+            subprocess.Popen(["sh", "-c", CHATTER])
             @api.on("tool_call")
             def ask(event, ctx):
                 if input("Really? ") != "y":
