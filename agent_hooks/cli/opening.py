@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.common import agent_guards, find, load, sources_at, sources_of
-from agent_hooks.cli.installation import missing, places, targets
+from agent_hooks.cli.common import Setup, agent_guards, find, load, sources_at, sources_of
 from agent_hooks.cli.stderr import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
+from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import read_sections
 from agent_hooks.harmless import harmless
 from agent_hooks.runner import HookRunner
@@ -48,8 +48,6 @@ class Opening:
         setup = await load(self._found)
         attended = bridge.is_attended(environment)
         ui = BridgeUI(attended=attended)
-        # the agent must not end what judges it: neither the entries nor the process
-        own = [*(target.path for target in targets(bridge, setup.cwd, environment).values()), directory()]
         steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
         runner = HookRunner(
             setup.loaded,
@@ -60,9 +58,7 @@ class Opening:
             mode="bridge",
             session_file=happening.session_file,
             session_id=happening.session_id,
-            guards=agent_guards(
-                read_sections(setup.settings.guards, tuple(BUILTIN)), setup.cwd, own, hooks=setup.settings.hooks
-            ),
+            guards=self._guards(setup),
             transformers=steps,
             redactor=setup.redactor,
         )
@@ -72,12 +68,24 @@ class Opening:
             complain(harmless(str(failure)))
         news = [*map(str, setup.errors)]
         if self._resident or happening.name == "SessionStart":  # a process of one event tells it only then
+            from agent_hooks.cli.installation import missing, places
+
             # a hook that was dropped in later must not fail to fire in silence
             listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
             vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
             news += [*wrong_matchers(runner, bridge.tools), *vain]
         sources = sources_of(setup).since(self._before)
         return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
+
+    def _guards(self, setup: Setup) -> list[Guard]:
+        settings = read_sections(setup.settings.guards, tuple(BUILTIN))
+        if settings.are_off(BUILTIN):
+            return []
+        from agent_hooks.cli.installation import targets
+
+        # the agent must not end what judges it: neither the entries nor the process
+        own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
+        return agent_guards(settings, setup.cwd, own, hooks=setup.settings.hooks)
 
 
 def _log(error: HookError) -> None:

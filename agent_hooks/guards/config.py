@@ -5,7 +5,7 @@ and so blocks.  Above: the table of guards.  Below: base, patterns, settings.
 """
 
 # no `from __future__ import annotations`: msgspec would compile each annotation of what it decodes, at every start
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -80,6 +80,10 @@ class GuardSettings(Struct, frozen=True, kw_only=True):
     disabled: tuple[str, ...] = ()
     rules: tuple[OwnRule, ...] = ()
     exceptions: tuple[GuardException, ...] = ()
+
+    def are_off(self, guards: Collection[str]) -> bool:
+        """Tell whether there is nothing to ask: all of these guards are disabled, and there are no own rules."""
+        return not self.rules and set(guards) <= set(self.disabled)
 
 
 def read_sections(sections: Sequence[tuple[str, Mapping[str, Any]]], guards: Sequence[str]) -> GuardSettings:

@@ -225,3 +225,11 @@ def test_a_wrong_section_names_file_and_key(section: Any, parts: list[str]) -> N
         settings_of(**section)
     for part in ("settings.json", *parts):
         assert part in str(caught.value)
+
+
+def test_guards_are_off_only_when_there_is_nothing_to_ask() -> None:
+    """One that is left, or a rule of the person's own, is asked."""
+    rule = {"id": "mine", "pattern": "x", "reason": "no"}
+    assert read_sections([("f", {"disabled": list(BUILTIN)})], tuple(BUILTIN)).are_off(BUILTIN)
+    for left in ({"disabled": list(BUILTIN)[:1]}, {"disabled": list(BUILTIN), "rules": [rule]}, {}):
+        assert not read_sections([("f", left)], tuple(BUILTIN)).are_off(BUILTIN)
