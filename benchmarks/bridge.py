@@ -36,8 +36,9 @@ CONNECTIONS = 64
 BASE = [sys.executable, "-I", "-S", "-c", "pass"]
 IDLE = "import sys; print(flush=True); sys.stdin.read()"
 # what hook files import today: the standard library's own, what async hooks wait with, and what reads and checks their
-# data; of the last one a class, for the bare package loads itself only when it is used.  To reach the must, all that we
-# import and do has to fit into a quarter of that, so a hook that imports next to nothing has none.
+# data; of the last one a class, for the bare package loads itself only when it is used.  With an event loop, for a hook's
+# handlers run in one.  To reach the must, all that we import and do has to fit into a quarter of that, so the hook that
+# imports next to nothing has none.
 IMPORTS = {
     "json": ("import json", None),
     "json and asyncio": ("import json, asyncio", 1.25),

@@ -171,7 +171,7 @@ def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -
     finally:
         ours.close()
     if code or not answer.endswith(b"}\n"):
-        raise _FailedError(f"`{sys.executable} -m agent_hooks` ended with exit code {code} and without an answer")
+        raise _FailedError(f"the process that judges it ended with exit code {code} and without an answer")
     return answer, 0
 
 
