@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agent_hooks.bytecode import cache_directory
 from other_agent import OtherAgent, end_server
@@ -14,6 +15,14 @@ from running import Command
 from tmux import MISSING
 
 pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
+
+# how long an example takes says how busy the machine is, and how large it is says nothing of what is tested
+settings.register_profile(
+    "suite",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks import checkpoints
@@ -320,7 +320,7 @@ def clear(top: str) -> None:
 
 @pytest.mark.behaviour("S8")
 @on_one_backend
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20)
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Odd names, symlinks, rights, attributes; files that become directories and back."""

@@ -666,7 +666,7 @@ JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JSON, JSON)
 def test_whatever_an_interceptor_leaves_is_an_object_or_a_block(args: object, block: object) -> None:
     """And nothing that is no object, or no bool, ever reaches the tool."""

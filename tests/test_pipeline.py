@@ -11,7 +11,7 @@ import anyio
 import pytest
 import trio
 from anyio.lowlevel import checkpoint
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks import (
@@ -890,7 +890,7 @@ async def _check(steps: list[Step], person: str) -> None:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @given(steps=STEPS, person=st.sampled_from(["yes", "no", "nobody"]))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 def test_a_tool_runs_only_if_nobody_objects_and_then_with_what_the_last_judge_saw(
     backend: str, steps: list[Step], person: str
 ) -> None:

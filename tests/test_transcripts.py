@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import agent_hooks.transcripts
@@ -275,7 +275,6 @@ LINES = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # others use the machine too
 @given(st.binary() | LINES.map(lambda line: json.dumps(line).encode()))
 @example(b"[" * 100_000)
 @example(b'{"type":"assistant","message":' + b'{"a":' * 100_000)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
@@ -355,7 +355,7 @@ LAYOUT = st.fixed_dictionaries(
     bom=st.booleans(),
     names=st.sets(st.sampled_from(EVENTS), min_size=1),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @pytest.mark.behaviour("B9")
 def test_install_and_uninstall_give_any_settings_back(
     found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
@@ -383,7 +383,7 @@ def test_install_and_uninstall_give_any_settings_back(
 
 
 @given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
     """It runs at the start of each session, on whatever a person wrote there."""
     CLAUDE.installed({"hooks": hooks})
@@ -394,7 +394,6 @@ def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, en
 
 
 @given(old=st.dictionaries(st.text(max_size=3), JSON), new=st.dictionaries(st.text(max_size=3), JSON), layout=LAYOUT)
-@settings(deadline=None)
 def test_an_edited_text_says_what_it_was_edited_to(
     old: dict[str, Any], new: dict[str, Any], layout: dict[str, Any]
 ) -> None:

@@ -11,7 +11,7 @@ from threading import Thread
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.cli.pipes import Lines, RecordWriter, read_chunks
@@ -24,7 +24,6 @@ def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
     return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.end()]
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=30).map(lambda part: part.replace(b"x", b"\n"))))
 def test_lines_do_not_depend_on_how_their_bytes_arrive(chunks: list[bytes]) -> None:
     """Half lines are joined, and a long one takes no other with it."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -82,14 +82,12 @@ def test_an_error_comes_back_with_the_id_that_could_be_read(id: str | int) -> No
         assert read.id == id
 
 
-@settings(deadline=None)
 @given(st.one_of(st.binary(), st.recursive(st.none() | st.text() | st.integers() | st.floats(), st.lists).map(str)))
 def test_reading_never_raises(line: str | bytes) -> None:
     """Whatever a client sends."""
     assert isinstance(parse(line if isinstance(line, bytes) else line.encode()), UnreadableLine)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["type", "id", "message", "value", "entryIndex"]), st.text() | st.integers()))
 def test_the_schema_and_the_reader_agree(command: dict[str, Any]) -> None:
     """On any object, as far as 64 bits go."""

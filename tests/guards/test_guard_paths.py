@@ -108,7 +108,7 @@ def test_an_input_without_a_path_is_nothing_to_judge() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_no_path_crashes_the_guard(path: str) -> None:
     """Whatever a model writes."""
     for tool in SecurityAudit.tools:
@@ -116,7 +116,7 @@ def test_no_path_crashes_the_guard(path: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["..", ".", "a", "node_modules", "fixtures"]), max_size=5))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_no_detour_hides_a_key(detour: list[str]) -> None:
     """However many directories it goes through and back."""
     path = "/".join(

@@ -124,7 +124,7 @@ def test_a_wrapper_does_not_silence_the_guard(wrapper: str, command: str) -> Non
     spellings=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 20)), min_size=4, max_size=4),
     outer=st.sampled_from([wrapper for wrapper in WRAPPERS if "{}" in wrapper and "py" not in wrapper]),
 )
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_no_quoting_silences_the_guard(command: str, spellings: list[tuple[int, int]], outer: str) -> None:
     """Quotes, backslashes and escapes of every word, inside of a wrapper."""
     words = [quoted(word, *how) for word, how in zip(command.split(), spellings, strict=False)]
@@ -137,7 +137,7 @@ SHELL_TEXT = st.text(st.sampled_from(list("abrmf -/$(){}[]<>|&;'\"`\\\n\t*?~=#!:
 @given(SHELL_TEXT)
 @example("{,}")
 @example("{,} rm -rf /")
-@settings(deadline=None, max_examples=1500)
+@settings(max_examples=1500)
 def test_no_text_crashes_the_guard(text: str) -> None:
     """What cannot be read is said to be, as a question."""
     for finding in findings(text):
@@ -196,14 +196,14 @@ def test_no_text_crashes_the_guard(text: str) -> None:
         max_size=25,
     )
 )
-@settings(deadline=None, max_examples=600)
+@settings(max_examples=600)
 def test_no_sequence_of_tokens_crashes_the_guard(tokens: list[str]) -> None:
     """Nonsense of the shell's own words."""
     findings(" ".join(tokens))
 
 
 @given(st.text(max_size=80))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_no_python_code_crashes_the_guard(code: str) -> None:
     """Inline code of other languages is read with care."""
     for program in ("python3 -c", "perl -e", "node -e", "awk", "sed", "jq"):

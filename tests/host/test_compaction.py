@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks import (
@@ -346,7 +346,7 @@ def well_formed(seen: Sequence[Message]) -> bool:
 
 
 @given(sessions(), budgets)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 def test_nothing_is_lost_whatever_is_compacted(entries: list[Entry], keep: int) -> None:
     """Both lists are all that a model sees, but for the summary; reading back gives the new one and what was kept."""
     seen = conversation(entries)
@@ -369,7 +369,6 @@ def test_nothing_is_lost_whatever_is_compacted(entries: list[Entry], keep: int) 
 
 
 @given(sessions())
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_hook_may_cut_anywhere(entries: list[Entry]) -> None:
     """What a model sees is well formed at every index that a hook may give."""
     for index in range(1, len(entries) + 1):
@@ -377,7 +376,6 @@ def test_a_hook_may_cut_anywhere(entries: list[Entry]) -> None:
 
 
 @given(sessions(), st.sampled_from([1000, 3000]))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_kept_is_no_more_than_the_budget_unless_it_is_one_step(entries: list[Entry], keep: int) -> None:
     """And never all, where there is a choice."""
     try:
