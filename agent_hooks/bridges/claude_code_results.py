@@ -6,6 +6,7 @@ A changed result must have the tool's own shape, or Claude Code drops it without
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,7 +98,7 @@ def _listing(response: dict[str, Any], before: list[str], names: list[str]) -> d
 def _lines(response: dict[str, Any], lines: list[str]) -> dict[str, Any]:
     changed = {**response, "content": "\n".join(lines)}
     if response["mode"] == "count":  # lines of `path:number`
-        numbers = [int(number) for line in lines if (number := line.rpartition(":")[2]).isdigit()]
+        numbers = [int(found[1]) for line in lines if (found := re.search(r"(?:^|:)([0-9]{1,18})$", line))]
         return {**changed, "numFiles": len(numbers), "numMatches": sum(numbers)}
     fewer = len(response["content"].splitlines()) - len(lines)
     totals = {"totalLines": response["totalLines"] - fewer} if isinstance(response.get("totalLines"), int) else {}

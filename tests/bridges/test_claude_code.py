@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -272,6 +272,7 @@ def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native
 RESULTS = [payload for name, payload in PAYLOADS.items() if name.startswith("PostToolUse:")]
 
 
+@example(payload=PAYLOADS["PostToolUse:Grep:count"], texts=["²", "9" * 5000])
 @given(payload=st.sampled_from(RESULTS), texts=st.lists(st.text(), min_size=1, max_size=3))
 def test_no_text_of_a_changed_result_is_lost(payload: dict[str, Any], texts: list[str]) -> None:
     """Whatever its shape: it is in the result, or added; and what nobody changed is the result that came."""

@@ -262,7 +262,7 @@ class Expander:
             return
         if index and (items := self._variables.arrays.get(name)) is not None:
             number = index[1:-1]
-            known = number.isdigit() and int(number) < len(items)
+            known = re.fullmatch("[0-9]{1,18}", number) is not None and int(number) < len(items)
             value = Text(items[int(number)]) if known else Text(None)
         elif name in self._variables.arrays and not index:
             items = self._variables.arrays[name]
