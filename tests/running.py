@@ -48,7 +48,7 @@ class Command:
             timeout=PATIENCE,
         )
         assert code is None or done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr, done.stdout
         return done
 
     def on_terminal(self, *args: str) -> str:

@@ -131,6 +131,7 @@ class EventRow(Struct, frozen=True):
     cannot: str = "-"
     gate: bool = False  # whether its hooks can stop something: a failure of ours then does
     timeout: int | None = None  # seconds, where the agent's own is too short
+    decides_nothing: bool = False  # nor hides anything: where it can be told by HTTP, it may be, and may be lost
     always: bool = False  # installed also where nobody listens, as gates are
     feeds: tuple[
         str, ...
@@ -141,14 +142,26 @@ NOTHING = Verdict()
 SILENCE = Reply.of({})
 
 
+class Address(Struct, frozen=True):
+    """Where the resident server hears events by HTTP: a port of 127.0.0.1, and the token that a request has to bring."""
+
+    port: int
+    token: str
+
+    def url(self, agent: str, event: str) -> str:
+        """Return where an event of an agent is posted."""
+        return f"http://127.0.0.1:{self.port}/agent-hooks/{agent}/{event}"
+
+
 class Installed(Struct, frozen=True):
-    """One entry of ours in the other agent's settings."""
+    """One entry of ours in the other agent's settings; `address`: that of one which posts, whose command is its URL."""
 
     event: str
     command: tuple[str, ...]
     fails_closed: bool = False  # whether the agent takes a failure of the command for a denial
     timeout: float | None = None  # seconds
     limit: str = ""  # what keeps it from running at each such event, if anything
+    address: Address | None = None
 
 
 class Facts(Struct, frozen=True):
@@ -211,10 +224,17 @@ class Bridge(Protocol):
         """Return the events, in the order they are installed."""
         ...
 
-    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
+    def install(
+        self,
+        settings: Mapping[str, Any],
+        command: Sequence[str],
+        events: Collection[str],
+        address: Address | None = None,
+    ) -> dict[str, Any]:
         """Return the other agent's settings with our entries; `command` and the event's name are what they run.
 
-        `events`: which, of `describe()`.  Everything else stays where it is, and so do earlier entries of ours,
+        `events`: which, of `describe()`; with an `address`, those that decide nothing are posted there, if the agent can
+        do that.  Everything else stays where it is, and so do earlier entries of ours,
         brought up to date.  Raises `BridgeError`.
         """
         ...
@@ -231,8 +251,13 @@ class Bridge(Protocol):
         """Return what there is to know for a check of an installation; `project`: an absolute path."""
         ...
 
-    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
-        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running."""
+    def hindrances(
+        self, path: str, found: Mapping[str, Any], project: str, posted: Collection[str] = ()
+    ) -> Sequence[Hindrance]:
+        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running.
+
+        `posted`: the URLs of the entries that post.
+        """
         ...
 
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:

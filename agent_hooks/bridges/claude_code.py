@@ -94,6 +94,7 @@ EVENTS = (
         "PostToolBatch",
         "`turn_end`, then `turn_start`",
         "add context",
+        decides_nothing=True,
         feeds=("turn_end", "turn_start"),
     ),
     EventRow(
@@ -111,16 +112,17 @@ EVENTS = (
         "`session` compact",
         "-",
         f"{_NO_HISTORY}; of the entry only `summary` is known",
+        decides_nothing=True,
         feeds=("session",),
     ),
     EventRow("PermissionRequest", "`permission.ask`", "allow, deny", feeds=("permission.ask",)),
-    EventRow("Notification", "the point `event`", "add context"),
-    EventRow("SubagentStart", "the point `event`", "add context"),
+    EventRow("Notification", "the point `event`", "add context", decides_nothing=True),
+    EventRow("SubagentStart", "the point `event`", "add context", decides_nothing=True),
     EventRow("Setup", "the point `event`", "add context"),
     # not among them: MessageDisplay, for it comes with each piece of a text, and those of worktrees, whose hooks replace
     # what makes and removes them
     *(
-        EventRow(name, "the point `event`")
+        EventRow(name, "the point `event`", decides_nothing=True)
         for name in (
             "StopFailure",
             "UserPromptExpansion",

@@ -5,18 +5,23 @@ Above: claude_code.  Below: base, errors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from agent_hooks.bridges.base import OURS, BridgeError, EventRow, Facts, Hindrance, Installed
+from agent_hooks.bridges.base import OURS, Address, BridgeError, EventRow, Facts, Hindrance, Installed
 from agent_hooks.errors import shown
 
 _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
 CONFIG = "CLAUDE_CONFIG_DIR"
-_BRIDGE = ("bridge", "claude-code")  # what is in the arguments of every entry that runs us, also without our text
+_AGENT = "claude-code"
+_BRIDGE = ("bridge", _AGENT)  # what is in the arguments of every entry that runs us, also without our text
 _FILE = "/bridges/agent-hooks-claude-code.py"  # of the entries that name our generated file
+_POSTED = f"/agent-hooks/{_AGENT}/"  # in the address of the entries that post
+_LAST_PORT = 65535
 _DOCTOR = "agent-hooks doctor"  # stands in the call of a check
 _TRUSTED = "hasTrustDialogAccepted"
 _MANAGED = (
@@ -64,13 +69,21 @@ class ClaudeCodeSettings:
             sample={**common, "hook_event_name": "PreToolUse", **named},
         )
 
-    def hindrances(self, path: str, found: Mapping[str, Any], project: str) -> Sequence[Hindrance]:
+    def hindrances(
+        self, path: str, found: Mapping[str, Any], project: str, posted: Collection[str] = ()
+    ) -> Sequence[Hindrance]:
         """Return what switches hooks off; `.claude.json` says whether the person trusts a directory."""
         said = []
         if found.get("disableAllHooks") is True:
             said.append(Hindrance("disableAllHooks is on: Claude Code runs no hook"))
         if path in _MANAGED and found.get("allowManagedHooksOnly") is True:  # elsewhere it does nothing
             said.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
+        allowed = found.get("allowedHttpHookUrls")
+        if isinstance(allowed, list) and not all(
+            any(fnmatchcase(url, str(each)) for each in allowed) for url in posted
+        ):
+            text = "allowedHttpHookUrls leaves out 127.0.0.1: Claude Code posts no event there"
+            said.append(Hindrance(text, remedy='add "http://127.0.0.1:*", or install with --no-http'))
         projects = found.get("projects")
         if isinstance(projects, dict):
             from pathlib import PurePath  # here, for only `doctor` asks
@@ -82,12 +95,18 @@ class ClaudeCodeSettings:
                 said.append(Hindrance(f"{text}; {then}", always=False, remedy="start `claude` here once, and say yes"))
         return said
 
-    def install(self, settings: Mapping[str, Any], command: Sequence[str], events: Collection[str]) -> dict[str, Any]:
+    def install(
+        self,
+        settings: Mapping[str, Any],
+        command: Sequence[str],
+        events: Collection[str],
+        address: Address | None = None,
+    ) -> dict[str, Any]:
         """Return the settings with our entries; everything else stays where it is.  Raises `BridgeError`."""
         hooks = dict(_hooks(settings))
         for row in self.describe():
             if row.name in events:
-                hooks[row.name] = _with_ours(hooks.get(row.name, []), _entry(row, command))
+                hooks[row.name] = _with_ours(hooks.get(row.name, []), _entry(row, command, address))
         return {**settings, "hooks": hooks}
 
     def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,8 +134,11 @@ def _hooks(settings: Mapping[str, Any]) -> dict[str, list[Any]]:
     return hooks
 
 
-def _entry(row: EventRow, command: Sequence[str]) -> dict[str, Any]:
+def _entry(row: EventRow, command: Sequence[str], address: Address | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "command", "command": command[0], "args": [*command[1:], row.name]}
+    if address is not None and row.decides_nothing:
+        url, headers = address.url(_AGENT, row.name), {"Authorization": f"Bearer {address.token}"}
+        entry = {"type": "http", "url": url, "headers": headers}
     if row.timeout is not None:
         entry["timeout"] = row.timeout
     if row.gate:
@@ -157,11 +179,15 @@ def _is_ours(entry: Any) -> bool:
     if str(entry.get("statusMessage", "")).startswith(f"{OURS}:"):
         return True
     words = _command(entry)
+    if entry.get("type") == "http":
+        return _POSTED in words[0]
     return _BRIDGE in pairwise(words) or any(word.endswith(_FILE) for word in words)
 
 
 def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what an entry runs, as words."""
+    """Return what an entry runs, as words; of one that posts, where to."""
+    if entry.get("type") == "http":
+        return (str(entry.get("url", "")),)
     args = entry.get("args")
     if isinstance(args, list):
         return (str(entry.get("command", "")), *map(str, args))
@@ -176,7 +202,19 @@ def _entries(hooks: Mapping[str, Any]) -> Iterator[Installed]:
                     seconds = entry.get("timeout")
                     known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and isfinite(seconds)
                     closed = entry.get("onFailure") == "block"
-                    yield Installed(event, _command(entry), closed, seconds if known else None, _limit(group, entry))
+                    limit, address = _limit(group, entry), _address(entry)
+                    yield Installed(event, _command(entry), closed, seconds if known else None, limit, address)
+
+
+def _address(entry: Mapping[str, Any]) -> Address | None:
+    """Return where an entry posts, if it is one that `_entry` makes."""
+    headers = entry.get("headers")
+    said = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
+    url = re.fullmatch(r"http://127\.0\.0\.1:([1-9][0-9]{0,4})/.*", str(entry.get("url")))
+    token = re.fullmatch(r"Bearer (\S+)", said)
+    if entry.get("type") != "http" or url is None or token is None or int(url[1]) > _LAST_PORT:
+        return None
+    return Address(int(url[1]), token[1])
 
 
 def _limit(group: Mapping[str, Any], entry: Mapping[str, Any]) -> str:

@@ -13,19 +13,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from glob import glob
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
 
 import agent_hooks
-from agent_hooks.bridges.base import OURS, Bridge, Facts, Installed
+from agent_hooks.bridges.base import OURS, Address, Bridge, Facts, Installed
 from agent_hooks.bridging import never_reached, wrong_matchers
 from agent_hooks.cli.checks import Case, Finding, Status
 from agent_hooks.cli.common import short
-from agent_hooks.cli.install import twice_told
+from agent_hooks.cli.install import how_to_ignore, twice_told
 from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_line, missing
 from agent_hooks.cli.settings_edit import read_settings
-from agent_hooks.errors import SettingsError, os_reason, shown
+from agent_hooks.errors import SettingsError, describe, os_reason, shown
 from agent_hooks.runner import HookRunner
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, stub_path, stub_text
@@ -102,6 +107,8 @@ def what_entries_name(case: AgentCase) -> Iterator[Finding]:
     """Check that what entries run is there, and of today."""
     generated, of_today = stub_path(case.bridge), stub_text(config_of(case.bridge))
     for place, entry in _one_of_each_command(case):
+        if entry.address is not None:
+            continue
         remedy, where = install_line(case.bridge, place.target.name), short(place.target.path)
         program = shutil.which(entry.command[0])
         if program is None:
@@ -178,13 +185,14 @@ def hindrances(case: AgentCase) -> Iterator[Finding]:
     """Name what switches hooks off."""
     if not case.entries:
         return
+    posted = [entry.command[0] for _, entry in case.entries if entry.address is not None]
     names = [*case.bridge.settings_files(os.environ).values(), *case.facts.files]
     for path in dict.fromkeys(os.path.join(case.case.cwd, os.path.expanduser(name)) for name in names):
         try:
             found = read_settings(path)[1]
         except SettingsError:  # of ours, `installation` tells
             continue
-        for each in case.bridge.hindrances(path, found, case.case.cwd):
+        for each in case.bridge.hindrances(path, found, case.case.cwd, posted):
             text = f"{short(path)}: {each.text}"
             yield Finding("problem" if each.always else "warning", case.bridge.name, text, each.remedy)
 
@@ -253,6 +261,43 @@ def _judged(case: AgentCase, event: str, done: subprocess.CompletedProcess[str] 
     return Finding("ok", bridge.name, f"{took}{', by hooks: ' + _news(case, event, said) if said else ''}")
 
 
+def posts(case: AgentCase) -> Iterator[Finding]:
+    """Check that what is posted would arrive; after `trial`, which has started the server."""
+    name = case.bridge.name
+    posted = {entry.address: (place.target.path, entry) for place, entry in case.entries}
+    for address, (path, entry) in posted.items():
+        if address is None:
+            continue
+        if ignore := how_to_ignore(path):
+            yield Finding("problem", name, f"{short(path)}: git would take the port and the token along", ignore)
+        remedy = f"{install_line(case.bridge, 'local')} --no-http"
+        if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
+            text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
+            yield Finding("problem", name, text, f"NO_PROXY=127.0.0.1 in the environment of the agent, or {remedy}")
+        try:
+            status = _posted(case, entry, address)
+        except (OSError, HTTPException) as exc:
+            text = f"{entry.event}: nobody hears it at port {address.port}: {describe(exc)}"
+            yield Finding("problem", name, text, f"{PROGRAM} serve --log tells why; to do without: {remedy}")
+            continue
+        if status == HTTPStatus.OK:
+            yield Finding("ok", name, f"{entry.event}: heard by HTTP at port {address.port}")
+        else:
+            text = (
+                f"{entry.event}: what listens at port {address.port} is not this project's server: HTTP status {status}"
+            )
+            yield Finding("problem", name, text, f"to do without: {remedy}")
+
+
+def _posted(case: AgentCase, entry: Installed, address: Address) -> int:
+    """Post an event of a session that nobody knows, so that no hook hears of it, and return the status."""
+    payload = {**case.facts.sample, "hook_event_name": entry.event, "session_id": f"{PROGRAM} doctor, by HTTP"}
+    headers = {"Authorization": f"Bearer {address.token}", "Content-Type": "application/json"}
+    with closing(HTTPConnection("127.0.0.1", address.port, timeout=_PATIENCE)) as connection:
+        connection.request("POST", urlsplit(entry.command[0]).path, json.dumps(payload), headers)
+        return connection.getresponse().status
+
+
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Finding]], ...] = (
     agent_version,
     distributions,
@@ -264,6 +309,7 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Finding]], ...] = (
     hindrances,
     server,
     trial,
+    posts,
 )
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import anyio
 import click
+from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base import Address, Bridge
 from agent_hooks.bridging import listened_to, needed_events
 from agent_hooks.cli.common import Setup, count, set_up, short, unused_hooks
 from agent_hooks.cli.installation import (
@@ -22,11 +23,13 @@ from agent_hooks.cli.installation import (
     Target,
     entry_command,
     install_line,
+    new_address,
     places,
     targets,
     twice,
     uninstall_line,
 )
+from agent_hooks.cli.serve import let_look
 from agent_hooks.cli.settings_edit import Edit, edit, undo
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import SettingsError, os_reason
@@ -50,12 +53,20 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("install")
 @target_options
 @click.option("--all-events", is_flag=True, help="Also those events that none of your hooks listens to now.")
-def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> None:
+@click.option(
+    "--http/--no-http",
+    "by_http",
+    default=None,
+    help="With --local: post the events that decide nothing to the resident server, without a process for each.",
+)
+def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_http: bool | None) -> None:
     """Let AGENT run your hooks: adds entries to its settings, and keeps everything else that is there.
 
     Without an option, for this project and you only. Gates are installed always, most others as hooks need them.
     """
     bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
+    if by_http and name != "local":
+        raise click.UsageError("--http goes with --local: its port and token are those of one project and one person")
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, ())
     known, before = targets(bridge, cwd), places(bridge, cwd)
@@ -64,19 +75,28 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
         click.echo("nothing was changed: in both files each event would fire twice")
         _warn_of_the_rest(bridge, cwd, before)
         return
-    edits = _edits(bridge, setup, name, before, all_events=all_events)
+    address = _address(_of(before, known["local"]), by_http) if name == "local" else None
+    edits = _edits(bridge, setup, name, before, address, all_events=all_events)
+    path = edits[0].path
+    unignored = how_to_ignore(path) if name == "local" else None
+    if address is not None and unignored is not None:
+        raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {unignored}")
     for each in edits:
         if each.changes:
-            click.echo(f"{each.diff()}\n")
+            diff = each.diff()
+            click.echo(f"{diff if address is None else diff.replace(address.token, '…')}\n")
     if not dry_run:
         _write(bridge, edits, generated=name != "project")
-    path = edits[0].path
+        let_look(cwd)
     click.echo(f"{short(path)}: {_done(bridge, edits[0], dry_run=dry_run)}")
     for each in edits:
         if each.path != path and each.changes:
             click.echo(f"{short(each.path)}: {'would be ' * dry_run}taken out, or each event would fire twice")
         if each.keep:
             click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
+    if address is not None:
+        posted = [entry.event for entry in bridge.installed(edits[0].settings()[1]) if entry.address is not None]
+        click.echo(f"by HTTP, to port {address.port} of this machine: {', '.join(posted) or 'no event so far'}")
     click.echo(f"to remove it: {uninstall_line(bridge, name)}")
     _warn_of_the_rest(bridge, cwd, before if dry_run else places(bridge, cwd))
     for error in setup.errors:
@@ -85,13 +105,21 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool) -> 
         _warn(
             f"there is no {PROGRAM} on the PATH, so every tool call here would be denied; for others too: put it there"
         )
-    if name == "local" and _is_not_ignored(path):
-        exclude = os.path.join(os.path.dirname(path), _git(path, "rev-parse", "--git-path", "info/exclude")[1])
-        remedy = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
-        _warn(f"git does not ignore {short(path)}; to let it: {remedy}")
+    if unignored is not None:
+        _warn(f"git does not ignore {short(path)}; to let it: {unignored}")
 
 
-def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_events: bool) -> list[Edit]:
+def _address(own: Place | None, by_http: bool | None) -> Address | None:
+    """Return where events are to be posted; what is there stays, unless something else was asked for."""
+    there = next((entry.address for entry in own.entries if entry.address is not None), None) if own else None
+    if by_http is None:
+        return there
+    return (there or new_address()) if by_http else None
+
+
+def _edits(
+    bridge: Bridge, setup: Setup, name: str, before: list[Place], address: Address | None, *, all_events: bool
+) -> list[Edit]:
     """Return the edit of the file that is meant, then that of a local one which would do the same a second time."""
     rows = bridge.describe()
     listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
@@ -103,7 +131,8 @@ def _edits(bridge: Bridge, setup: Setup, name: str, before: list[Place], *, all_
         events |= {entry.event for entry in place.entries} if place is not None else set()
     run, path = entry_command(bridge, name), known[name].path
     first = own is None or not own.entries
-    edits = [edit(path, lambda found: bridge.install(found, run, events), keep=first)]
+    added = edit(path, lambda found: bridge.install(found, run, events, address), keep=first)
+    edits = [replace(added, secret=address is not None)]
     if moved is not None and moved.entries:
         edits.append(uninstalling(bridge, moved))
     return edits
@@ -179,17 +208,25 @@ def _warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
-def _is_not_ignored(path: str) -> bool:
-    """Tell whether git would take a file along; where there is no git, it would not."""
-    return _git(path, "check-ignore", "--quiet", path)[0] == 1
+def how_to_ignore(path: str) -> str | None:
+    """Return the command that keeps git from taking a file along, if git would."""
+    directory = os.path.dirname(path)
+    while not os.path.isdir(directory):  # it may be made only now
+        directory = os.path.dirname(directory)
+    if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
+        return None
+    exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
+    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
+    has_it = _git(directory, "ls-files", "--error-unmatch", path)[0] == 0
+    return f"git rm --cached {shlex.quote(short(path))}; {ignore}" if has_it else ignore
 
 
-def _git(path: str, *args: str) -> tuple[int | None, str]:
-    """Return git's exit code in a file's directory, `None` where it cannot be run, and what it says."""
+def _git(directory: str, *args: str) -> tuple[int | None, str]:
+    """Return git's exit code in a directory, `None` where it cannot be run, and what it says."""
     try:
         done = subprocess.run(
             ["git", *args],  # noqa: S607  # the git of the person's own PATH
-            cwd=os.path.dirname(path),
+            cwd=directory,
             capture_output=True,
             text=True,
             errors="surrogateescape",

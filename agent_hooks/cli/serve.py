@@ -66,6 +66,12 @@ def place_of(project: str) -> str:
     return f"{directory}/{name}"
 
 
+def let_look(project: str) -> None:
+    """Let the server of a project, should one run, look at the ports that the settings name now."""
+    with suppress(OSError):  # there is none, or it looks by itself soon
+        _request(f"{place_of(project)}.socket", {"do": "look"})
+
+
 def _serve(path: str, project: str, idle: float | None) -> None:
     from agent_hooks.server.server import IDLE, Server  # here, so that `--status` does not load it
 

@@ -54,6 +54,7 @@ class Edit(Struct, frozen=True):
     after: bytes | None
     keep: bool = False  # whether what was there is to be kept as the backup
     spent: bool = False  # whether the backup has served its purpose
+    secret: bool = False  # whether nobody else may read the file
 
     @property
     def changes(self) -> bool:
@@ -92,7 +93,7 @@ class Edit(Struct, frozen=True):
             if self.after is None:
                 os.unlink(self.path)
             else:
-                write_atomically(self.path, self.after, self.path)
+                write_atomically(self.path, self.after, self.path, secret=self.secret)
         except Refused as exc:
             raise SettingsError(f"{exc}; {_UNCHANGED}") from None
         except OSError as exc:

@@ -10,9 +10,11 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 _CHUNK = 1 << 16  # bytes read at once
 Take = Callable[["Connection", bytes], bytes | None]
+Connect = Callable[["Lines", socket.socket], "Connection"]
 
 
 class Lines:
@@ -20,7 +22,7 @@ class Lines:
 
     `take(connection, line)` returns the answer, or `None` if `connection.answer` will be called with it later.
     `greeting`: what a client is told first, once it has said something: with the answer, or at once if that takes longer.
-    A line of more than `longest` bytes ends its connection.
+    A line of more than `longest` bytes ends its connection.  Where else there is to listen, `listen` says.
     """
 
     def __init__(self, listening: socket.socket, take: Take, *, greeting: bytes, longest: int) -> None:
@@ -28,11 +30,17 @@ class Lines:
         self.greeting = greeting
         self.longest = longest
         self.selector = selectors.DefaultSelector()
-        self._listening = listening
-        self._connections: set[Connection] = set()
+        self._doors: dict[socket.socket, Callable[[int], object]] = {}  # where who connects is let in, and by what
+        self._connections: dict[Connection, socket.socket] = {}  # and the door it came in by
         self._full = False  # whether there was no room for another connection
+        self.listen(listening, Connection)
+
+    def listen(self, listening: socket.socket, connect: Connect, most: int | None = None) -> None:
+        """Let in who connects there, by `connect(lines, connected)`; `most`: how many at once, the next is hung up on."""
         listening.setblocking(False)
-        self.selector.register(listening, selectors.EVENT_READ, self._accept)
+        self._doors[listening] = partial(self._accept, listening, connect, most)
+        if not self._full:
+            self.selector.register(listening, selectors.EVENT_READ, self._doors[listening])
 
     def watch(self, file: socket.socket) -> None:
         """End a round also when there is something to read from `file`, which is thrown away."""
@@ -51,12 +59,13 @@ class Lines:
         for key, events in self.selector.select(timeout):
             key.data(events)
 
-    def stop_listening(self) -> None:
-        """Let nobody connect any more; who has is answered still."""
-        if not self._full:
-            self.selector.unregister(self._listening)
-        self._full = False
-        self._listening.close()
+    def stop_listening(self, *doors: socket.socket) -> None:
+        """Let nobody connect there any more, by default nowhere; who has is answered still."""
+        for door in doors or list(self._doors):
+            if not self._full:
+                self.selector.unregister(door)
+            del self._doors[door]
+            door.close()
 
     def close(self) -> None:
         """Hang up on everybody."""
@@ -66,39 +75,48 @@ class Lines:
 
     def forsake(self) -> None:
         """Close the sockets, in a process that was forked from this one: those here stay as they are."""
-        self._listening.close()
+        for door in self._doors:
+            door.close()
         for connection in self._connections:
             connection.forsake()
 
-    def _accept(self, events: int) -> None:
+    def _accept(self, door: socket.socket, connect: Connect, most: int | None, events: int) -> None:
+        if self._full:  # another door has found out in this round
+            return
         try:
-            connected, _ = self._listening.accept()
+            connected, _ = door.accept()
         except (BlockingIOError, ConnectionError):
             return
         except OSError:  # no descriptors left: it would be told of again and again, see `look_for_room`
-            self.selector.unregister(self._listening)
+            for each in self._doors:
+                self.selector.unregister(each)
             self._full = True
             return
-        connection = Connection(self, connected)
-        self._connections.add(connection)
+        if most is not None and list(self._connections.values()).count(door) >= most:
+            connected.close()
+            return
+        connection = connect(self, connected)
+        self._connections[connection] = door
         connection.ready(selectors.EVENT_READ)  # who connects has something to say
 
     def forget(self, connection: Connection) -> None:
         """There is room for another one."""
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self.look_for_room()
 
     def look_for_room(self) -> None:
         """Let somebody connect again if there was no room; to be called now and then, for others use descriptors too."""
         if self._full:
             self._full = False
-            self.selector.register(self._listening, selectors.EVENT_READ, self._accept)
+            for door, accept in self._doors.items():
+                self.selector.register(door, selectors.EVENT_READ, accept)
 
 
 class Connection:
     """One client; its lines are taken one after the other, each when the one before is answered.
 
-    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has.
+    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has.  A subclass that carries lines
+    in another wrapping has `_feed`, `_next` and `_send` of its own.
     """
 
     def __init__(self, lines: Lines, connected: socket.socket) -> None:
@@ -114,6 +132,7 @@ class Connection:
         self._busy = False
         self._unsent: deque[bytes | memoryview] = deque()
         self._blocked = False  # whether what is unsent has to wait
+        self._leaving = False  # whether to hang up when all is sent
         lines.selector.register(connected, selectors.EVENT_READ, self.ready)
 
     def ready(self, events: int) -> None:
@@ -155,6 +174,11 @@ class Connection:
         if not data:
             self.end()
             return
+        self._feed(data)
+        self._go_on()
+
+    def _feed(self, data: bytes) -> None:
+        """Keep what has arrived, for `_next`."""
         end = data.find(b"\n") + 1
         if end == len(data) and not self._received:  # one line, as it comes from nearly everybody
             self._waiting.append(data)
@@ -167,12 +191,15 @@ class Connection:
             self._size += len(data)
             if self._size > self._lines.longest:
                 self.end()
-        self._go_on()
+
+    def _next(self) -> bytes | None:
+        """Return the next line, if it is there."""
+        return self._waiting.popleft() if self._waiting else None
 
     def _go_on(self) -> None:
-        while self._waiting and not self._busy:
+        while not self._busy and (line := self._next()) is not None:
             self._busy = True
-            answer = self._lines.take(self, self._waiting.popleft())
+            answer = self._lines.take(self, line)
             if answer is None:
                 self._send(b"")
                 return
@@ -180,6 +207,7 @@ class Connection:
             self._send(answer)
 
     def _send(self, data: bytes) -> None:
+        """Send an answer; an empty one is on its way still."""
         if self._greeting:
             data, self._greeting = self._greeting + data, b""
         if data and not self.gone:
@@ -201,7 +229,9 @@ class Connection:
         except OSError:
             self.end()
             return
-        if self._blocked != bool(self._unsent):
+        if self._leaving and not self._unsent:
+            self.end()
+        elif self._blocked != bool(self._unsent):
             self._blocked = bool(self._unsent)
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._blocked else 0)
             self._lines.selector.modify(self._socket, events, self.ready)

@@ -4,12 +4,13 @@ r"""The resident process: listens on a Unix socket in a private directory, one J
         "environment": {…}}, {…}]                         the second is the payload
     ← {"agent_hooks": "0.1.0", "protocol": 2}
     ← [0, {…}]                                            exit code and what to print
-    → [{"do": "status"}, null]   [{"do": "stop"}, null]
+    → [{…, "do": "tell", "agent": "claude-code", "event": "Notification"}, {…}]     by HTTP: see `http`
+    → [{"do": "status"}, null]   [{"do": "stop"}, null]   [{"do": "look"}, null]      at the settings, for ports
     ← {"pid": …, "project": "…", …}
 
 The server's first line tells its version, and comes once the client has said something: with the answer, or as soon as
 the event is being judged.  Until the first project with hooks is met, there is no event loop but `lines`.
-Above: cli.  Below: sessions, lines, log_file, tasks, stub.
+Above: cli.  Below: sessions, lines, ports, log_file, tasks, stub.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from msgspec import Struct
 
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import SILENCE, BridgeError
+from agent_hooks.bridges.base import SILENCE, Bridge, BridgeError, Happening, Reply
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.lines import Connection, Lines
 from agent_hooks.server.log_file import shorten
+from agent_hooks.server.ports import Ports
 from agent_hooks.server.sessions import Find, Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks
@@ -82,6 +84,7 @@ class Server:
         self._stopped = False
         self._told: anyio.Event | None = None  # set when it is stopped, for who waits in a loop
         self._lines: Lines
+        self._ports: Ports
 
     # ---- its life
 
@@ -173,6 +176,7 @@ class Server:
         self._looked = now
         shorten(f"{self.path}.log")
         self._lines.look_for_room()
+        self._ports.look()
         self._sessions.end_the_dead()
         idle = now - self._sessions.idle_since() >= self._idle
         if idle or not self._is_reached() or not os.path.isdir(self.project):
@@ -187,6 +191,8 @@ class Server:
         listening.bind(new)
         listening.listen(_BACKLOG)
         self._lines = Lines(listening, self._take, greeting=HELLO.encode(), longest=_LONGEST)
+        self._ports = Ports(self._lines, self.project)
+        self._ports.look()
         os.rename(new, f"{self.path}.socket")
         self._socket = self._found()
 
@@ -236,11 +242,14 @@ class Server:
         except (ValueError, TypeError, RecursionError) as exc:
             return _line({"error": f"no request: {describe(exc)}"})
         match request.do:
-            case "answer" if (request.agent_hooks, request.protocol) != (__version__, PROTOCOL):
+            case "answer" | "tell" if (request.agent_hooks, request.protocol) != (__version__, PROTOCOL):
                 return _line({"error": f"this is agent_hooks {__version__}, protocol {PROTOCOL}"})
-            case "answer":
+            case "answer" | "tell":
                 return await self._answer(request, payload)
             case "status":
+                return _line(self.status())
+            case "look":
+                self._ports.look()
                 return _line(self.status())
             case "stop":
                 self.stop()
@@ -271,8 +280,11 @@ class Server:
                 return _SILENCE
             happening = bridge.decode(payload)
             event = happening.name
-            verdict = await self._sessions.answer(bridge, happening, request.environment)
-            reply = bridge.encode(happening, verdict)
+            if request.do == "tell":
+                reply = await self._hear(bridge, happening)
+            else:
+                verdict = await self._sessions.answer(bridge, happening, request.environment)
+                reply = bridge.encode(happening, verdict)
             if reply is SILENCE:
                 return _SILENCE
         except BaseException as exc:  # SystemExit of a hook, a bug: nothing may pass for a yes
@@ -285,6 +297,19 @@ class Server:
                 log().exception("failed at %s", event or "an event")
             reply = bridge.refuse(event, text)
         return f"[{reply.exit_code}, {reply.stdout.strip()}]\n".encode()  # it is one line: `Reply.of`
+
+    async def _hear(self, bridge: Bridge, happening: Happening) -> Reply:
+        """Answer what came by HTTP: an event that decides nothing, of a session that a command has told of."""
+        environment = self._sessions.environment(bridge, happening)
+        row = next((row for row in bridge.describe() if row.name == happening.name), None)
+        if row is None or not row.decides_nothing:
+            why = f"{happening.name} is not for HTTP: to mend it: agent-hooks install {bridge.name} --http"
+        elif environment is None:
+            why = f"no command has told of session {happening.session_id} yet"
+        else:
+            return bridge.encode(happening, await self._sessions.answer(bridge, happening, environment))
+        log().warning("%s was not heard: %s", happening.name, why)
+        return bridge.refuse(happening.name, f"agent-hooks did not hear of this: {why}")
 
 
 def _read(line: bytes) -> tuple[Request, Any]:

@@ -45,12 +45,13 @@ Find = Callable[[Bridge, Happening, Mapping[str, str]], Opening]
 class Session:
     """One session: its happenings are answered one after the other, by the hooks as their files are now.
 
-    `process`: the other agent's, by its id, if that is known; `heard`: when it last had something to say, in seconds of
-    `time.monotonic`.
+    `process`: the other agent's, by its id, if that is known; `environment`: what that was last said to be; `heard`: when
+    it last had something to say, in seconds of `time.monotonic`.
     """
 
     def __init__(self, bridge: Bridge, find: Find, tasks: Tasks, process: int | None) -> None:
         self.process = process
+        self.environment: Mapping[str, str] = {}
         self.heard = time.monotonic()
         self.left = False
         self.file: str | None = None
@@ -177,6 +178,11 @@ class Sessions:
                 self._end(session)
         return verdict
 
+    def environment(self, bridge: Bridge, happening: Happening) -> Mapping[str, str] | None:
+        """Return what a happening's session was last known to run in; `None` if it is not known."""
+        session = self._all.get((bridge.name, happening.session_id))
+        return None if session is None else session.environment
+
     def end_the_dead(self) -> None:
         """End the sessions whose agent has gone without a word."""
         for key, session in list(self._all.items()):
@@ -215,6 +221,7 @@ class Sessions:
         if session is None:
             session = Session(bridge, self._find, self._tasks, pid)
         session.left = False
+        session.environment = environment
         session.process = pid or session.process  # a session can be resumed, by another process, that had no end
         self._all[key] = session
         return session

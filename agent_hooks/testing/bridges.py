@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from agent_hooks.bridges.base import (
+    Address,
     Bridge,
     BridgeError,
     CallAsked,
@@ -157,6 +158,13 @@ def _check_settings(bridge: Bridge) -> None:
             _must(foreign in text or not settings, "install loses what is not ours")
         _must(json.dumps(bridge.install(installed, command, events)) == text, "installing twice is not installing once")
         _must(bridge.uninstall(installed) == before, "uninstall does not lead back")
+        posting = bridge.install(installed, command, events, Address(20000, "token"))
+        posted = {entry.event for entry in bridge.installed(posting) if entry.address is not None}
+        for row in bridge.describe():
+            _must(not (row.gate and row.decides_nothing), f"{row.name}: a gate decides something")
+            _must(row.decides_nothing or row.name not in posted, f"{row.name}: what decides something is posted")
+        _must(bridge.uninstall(posting) == before, "uninstall does not find what is posted")
+        _must(json.dumps(bridge.install(posting, command, events)) == text, "without an address, events are posted")
         _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from agent_hooks import AgentEnd, ImageContent, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import (
+    Address,
     Bridge,
     BridgeError,
     CallAsked,
@@ -83,12 +84,14 @@ class Broken(ClaudeCode):
     def uninstall(self, settings: Any) -> dict[str, Any]:
         return {} if self.fault == "uninstall" else super().uninstall(settings)
 
-    def install(self, settings: Any, command: Any, events: Any) -> dict[str, Any]:
+    def install(self, settings: Any, command: Any, events: Any, address: Any = None) -> dict[str, Any]:
         if self.fault == "install":
             settings = {}
         if self.fault == "all":
             events = [row.name for row in self.describe()]
-        return super().install(settings, command, events)
+        if self.fault == "kept" and address is None and "http" in json.dumps(settings):
+            return dict(settings)
+        return super().install(settings, command, events, address)
 
     def installed(self, settings: Any) -> list[Installed]:
         found = super().installed(settings)
@@ -96,6 +99,8 @@ class Broken(ClaudeCode):
 
     def describe(self) -> tuple[EventRow, ...]:
         rows = super().describe()
+        if self.fault == "posted":
+            return tuple(replace(row, decides_nothing=True) for row in rows)
         return tuple(replace(row, gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
 
 
@@ -116,6 +121,8 @@ class Broken(ClaudeCode):
         ("install", "install loses what is not ours"),
         ("all", "install takes more events than it was asked for"),
         ("passes", "PreToolUse: a failure of the command lets it pass"),
+        ("posted", "PreToolUse: a gate decides something"),
+        ("kept", "without an address, events are posted"),
     ],
 )
 def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
@@ -471,3 +478,68 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     assert "agent-hooks uninstall claude-code" in gate["statusMessage"]
     with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
         CLAUDE.install({"hooks": []}, ["/py"], [])
+
+
+ADDRESS = Address(23456, "a-token")
+
+
+@pytest.mark.behaviour("B23")
+def test_with_an_address_what_decides_nothing_is_posted() -> None:
+    """The token is in the header, where the client puts it, and in no address."""
+    settings = CLAUDE.install({}, ["run"], ["PreToolUse", "PostToolUse", "Stop", "PostToolBatch"], ADDRESS)
+    entries = {entry.event: entry for entry in CLAUDE.installed(settings)}
+    assert {event for event, entry in entries.items() if entry.address} == {"PostToolBatch"}
+    assert entries["PostToolBatch"].address == ADDRESS
+    assert entries["PostToolBatch"].command == ("http://127.0.0.1:23456/agent-hooks/claude-code/PostToolBatch",)
+    [group] = settings["hooks"]["PostToolBatch"]
+    [entry] = group["hooks"]
+    assert (entry["type"], entry["headers"]) == ("http", {"Authorization": "Bearer a-token"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": "http://127.0.0.1:0/agent-hooks/claude-code/Stop"},
+        {"url": "http://127.0.0.1:65536/agent-hooks/claude-code/Stop"},
+        {"url": "http://127.0.0.1:٣/agent-hooks/claude-code/Stop"},
+        {"url": "http://192.168.0.1:80/agent-hooks/claude-code/Stop"},
+        {"url": None},
+        {"headers": None},
+        {"headers": {"Authorization": "Bearer "}},
+        {"headers": {"Authorization": ["Bearer x"]}},
+    ],
+)
+def test_an_entry_that_posts_elsewhere_or_without_a_token_has_no_address(change: dict[str, Any]) -> None:
+    """Nobody listens for it; it is an entry of ours all the same, and is mended by installing."""
+    settings = CLAUDE.install({}, ["run"], ["PostToolBatch"], ADDRESS)
+    settings["hooks"]["PostToolBatch"][0]["hooks"][0].update(change)
+    [entry] = CLAUDE.installed(settings)
+    assert entry.address is None
+    [mended] = CLAUDE.installed(CLAUDE.install(settings, ["run"], ["PostToolBatch"], ADDRESS))
+    assert mended.address == ADDRESS
+
+
+def test_an_entry_that_posts_is_known_by_its_address_too() -> None:
+    """As one that runs us is by its command, should somebody have taken our text out."""
+    settings = CLAUDE.install({}, ["run"], ["PostToolBatch"], ADDRESS)
+    del settings["hooks"]["PostToolBatch"][0]["hooks"][0]["statusMessage"]
+    assert CLAUDE.uninstall(settings) == {}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "hinders"),
+    [
+        (None, False),
+        ("x", False),
+        ([], True),
+        (["http://localhost:*"], True),
+        ([1, "http://127.0.0.1:*"], False),
+        (["*"], False),
+    ],
+)
+def test_a_list_of_allowed_addresses_that_lacks_ours_is_told(allowed: object, hinders: bool) -> None:
+    """Claude Code then posts nothing, in silence; of what is posted nowhere nothing is said."""
+    url = ADDRESS.url("claude-code", "PostToolBatch")
+    told = [each.text for each in CLAUDE.hindrances("s.json", {"allowedHttpHookUrls": allowed}, "/p", [url])]
+    assert any("allowedHttpHookUrls leaves out 127.0.0.1" in text for text in told) == hinders
+    assert not CLAUDE.hindrances("s.json", {"allowedHttpHookUrls": allowed}, "/p")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -119,6 +122,72 @@ def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
     heard = (served.project / "heard").read_text().splitlines()
     assert [each for each in heard if each != "session shutdown"] == ["session start", "tool_call "]
     assert served("checkpoints", "list").stdout.startswith("no checkpoints")
+
+
+@pytest.fixture
+def posting(claude: None, served: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Install a hook whose event is posted."""
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('heard', 'w').close())")
+    served("install", "claude-code", "--http")
+    return served
+
+
+@pytest.mark.behaviour("B23")
+def test_what_is_posted_is_tried_and_reaches_no_hook(posting: Command) -> None:
+    """The server listens, and knows the token."""
+    found = findings(posting)
+    assert wrong(found) == []
+    [text] = [finding.text for finding in found if "by HTTP" in finding.text]
+    assert text.startswith("PostToolBatch: heard by HTTP at port ")
+    assert not (posting.project / "heard").exists()
+
+
+@pytest.mark.behaviour("B23")
+def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy gets it, git takes the token along, another program has the port, Claude Code may not post there."""
+    without = "agent-hooks install claude-code --local --no-http"
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    [(text, remedy)] = wrong(findings(posting, code=1))
+    assert text == "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
+    assert remedy == f"NO_PROXY=127.0.0.1 in the environment of the agent, or {without}"
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    assert wrong(findings(posting)) == []
+    settings = json.loads((posting.project / SETTINGS).read_text())
+    (posting.project / SETTINGS).write_text(json.dumps({**settings, "allowedHttpHookUrls": []}))
+    [(text, remedy)] = wrong(findings(posting, code=1))
+    assert "allowedHttpHookUrls leaves out 127.0.0.1" in text
+    (posting.project / SETTINGS).write_text(json.dumps(settings))
+    subprocess.run(["git", "init", "--quiet"], cwd=posting.project, check=True)
+    [(text, remedy)] = wrong(findings(posting, code=1))
+    assert text == f"{SETTINGS}: git would take the port and the token along"
+    assert remedy.startswith("echo ")
+    shutil.rmtree(posting.project / ".git")
+    posting("serve", "--stop")
+    [address] = {entry.address for entry in CLAUDE.installed(settings)} - {None}
+    assert address is not None
+    with socket.create_server(("127.0.0.1", address.port)) as other:
+        threading.Thread(
+            target=answer_once, args=[other, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"]
+        ).start()
+        [(text, remedy)] = wrong(findings(posting, code=1))
+        told = f"PostToolBatch: what listens at port {address.port} is not this project's server: HTTP status 403"
+        assert (text, remedy) == (told, f"to do without: {without}")
+        threading.Thread(target=answer_once, args=[other, b""]).start()
+        [(text, remedy)] = wrong(findings(posting, code=1))
+        assert text.startswith(f"PostToolBatch: nobody hears it at port {address.port}: RemoteDisconnected")
+        assert remedy == f"agent-hooks serve --log tells why; to do without: {without}"
+    assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
+
+
+def answer_once(server: socket.socket, data: bytes) -> None:
+    """Answer one request as a program does that knows nothing of it."""
+    client, _ = server.accept()
+    with client:
+        while b"tool_use_id" not in client.recv(1 << 16):
+            pass
+        client.sendall(data)
 
 
 @pytest.mark.usefixtures("claude")

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
+from agent_hooks.bridges.base import Address
 from agent_hooks.cli.install import uninstalling
 from agent_hooks.cli.installation import Place, Target, places
 from agent_hooks.cli.json_text import edited, parse
@@ -460,3 +462,85 @@ def test_a_hook_that_cannot_be_loaded_is_told_at_once(command: Command) -> None:
     """For it makes every call a denial."""
     path = command.add_hook("1 / 0")
     assert f"warning: {path}:1: " in command("install", "claude-code").stderr
+
+
+# ---- by HTTP ---------------------------------------------------------------------------------------------------------
+
+
+TURNS = "def register(api):\n    api.on('turn_end', lambda event, ctx: None)"
+
+
+def posted(path: Path) -> dict[str, Address]:
+    """Return the events that are posted, and where to."""
+    entries = CLAUDE.installed(json.loads(path.read_text()))
+    return {entry.event: entry.address for entry in entries if entry.address is not None}
+
+
+@pytest.mark.behaviour("B23")
+def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_for(command: Command) -> None:
+    """Nobody else can read the file from then on, nobody sees the token, and port and token stay what they are."""
+    path = local(command)
+    path.parent.mkdir()
+    path.write_text("{}")
+    path.chmod(0o644)
+    command.add_hook(TURNS)
+    said = command("install", "claude-code", "--http").stdout
+    [(event, address)] = posted(path).items()
+    assert event == "PostToolBatch"
+    assert f"by HTTP, to port {address.port} of this machine: PostToolBatch\n" in said
+    assert address.token not in said
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert set(ALWAYS) <= set(events(path)) - {event}
+    for args in ((), ("--http",), ("--dry-run",)):
+        assert "is installed already" in command("install", "claude-code", *args).stdout
+    assert posted(path) == {event: address}
+    assert "by HTTP" not in command("install", "claude-code", "--no-http").stdout
+    assert entry(path, event)["args"][-1] == event
+    assert "by HTTP" not in command("install", "claude-code").stdout
+    command("install", "claude-code", "--http")
+    assert posted(path)[event] not in (None, address)
+    command("uninstall", "claude-code")
+    assert path.read_text() == "{}"
+
+
+def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
+    """What comes later is posted by itself."""
+    assert "of this machine: no event so far\n" in command("install", "claude-code", "--http").stdout
+    command.add_hook(TURNS)
+    command("install", "claude-code", "--http")
+    assert list(posted(local(command))) == ["PostToolBatch"]
+
+
+def test_a_new_file_with_a_token_is_for_nobody_else(command: Command) -> None:
+    """From its first moment."""
+    command.add_hook(TURNS)
+    command("install", "claude-code", "--http")
+    assert local(command).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("target", ["--project", "--user"])
+def test_http_is_for_one_project_and_one_person(target: str, command: Command) -> None:
+    """A file that is committed holds no port and no token."""
+    command.add_hook(TURNS)
+    assert "--http goes with --local" in command("install", "claude-code", target, "--http", code=2).stderr
+    assert not list(command.project.glob(".claude/*"))
+    command("install", "claude-code", "--http")
+    command("install", "claude-code", target)
+    assert not local(command).exists()
+    path = CLAUDE.settings_files(os.environ)[target.removeprefix("--")]
+    assert posted(command.project / os.path.expanduser(path)) == {}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_token_goes_into_no_file_that_git_would_take_along(tracked: bool, command: Command) -> None:
+    """Nor into one that it has; the remedy works."""
+    git = partial(subprocess.run, cwd=command.project, check=True, shell=True)
+    git("git init --quiet")
+    if tracked:
+        git("mkdir .claude; echo {} > .claude/settings.local.json; git add .")
+    refused = command("install", "claude-code", "--http", code=1).stderr
+    assert "git would take the port and the token along; first: " in refused
+    assert not tracked or local(command).read_text() == "{}\n"
+    git(refused.strip().rpartition("first: ")[2])
+    command("install", "claude-code", "--http")
+    assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=command.project) == b""

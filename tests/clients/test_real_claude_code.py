@@ -801,6 +801,55 @@ def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) 
     assert first != second
 
 
+TURNS = """
+    import os
+    from agent_hooks import ForeignEvent
+
+    def register(api):
+        log = open("log", "a", buffering=1)
+
+        @api.on("turn_end")
+        def turn(event, ctx):
+            print(os.getpid(), file=log)
+            api.send(f"heard in process {os.getpid()}")
+"""
+ALSO_FOREIGN = """
+        @api.intercept("event")
+        def other(input, output):
+            if isinstance(input.event, ForeignEvent):
+                print(input.event.name, file=log)
+"""
+
+
+@pytest.mark.behaviour("B23")
+def test_what_decides_nothing_is_heard_by_http(claude: ClaudeCode) -> None:
+    """In the session that commands opened, by the same hooks; their words reach the model."""
+    claude.command.add_hook(TURNS + ALSO_FOREIGN)
+    claude.command("install", "claude-code", "--http")
+    task = {"description": "x", "prompt": "look", "subagent_type": "general-purpose", "run_in_background": False}
+    run = claude.run(Say(calls=[("Agent", task)]), Say("looked"), Say("done"))
+    (server,) = claude.servers()
+    assert log_of(claude) == ["SubagentStart", str(server)]
+    assert f"heard in process {server}" in run.context
+
+
+@pytest.mark.behaviour("B23")
+def test_a_dead_server_loses_what_decides_nothing_and_nothing_else(claude: ClaudeCode) -> None:
+    """The next command starts another one, which hears HTTP where the first one did."""
+    claude.command.add_hook(TURNS)
+    without = {"redaction": {"enabled": False}}  # or PostToolUse, a command, would start another one first
+    (claude.project / ".agent/settings.json").write_text(json.dumps(without))
+    claude.command("install", "claude-code", "--http")
+    (claude.project / "crash.sh").write_text("kill -9 $(tail -n 1 log)")
+    crash = bash("sh crash.sh; echo killed")
+    run = claude.run(*(Say(calls=[call]) for call in (bash("true"), crash, bash("true"))), Say("done"))
+    assert [result.is_error for result in run.results] == [False] * 3
+    first, second = log_of(claude)  # of three turns
+    assert claude.servers() == [int(second)]
+    assert first != second
+    assert run.answer == "done"
+
+
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
     """No answer is not a yes."""

@@ -283,11 +283,11 @@ def open_regular(path: str, shown: str) -> BinaryIO:
         return os.fdopen(fd, "rb")
 
 
-def write_atomically(path: str, data: bytes, shown: str) -> None:
+def write_atomically(path: str, data: bytes, shown: str, *, secret: bool = False) -> None:
     """Put `data` in the place of a file in one step; readers see the old text or the new, never a part.
 
     Makes the parent directories, follows a symlink to its target, keeps an existing file's mode and owner.  `shown` is
-    the path's name in errors.  Raises `Refused`.
+    the path's name in errors; `secret`: only the owner may read the file from now on.  Raises `Refused`.
     """
     target = os.path.realpath(path)
     directory = os.path.dirname(target)
@@ -295,15 +295,16 @@ def write_atomically(path: str, data: bytes, shown: str) -> None:
     with refusing("write", shown):
         old = _existing(target, shown)
         draft = os.path.join(directory, f".agent-hooks-{secrets.token_hex(8)}.tmp")
+        kept = 0o700 if secret else 0o7777
         # 0o666 lets the umask decide about a new file, as for any program
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 & kept)
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(data)
                 if old is not None:
                     with suppress(PermissionError):  # only root may give files away
                         os.fchown(fd, old.st_uid, old.st_gid)
-                    os.fchmod(fd, stat.S_IMODE(old.st_mode))
+                    os.fchmod(fd, stat.S_IMODE(old.st_mode) & kept)
             os.replace(draft, target)
         except BaseException:  # whatever happened, no draft stays behind
             with suppress(OSError):

@@ -1,0 +1,441 @@
+"""Events that arrive by HTTP: what is read, who is answered, and when a port is open."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.bridges.base import Address
+from agent_hooks.cli.installation import new_address
+from agent_hooks.server.http import HttpConnection
+from agent_hooks.server.lines import Connection, Lines
+from agent_hooks.server.ports import Ports
+from agent_hooks.server.server import Server
+from server.test_server_protocol import CALL, request, serving, stdout_of
+from support import PATIENCE, hook_on
+
+CLAUDE = open_bridge("claude-code")
+TOKEN = "s3cret"
+PATH = "/agent-hooks/claude-code/Notification"
+BATCH = {"hook_event_name": "PostToolBatch", "session_id": "s"}
+
+
+def post(body: str = "{}", *headers: str, path: str = PATH, method: str = "POST", token: str = TOKEN) -> bytes:
+    """Return a request."""
+    given = [f"Authorization: Bearer {token}", f"Content-Length: {len(body.encode())}", *headers]
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: x", *given, "", body]).encode()
+
+
+# ---- the wire, without a server behind it
+
+
+class Wire:
+    """A connection to lines that echo the payload they were given."""
+
+    def __init__(self, lines: Lines, client: socket.socket) -> None:
+        self._lines = lines
+        self.client = client
+        self.taken: list[Any] = []
+
+    def say(self, data: bytes) -> None:
+        """Send something, and let it be answered."""
+        with suppress(BrokenPipeError, ConnectionResetError):  # it was hung up on
+            self.client.sendall(data)
+        for _ in range(3):
+            self._lines.round(0)
+
+    def heard(self) -> bytes:
+        """Return what has arrived."""
+        try:
+            return self.client.recv(1 << 22)
+        except BlockingIOError:
+            return b""
+
+    def hung_up(self) -> bool:
+        """Tell whether the other side has closed the connection."""
+        try:
+            return self.client.recv(1) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True
+
+
+unix_socket = partial(socket.socket, socket.AF_UNIX)
+
+
+@contextmanager
+def wired(*, longest: int = 1 << 20) -> Iterator[Wire]:
+    """Yield a client of one who echoes."""
+    with tempfile.TemporaryDirectory() as folder, unix_socket() as unix, unix_socket() as door, unix_socket() as client:
+        for listening, name in ((unix, "lines"), (door, "http")):
+            listening.bind(str(Path(folder, name)))
+            listening.listen()
+        lines = Lines(unix, lambda connection, line: take(connection, line), greeting=b"hello\n", longest=longest)
+        lines.listen(door, partial(HttpConnection, token=TOKEN))
+        client.connect(door.getsockname())  # by a Unix socket, where what is sent has arrived
+        client.setblocking(False)
+        wire = Wire(lines, client)
+
+        def take(connection: Connection, line: bytes) -> bytes:
+            try:
+                head, payload = json.loads(line)
+            except ValueError:
+                return b'{"error": "no request"}\n'
+            wire.taken.append((head["do"], head["agent"], head["event"], payload))
+            return f"[0, {json.dumps({'payload': payload})}]\n".encode()
+
+        try:
+            yield wire
+        finally:
+            lines.stop_listening()
+            lines.close()
+
+
+def statuses(said: bytes) -> list[int]:
+    """Return the status of each response."""
+    return [int(line.split(b" ")[1]) for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5), st.integers(1, 400))
+@example(["\n", "]"], 1)
+def test_each_payload_is_answered_once_and_in_order_however_it_arrives(texts: list[str], size: int) -> None:
+    """As JSON, never by an empty body, which an agent takes for a yes."""
+    said = b"".join(
+        post(json.dumps({"text": text}), path=f"/agent-hooks/agent/Event{at}") for at, text in enumerate(texts)
+    )
+    with wired() as wire:
+        answers = b""
+        for at in range(0, len(said), size):
+            wire.say(said[at : at + size])
+            answers += wire.heard()
+        assert wire.taken == [("tell", "agent", f"Event{at}", {"text": text}) for at, text in enumerate(texts)]
+    for text in texts:
+        answer, _, answers = answers.partition(b"}}\n")
+        assert statuses(answer) == [200]
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert f"content-length: {len(body) + 3}".encode() in head.lower()
+        assert json.loads(body + b"}}") == {"payload": {"text": text}}
+    assert answers == b""
+
+
+ODD = st.sampled_from(
+    [
+        *(b"POST ", b"GET ", b"HEAD ", b"CONNECT ", b"OPTIONS ", PATH.encode(), b" HTTP/1.1\r\n", b" HTTP/1.0\r\n"),
+        *(b"Host: x\r\n", b"Content-Length: 2\r\n", b"Content-Length: -1\r\n", b"Transfer-Encoding: chunked\r\n"),
+        *(
+            b"Authorization: Bearer wrong\r\n",
+            b"Upgrade: websocket\r\nConnection: upgrade\r\n",
+            b"\r\n",
+            b"{}",
+            b"0\r\n",
+        ),
+        *(
+            b"Expect: 100-continue\r\n",
+            b"Connection: close\r\n",
+            post(token="wrong"),
+            post(method="HEAD", token="wrong"),
+        ),
+    ]
+)
+
+
+@given(st.lists(ODD | st.binary(max_size=50), max_size=12), st.booleans())
+def test_whatever_arrives_without_the_token_reaches_nobody(parts: list[bytes], whole: bool) -> None:
+    """And breaks nothing: the next client is answered."""
+    with wired() as wire:
+        for part in [b"".join(parts)] if whole else parts:
+            wire.say(part)
+        assert wire.taken == []
+        assert 200 not in statuses(wire.heard())
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (post(token="wrong"), 401),
+        (post("{}", path="/").replace(b"Authorization", b"X"), 401),
+        (post(method="GET"), 405),
+        (post(method="HEAD"), 405),
+        (post(path="/"), 404),
+        (post(path="/agent-hooks/claude-code/Stop/more"), 404),
+        (post(path="/other/claude-code/Stop"), 404),
+        (post("no JSON"), 500),
+        (post(""), 500),
+        (post("1, 2"), 500),
+        (post("{}] ["), 500),
+    ],
+)
+def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, status: int) -> None:
+    """With a status that no agent takes for an answer."""
+    with wired() as wire:
+        wire.say(said)
+        assert statuses(wire.heard()) == [status]
+        assert wire.taken == []
+        wire.say(post())
+        assert statuses(wire.heard()) == [200]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (post("{}", "Content-Length: 3"), 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000, 431),
+        (post("x" * 2000), 413),
+    ],
+)
+def test_what_is_no_http_or_too_much_ends_the_connection(said: bytes, status: int) -> None:
+    """After it was told so."""
+    with wired(longest=1000) as wire:
+        wire.say(said)
+        assert statuses(wire.heard()) == [status]
+        assert wire.hung_up()
+        assert wire.taken == []
+
+
+def test_who_asks_first_whether_a_body_is_wanted_is_told() -> None:
+    """As curl does with a large one."""
+    with wired() as wire:
+        said = post("{}", "Expect: 100-continue")
+        wire.say(said[:-2])
+        assert statuses(wire.heard()) == [100]
+        wire.say(said[-2:])
+        assert statuses(wire.heard()) == [200]
+
+
+def test_who_wants_the_connection_closed_has_it_closed_after_the_whole_answer() -> None:
+    """However slowly the answer is read."""
+    with wired(longest=1 << 24) as wire:
+        text = "x" * 6_000_000
+        wire.client.setblocking(True)
+        sender = threading.Thread(target=wire.client.sendall, args=[post(json.dumps(text), "Connection: close")])
+        sender.start()
+        while sender.is_alive():
+            wire.say(b"")
+        wire.client.setblocking(False)
+        answer = b""
+        while not answer.endswith(b'x"}\n'):
+            wire.say(b"")
+            answer += wire.heard()
+        wire.say(b"")
+        assert wire.hung_up()
+        assert len(answer) > len(text)
+
+
+# ---- ports
+
+
+@contextmanager
+def ports_of(project: Path) -> Iterator[Ports]:
+    """Yield the ports of a project."""
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(project / "socket"))
+        unix.listen()
+        lines = Lines(unix, lambda connection, line: b"", greeting=b"", longest=1000)
+        try:
+            yield Ports(lines, str(project))
+        finally:
+            lines.stop_listening()
+            lines.close()
+
+
+def write(project: Path, address: Address | None) -> Path:
+    """Let the settings of a project name an address."""
+    path = project / ".claude/settings.local.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(CLAUDE.install({}, ["run"], [row.name for row in CLAUDE.describe()], address)))
+    return path
+
+
+def is_open(address: Address) -> bool:
+    """Tell whether somebody listens."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", address.port)) == 0
+
+
+def test_a_port_is_open_as_long_as_settings_name_it(tmp_path: Path) -> None:
+    """Broken settings name none."""
+    address, other = new_address(), new_address()
+    with ports_of(tmp_path) as ports:
+        ports.look()
+        for named, there in ((address, True), (None, False), (address, True), (other, False), (address, True)):
+            path = write(tmp_path, named)
+            ports.look()
+            assert is_open(address) == there
+            assert is_open(other) == (named == other)
+        for text in ("{", "[]", '{"hooks": {"Stop": 1}}', "\udcff", "[" * 100_000):
+            path.write_bytes(text.encode(errors="surrogateescape"))
+            ports.look()
+            assert not is_open(address)
+        write(tmp_path, address)
+        ports.look()
+        assert is_open(address)
+        path.unlink()
+        ports.look()
+        assert not is_open(address)
+
+
+def test_a_port_that_another_program_has_is_told_once_and_taken_when_it_is_free(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Events are lost until then."""
+    with socket.create_server(("127.0.0.1", 0)) as other, ports_of(tmp_path) as ports:
+        address = Address(other.getsockname()[1], TOKEN)
+        write(tmp_path, address)
+        with caplog.at_level(logging.WARNING):
+            ports.look()
+            ports.look()
+        assert [each.getMessage() for each in caplog.records] == [
+            f"port {address.port}: Address already in use; events that are posted there are not heard"
+        ]
+        other.close()
+        assert not is_open(address)
+        ports.look()
+        assert is_open(address)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no 127.0.0.2")
+def test_only_this_machine_is_heard(tmp_path: Path) -> None:
+    """Not who comes by its other addresses."""
+    address = new_address()
+    with ports_of(tmp_path) as ports:
+        write(tmp_path, address)
+        ports.look()
+        with socket.create_server(("127.0.0.2", address.port)):  # would fail if every address were taken
+            assert is_open(address)
+
+
+# ---- the server behind it
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.behaviour("B23")
+class TestServer:
+    """Over real sockets."""
+
+    async def test_what_decides_nothing_reaches_the_session_that_commands_opened(self, tmp_path: Path) -> None:
+        """With its hooks and its environment: a person sits there still."""
+        seen = []
+
+        async def turn(event: Any, ctx: Any) -> None:
+            seen.append((event.type, ctx.session_id))
+
+        async def judge(event: Any, ctx: Any) -> None:
+            seen.append((event.type, await ctx.ui.confirm("Sure?", "this")))
+
+        hooks = hook_on("turn_end", turn), hook_on("tool_call", judge)
+        async with posting(tmp_path, *hooks) as (server, tell):
+            attended = {"CLAUDE_CODE_SESSION_ATTENDED": "1"}
+            await server.handle(request({"hook_event_name": "Stop", "session_id": "s"}, "Stop", environment=attended))
+            assert await tell(BATCH) == (200, {})
+            answer = stdout_of(await server.handle(request({**CALL, "session_id": "s"}, environment=attended)))
+            assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
+        assert seen == [("turn_end", "s")]
+
+    async def test_a_session_that_no_command_has_told_of_is_not_opened(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Its project and whether a person sits there are not known."""
+        seen: list[object] = []
+
+        async def turn(event: Any, ctx: Any) -> None:
+            seen.append(event)
+
+        async with posting(tmp_path, hook_on("turn_end", turn)) as (server, tell):
+            assert await tell(BATCH) == (200, {})
+            assert server.status()["sessions"] == 0
+        assert seen == []
+        assert "PostToolBatch was not heard: no command has told of session s yet" in caplog.text
+
+    @pytest.mark.parametrize("name", [row.name for row in CLAUDE.describe() if not row.decides_nothing] + ["New"])
+    async def test_what_decides_something_is_not_for_http(self, name: str, tmp_path: Path) -> None:
+        """A gate is refused, so that an entry written by hand lets nothing pass."""
+        async with posting(tmp_path) as (server, tell):
+            await server.handle(request({"hook_event_name": "Stop", "session_id": "s"}, "Stop"))
+            call = {"tool_response": {}, "error": "x", "prompt": "x", **CALL}
+            status, said = await tell({**call, "hook_event_name": name, "session_id": "s"})
+        assert status == 200
+        if name == "PreToolUse":
+            assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+            assert "install claude-code --http" in said["hookSpecificOutput"]["permissionDecisionReason"]
+        elif name == "UserPromptSubmit":
+            assert said["decision"] == "block"
+        else:
+            assert set(said) <= {"systemMessage"}
+
+    async def test_the_port_opens_at_once_when_the_server_is_told_to_look(self, tmp_path: Path) -> None:
+        """As `install` does."""
+        async with serving(tmp_path) as server:
+            address = new_address()
+            write(tmp_path, address)
+            assert not is_open(address)
+            await server.handle(b'[{"do": "look"}, null]')
+            assert is_open(address)
+        assert not is_open(address)
+
+    async def test_who_holds_all_connections_open_keeps_no_command_from_being_answered(self, tmp_path: Path) -> None:
+        """Any user of this machine can connect, token or not."""
+        async with posting(tmp_path) as (server, _):
+            address = next(entry.address for entry in installed(tmp_path) if entry.address)
+
+            def ask() -> Any:
+                with ExitStack() as stack:
+                    clients = [
+                        stack.enter_context(socket.create_connection(("127.0.0.1", address.port), PATIENCE))
+                        for _ in range(80)
+                    ]
+                    assert [client.recv(1) for client in clients[64:]] == [b""] * 16  # these were hung up on
+                    unix = stack.enter_context(unix_socket())
+                    unix.settimeout(PATIENCE)
+                    unix.connect(f"{server.path}.socket")
+                    unix.sendall(request() + b"\n")
+                    with unix.makefile("rb") as answers:
+                        answers.readline()  # the version
+                        return stdout_of(answers.readline())
+
+            assert await anyio.to_thread.run_sync(ask) == {}
+
+
+def installed(project: Path) -> Any:
+    """Return the entries of a project."""
+    return CLAUDE.installed(json.loads((project / ".claude/settings.local.json").read_text()))
+
+
+@asynccontextmanager
+async def posting(path: Path, *hooks: Any) -> AsyncIterator[tuple[Server, Any]]:
+    """Run a server with a port, and yield it with what posts an event to it."""
+    address = new_address()
+    write(path, address)
+
+    def told(payload: dict[str, Any]) -> tuple[int, Any]:
+        with closing(http.client.HTTPConnection("127.0.0.1", address.port, timeout=PATIENCE)) as connection:
+            headers = {"Authorization": f"Bearer {address.token}"}
+            event = payload["hook_event_name"]
+            connection.request("POST", f"/agent-hooks/claude-code/{event}", json.dumps(payload), headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+
+    async with serving(path, *hooks) as server:
+
+        async def tell(payload: dict[str, Any]) -> tuple[int, Any]:
+            return await anyio.to_thread.run_sync(told, payload)
+
+        yield server, tell
