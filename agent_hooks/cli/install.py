@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -23,7 +26,6 @@ from agent_hooks.cli.installation import (
     Target,
     entry_command,
     install_line,
-    new_address,
     places,
     targets,
     twice,
@@ -40,6 +42,8 @@ _WHERE = {
     "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
     "user": "In your own settings, for every project.",
 }
+
+_FIRST_PORT, _PORTS = 20000, 12000  # below those that Linux (32768) and macOS (49152) give to outgoing connections
 
 
 def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,6 +119,15 @@ def _address(own: Place | None, by_http: bool | None) -> Address | None:
     if by_http is None:
         return there
     return (there or new_address()) if by_http else None
+
+
+def new_address() -> Address:
+    """Return an address that nobody has: a port at which nobody listens now, and which no outgoing connection gets."""
+    while True:
+        port = _FIRST_PORT + secrets.randbelow(_PORTS)
+        with socket.socket() as trial, suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return Address(port, secrets.token_urlsafe())
 
 
 def _edits(

@@ -6,21 +6,17 @@ Above: install, uninstall, bridge, doctor.  Below: bridges, bridging, settings_e
 from __future__ import annotations
 
 import os
-import secrets
-import socket
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 
 from msgspec import Struct
 
-from agent_hooks.bridges.base import Address, Bridge, Installed
+from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridging import needed_events
 from agent_hooks.errors import SettingsError
 from agent_hooks.server.stub import stub_path
 
 PROGRAM = "agent-hooks"
-_FIRST_PORT, _PORTS = 20000, 12000  # below those that Linux (32768) and macOS (49152) give to outgoing connections
 
 
 class Target(Struct, frozen=True):
@@ -50,15 +46,6 @@ def entry_command(bridge: Bridge, target: str) -> list[str]:
     if target == "project":
         return [PROGRAM, "bridge", bridge.name, "--resident"]
     return [sys.executable, "-I", "-S", str(stub_path(bridge))]
-
-
-def new_address() -> Address:
-    """Return an address that nobody has: a port at which nobody listens now, and which no outgoing connection gets."""
-    while True:
-        port = _FIRST_PORT + secrets.randbelow(_PORTS)
-        with socket.socket() as trial, suppress(OSError):
-            trial.bind(("127.0.0.1", port))
-            return Address(port, secrets.token_urlsafe())
 
 
 def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> dict[str, Target]:

@@ -469,21 +469,22 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
 def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) -> None:
-    """The guards need none; a hook that is dropped in later runs in the same process."""
+    """The guards need none, nor cryptography, a sixth of its memory; a hook that comes later runs in the same process."""
 
-    def has_loop() -> bool:
+    def has(module: str) -> bool:
         server = agent.server()
         assert server is not None
         pids.add(server["pid"])
-        return "_asyncio" in Path(f"/proc/{server['pid']}/maps").read_text()
+        return module in Path(f"/proc/{server['pid']}/maps").read_text()
 
     pids: set[int] = set()
     assert agent() == {}
     assert "rm-rf" in reason_of(agent(tool_input={"command": "rm -rf /"}))
-    assert not has_loop()
+    assert not has("_asyncio")
+    assert not has("_hashlib")
     hook = agent.command.add_hook(COUNTING)
     assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s", "call 2 of s"]
-    assert has_loop()
+    assert has("_asyncio")
     hook.unlink()
     assert agent() == {}
     assert len(pids) == 1

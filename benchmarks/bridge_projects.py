@@ -1,0 +1,112 @@
+"""A project that another agent works in, and the resident server of its hooks, started as that agent does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from agent_hooks.bridges import open_bridge
+from agent_hooks.server.stub import HELLO, stub_path
+from benchmarks.harness import Side
+
+AGENT = "claude-code"
+EVENT = "PreToolUse"
+BASE = [sys.executable, "-I", "-S", "-c", "pass"]
+
+
+class Project:
+    """A project of its own, with a home of its own, and an event that happens in it."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any], hook: str | None = None) -> None:
+        self.folder = folder
+        self.environment = {
+            "HOME": str(folder),
+            "PATH": os.environ["PATH"],
+            "CLAUDECODE": "1",
+            "CLAUDE_PROJECT_DIR": str(folder),
+            "CLAUDE_PID": str(os.getpid()),
+        }
+        home = folder / ".agent"
+        (home / "hooks").mkdir(parents=True)
+        (home / "settings.json").write_text(json.dumps(settings))
+        if hook is not None:
+            (home / "hooks" / "hook.py").write_text(hook)
+        self.payload = folder / "payload.json"
+        said = {
+            "session_id": "8e1fd0a2-4a53-4a73-a1b4-5b8d2b0d3a7e",
+            "transcript_path": str(folder / "transcript.jsonl"),
+            "cwd": str(folder),
+            "permission_mode": "default",
+            "hook_event_name": EVENT,
+            "tool_name": "Bash",
+            "tool_input": {"command": "git status --short && ls -la src", "description": "Show what has changed"},
+            "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
+        }
+        self.payload.write_text(json.dumps(said))
+        asks = {"do": "answer", "agent": AGENT, "event": EVENT, "environment": self.environment}
+        self.request = _line([{**json.loads(HELLO), **asks}, said])
+
+    def run(self, command: list[str], stdout: int = subprocess.DEVNULL) -> bytes:
+        """Let a command answer the event, and return what it printed."""
+        with self.payload.open("rb") as payload:
+            done = subprocess.run(
+                command, stdin=payload, stdout=stdout, env=self.environment, cwd=self.folder, check=True
+            )
+        return done.stdout
+
+    def side(self, command: list[str], answer: bytes) -> Side:
+        """Return the side that runs a command at each event; it has to print `answer`."""
+        assert (said := self.run(command, subprocess.PIPE)) == answer, said
+
+        async def side(loops: int) -> float:
+            begin = perf_counter()
+            for _ in range(loops):
+                self.run(command)
+            return (perf_counter() - begin) / loops
+
+        return side
+
+    @property
+    def ask(self) -> list[str]:
+        """What the other agent runs, once `served` has started it."""
+        return [sys.executable, "-I", "-S", str(stub_path(open_bridge(AGENT), self.folder / ".agent")), EVENT]
+
+
+class Resident:
+    """A resident server that runs."""
+
+    def __init__(self, project: Project, path: str, pid: int) -> None:
+        self.project = project
+        self.path = path
+        self.pid = pid
+
+
+@contextmanager
+def served(project: Project) -> Iterator[Resident]:
+    """Write what the other agent runs, let the first event start a server, and end it."""
+    first = [sys.executable, "-m", "agent_hooks", "bridge", AGENT, EVENT, "--resident"]
+    assert (said := project.run(first, subprocess.PIPE)).startswith(b"{"), said
+    status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
+    mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
+    try:
+        yield Resident(project, f"{mine['path']}.socket", mine["pid"])
+    finally:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{mine['path']}.socket")
+            connection.sendall(_line([{"do": "stop"}, None]))
+            while connection.recv(4096):
+                pass
+        for left in Path(mine["path"]).parent.glob(f"{Path(mine['path']).name}.*"):
+            left.unlink()
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"
