@@ -11,7 +11,7 @@ OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py 
 	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
 	--ignore=tests/test_examples_models.py
 
-.PHONY: demo test test-clients clients check bench bench-peers soak oldest clean
+.PHONY: demo test test-clients clients check bench bench-peers soak explore oldest clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -28,6 +28,9 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+explore: .venv/dev  ## property tests, with 3,000 examples each, other ones each time
+	$(BIN)/python -m pytest -q -n auto -m 'hypothesis and not client' --hypothesis-profile=explore
 
 bench: .venv/dev  ## what agent_hooks costs, beside the peers that are installed
 	@$(BIN)/python -m benchmarks $(ARGS)

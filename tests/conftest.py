@@ -16,12 +16,11 @@ from tmux import MISSING
 
 pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
 
-# how long an example takes says how busy the machine is, and how large it is says nothing of what is tested
-settings.register_profile(
-    "suite",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-)
+# how long an example takes says how busy the machine is, and how large it is says nothing of what is tested; the suite
+# takes the same examples each time, so that a change fails for itself only, and `make explore` looks for others
+_UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+settings.register_profile("suite", deadline=None, suppress_health_check=_UNHURRIED, derandomize=True)
+settings.register_profile("explore", deadline=None, suppress_health_check=_UNHURRIED, max_examples=3000)
 settings.load_profile("suite")
 
 

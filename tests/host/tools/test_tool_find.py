@@ -240,7 +240,7 @@ lines = st.lists(
 trees = st.sets(st.lists(names, min_size=1, max_size=3).map("/".join), min_size=1, max_size=8)
 
 
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=25)
 @given(trees, st.dictionaries(st.sampled_from(["", "a/", "b/"]), lines, max_size=2))
 def test_our_own_walk_lists_what_git_lists(
     tmp_path_factory: pytest.TempPathFactory, tree: set[str], ignores: dict[str, list[str]]
