@@ -469,25 +469,32 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
 def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) -> None:
-    """The guards need none, nor cryptography, a sixth of its memory; a hook that comes later runs in the same process."""
+    """The guards need none; a hook that is dropped in later runs in the same process."""
 
-    def has(module: str) -> bool:
+    def has_loop() -> bool:
         server = agent.server()
         assert server is not None
         pids.add(server["pid"])
-        return module in Path(f"/proc/{server['pid']}/maps").read_text()
+        return "_asyncio" in Path(f"/proc/{server['pid']}/maps").read_text()
 
     pids: set[int] = set()
     assert agent() == {}
     assert "rm-rf" in reason_of(agent(tool_input={"command": "rm -rf /"}))
-    assert not has("_asyncio")
-    assert not has("_hashlib")
+    assert not has_loop()
     hook = agent.command.add_hook(COUNTING)
     assert [agent()["systemMessage"] for _ in range(2)] == ["call 1 of s", "call 2 of s"]
-    assert has("_asyncio")
+    assert has_loop()
     hook.unlink()
     assert agent() == {}
     assert len(pids) == 1
+
+
+def test_a_server_without_a_port_needs_no_cryptography() -> None:
+    """It would be a sixth of its memory."""
+    modules = "server.server, agent_hooks.cli.serve, agent_hooks.cli.opening, agent_hooks.cli.installation"
+    code = f"import sys, agent_hooks.{modules}; sys.exit('_hashlib' in sys.modules)"
+    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    subprocess.run([sys.executable, "-c", code], env=unmeasured, check=True)
 
 
 @pytest.mark.behaviour("B15")
