@@ -170,8 +170,6 @@ def test_whatever_arrives_without_the_token_reaches_nobody(parts: list[bytes], w
 @pytest.mark.parametrize(
     ("said", "status"),
     [
-        (post(token="wrong"), 401),
-        (post("{}", path="/").replace(b"Authorization", b"X"), 401),
         (post(method="GET"), 405),
         (post(method="HEAD"), 405),
         (post(path="/"), 404),
@@ -200,10 +198,15 @@ def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, sta
         (post("{}", "Content-Length: 3"), 400),
         (b"POST / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000, 431),
         (post("x" * 2000), 413),
+        (post(token="wrong"), 401),
+        (post(token="wrong") * 9, 401),
+        (post(token="wrong", method="CONNECT"), 401),
+        (post(token="wrong").partition(b"\r\n\r\n")[0] + b"\r\n\r\n", 401),  # before its body has come
+        (post("{}", path="/").replace(b"Authorization", b"X"), 401),
     ],
 )
-def test_what_is_no_http_or_too_much_ends_the_connection(said: bytes, status: int) -> None:
-    """After it was told so."""
+def test_what_is_no_http_or_too_much_or_without_the_token_ends_the_connection(said: bytes, status: int) -> None:
+    """After it was told so: any user of this machine can connect, and must cost no more than one request."""
     with wired(longest=1000) as wire:
         wire.say(said)
         assert statuses(wire.heard()) == [status]
