@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from glob import glob
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -268,8 +269,15 @@ def posts(case: AgentCase) -> Iterator[Finding]:
     for address, (path, entry) in posted.items():
         if address is None:
             continue
-        if ignore := how_to_ignore(path):
+        if ignore := how_to_ignore(os.path.realpath(path)):
             yield Finding("problem", name, f"{short(path)}: git would take the port and the token along", ignore)
+        with suppress(OSError):  # it was there just now
+            if os.stat(path).st_mode & 0o077:
+                text, remedy = (
+                    f"{short(path)}: others can read the port and the token",
+                    f"chmod go= {shlex.quote(short(path))}",
+                )
+                yield Finding("problem", name, text, remedy)
         remedy = f"{install_line(case.bridge, 'local')} --no-http"
         if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
             text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"

@@ -164,6 +164,10 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     assert text == f"{SETTINGS}: git would take the port and the token along"
     assert remedy.startswith("echo ")
     shutil.rmtree(posting.project / ".git")
+    (posting.project / SETTINGS).chmod(0o640)
+    [found] = wrong(findings(posting, code=1))
+    assert found == (f"{SETTINGS}: others can read the port and the token", f"chmod go= {SETTINGS}")
+    (posting.project / SETTINGS).chmod(0o600)
     posting("serve", "--stop")
     [address] = {entry.address for entry in CLAUDE.installed(settings)} - {None}
     assert address is not None
