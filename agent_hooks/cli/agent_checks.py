@@ -30,6 +30,7 @@ from agent_hooks.cli.checks import Case, Finding, Status
 from agent_hooks.cli.common import short
 from agent_hooks.cli.install import how_to_ignore, twice_told
 from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_line, missing
+from agent_hooks.cli.serve import let_look
 from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError, describe, os_reason, shown
 from agent_hooks.runner import HookRunner
@@ -288,7 +289,12 @@ def posts(case: AgentCase) -> Iterator[Finding]:
             text = f"{entry.event}: nobody hears it at port {address.port}: {describe(exc)}"
             yield Finding("problem", name, text, f"{PROGRAM} serve --log tells why; to do without: {remedy}")
             continue
-        if status == HTTPStatus.OK:
+        if status == HTTPStatus.OK and address.port not in let_look(case.case.cwd):
+            text = f"{entry.event}: it is another project's server that listens at port {address.port}"
+            line = install_line(case.bridge, "local")
+            again = f"{line} --no-http && {line} --http"
+            yield Finding("problem", name, text, f"give each its own, for a copy has those of the first: {again}")
+        elif status == HTTPStatus.OK:
             yield Finding("ok", name, f"{entry.event}: heard by HTTP at port {address.port}")
         else:
             text = (

@@ -38,6 +38,11 @@ class Ports:
             os.path.join(project, bridge.settings_files({})["local"]): bridge for bridge in map(open_bridge, BRIDGES)
         }
 
+    @property
+    def numbers(self) -> list[int]:
+        """Those that are open."""
+        return sorted(address.port for address in self._open)
+
     def look(self) -> None:
         """Open what is named and not open yet, close what is not named any more."""
         read = [state(path) for path in self._files]

@@ -265,6 +265,7 @@ class Server:
             "path": self.path,
             "sessions": len(self._sessions),
             "events": self.answered,
+            "ports": self._ports.numbers,
             "seconds": round(time.time() - self._began),
         }
 

@@ -185,6 +185,25 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
 
 
+@pytest.mark.behaviour("B23")
+def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp_path: Path) -> None:
+    """Port and token are the same, so the answer is no proof."""
+    assert wrong(findings(posting)) == []
+    copy = Command(tmp_path / "copy")
+    shutil.copytree(posting.project, copy.project)
+    try:
+        [(text, remedy)] = wrong(findings(copy, code=1))
+        assert "it is another project's server that listens at port " in text
+        assert remedy == "give each its own, for a copy has those of the first: " + " && ".join(
+            f"agent-hooks install claude-code --local {option}" for option in ("--no-http", "--http")
+        )
+        for each in remedy.partition(": ")[2].split(" && "):
+            copy(*each.split()[1:])
+        assert wrong(findings(copy)) == []
+    finally:
+        copy("serve", "--stop")
+
+
 def answer_once(server: socket.socket, data: bytes) -> None:
     """Answer one request as a program does that knows nothing of it."""
     client, _ = server.accept()
