@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import logging
@@ -465,6 +466,25 @@ class TestServer:
             assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
         assert seen == [("turn_end", "s")]
 
+    async def test_what_comes_while_a_hook_waits_is_answered_after_it(self, tmp_path: Path) -> None:
+        """On the same connection, by HTTP as by lines."""
+
+        async def wait(event: Any, ctx: Any) -> None:
+            await anyio.sleep(0)
+
+        async with posting(tmp_path, hook_on("turn_end", wait), hook_on("tool_call", wait)) as (server, _):
+            [address] = {entry.address for entry in installed(tmp_path)} - {None}
+            reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
+            writer.write((request({**CALL, "session_id": "s"}) + b"\n") * 3)
+            await reader.readline()
+            assert [stdout_of(await reader.readline()) for _ in range(3)] == [{}] * 3
+            writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            path = f"/agent-hooks/claude-code/{BATCH['hook_event_name']}"
+            writer.write(post(json.dumps(BATCH), token=address.token, path=path) * 3)
+            assert [await read_status(reader) for _ in range(3)] == [200] * 3
+            writer.close()
+
     async def test_a_session_that_no_command_has_told_of_is_not_opened(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -527,6 +547,13 @@ class TestServer:
                         return stdout_of(answers.readline())
 
             assert await anyio.to_thread.run_sync(ask) == {}
+
+
+async def read_status(reader: asyncio.StreamReader) -> int:
+    """Return the status of the next response, whose body is a line."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    await reader.readline()
+    return int(head.split(b" ")[1])
 
 
 def installed(project: Path) -> Any:
