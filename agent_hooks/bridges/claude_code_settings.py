@@ -6,10 +6,10 @@ Above: claude_code.  Below: base, errors.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from math import isfinite
 from typing import Any
 
 from agent_hooks.bridges.base import OURS, Address, BridgeError, EventRow, Facts, Hindrance, Installed
@@ -22,6 +22,7 @@ _BRIDGE = ("bridge", _AGENT)  # what is in the arguments of every entry that run
 _FILE = "/bridges/agent-hooks-claude-code.py"  # of the entries that name our generated file
 _POSTED = f"/agent-hooks/{_AGENT}/"  # in the address of the entries that post
 _LAST_PORT = 65535
+_MOST = sys.float_info.max  # an integer of JSON may be larger, and infinity and no number are not smaller
 _DOCTOR = "agent-hooks doctor"  # stands in the call of a check
 _TRUSTED = "hasTrustDialogAccepted"
 _MANAGED = (
@@ -200,7 +201,7 @@ def _entries(hooks: Mapping[str, Any]) -> Iterator[Installed]:
             for entry in group["hooks"] if _has_ours(group) else ():
                 if _is_ours(entry):
                     seconds = entry.get("timeout")
-                    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and isfinite(seconds)
+                    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and abs(seconds) <= _MOST
                     closed = entry.get("onFailure") == "block"
                     limit, address = _limit(group, entry), _address(entry)
                     yield Installed(event, _command(entry), closed, seconds if known else None, limit, address)
@@ -211,7 +212,7 @@ def _address(entry: Mapping[str, Any]) -> Address | None:
     headers = entry.get("headers")
     said = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
     url = re.fullmatch(r"http://127\.0\.0\.1:([1-9][0-9]{0,4})/.*", str(entry.get("url")))
-    token = re.fullmatch(r"Bearer (\S+)", said)
+    token = re.fullmatch(r"Bearer ([!-~]+)", said)
     if entry.get("type") != "http" or url is None or token is None or int(url[1]) > _LAST_PORT:
         return None
     return Address(int(url[1]), token[1])

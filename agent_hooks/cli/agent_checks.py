@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from glob import glob
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -29,6 +30,7 @@ from agent_hooks.cli.checks import Case, Finding, Status
 from agent_hooks.cli.common import short
 from agent_hooks.cli.install import how_to_ignore, twice_told
 from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_line, missing
+from agent_hooks.cli.serve import let_look
 from agent_hooks.cli.settings_edit import read_settings
 from agent_hooks.errors import SettingsError, describe, os_reason, shown
 from agent_hooks.runner import HookRunner
@@ -268,8 +270,15 @@ def posts(case: AgentCase) -> Iterator[Finding]:
     for address, (path, entry) in posted.items():
         if address is None:
             continue
-        if ignore := how_to_ignore(path):
+        if ignore := how_to_ignore(os.path.realpath(path)):
             yield Finding("problem", name, f"{short(path)}: git would take the port and the token along", ignore)
+        with suppress(OSError):  # it was there just now
+            if os.stat(path).st_mode & 0o077:
+                text, remedy = (
+                    f"{short(path)}: others can read the port and the token",
+                    f"chmod go= {shlex.quote(short(path))}",
+                )
+                yield Finding("problem", name, text, remedy)
         remedy = f"{install_line(case.bridge, 'local')} --no-http"
         if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
             text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
@@ -280,7 +289,12 @@ def posts(case: AgentCase) -> Iterator[Finding]:
             text = f"{entry.event}: nobody hears it at port {address.port}: {describe(exc)}"
             yield Finding("problem", name, text, f"{PROGRAM} serve --log tells why; to do without: {remedy}")
             continue
-        if status == HTTPStatus.OK:
+        if status == HTTPStatus.OK and address.port not in let_look(case.case.cwd):
+            text = f"{entry.event}: it is another project's server that listens at port {address.port}"
+            line = install_line(case.bridge, "local")
+            again = f"{line} --no-http && {line} --http"
+            yield Finding("problem", name, text, f"give each its own, for a copy has those of the first: {again}")
+        elif status == HTTPStatus.OK:
             yield Finding("ok", name, f"{entry.event}: heard by HTTP at port {address.port}")
         else:
             text = (

@@ -83,12 +83,11 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
     edits = _edits(bridge, setup, name, before, address, all_events=all_events)
     path = edits[0].path
     unignored = how_to_ignore(path) if name == "local" else None
-    if address is not None and unignored is not None:
-        raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {unignored}")
+    if address is not None and (ignore := how_to_ignore(os.path.realpath(path))):
+        raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {ignore}")
     for each in edits:
         if each.changes:
-            diff = each.diff()
-            click.echo(f"{diff if address is None else diff.replace(address.token, '…')}\n")
+            click.echo(f"{diff_of(bridge, each)}\n")
     if not dry_run:
         _write(bridge, edits, generated=name != "project")
         let_look(cwd)
@@ -100,7 +99,10 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
             click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
     if address is not None:
         posted = [entry.event for entry in bridge.installed(edits[0].settings()[1]) if entry.address is not None]
-        click.echo(f"by HTTP, to port {address.port} of this machine: {', '.join(posted) or 'no event so far'}")
+        where = f"by HTTP, to port {address.port} of this machine: {', '.join(posted)}"
+        again = f"{PROGRAM} install {bridge.name} --http"
+        none = f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}"
+        click.echo(where if posted else none)
     click.echo(f"to remove it: {uninstall_line(bridge, name)}")
     _warn_of_the_rest(bridge, cwd, before if dry_run else places(bridge, cwd))
     for error in setup.errors:
@@ -159,6 +161,15 @@ def _done(bridge: Bridge, made: Edit, *, dry_run: bool) -> str:
     added, removed = after - before, before - after
     done = f"{'would be ' * dry_run}installed, {count(len(added), 'event')} added, {len(removed)} removed"
     return done if added or removed else f"{done}, what was there brought up to date"
+
+
+def diff_of(bridge: Bridge, made: Edit) -> str:
+    """Return the change as a unified diff, without the tokens of what is posted."""
+    entries = [entry for found in made.settings() for entry in bridge.installed(found)]
+    diff = made.diff()
+    for token in {entry.address.token for entry in entries if entry.address is not None}:
+        diff = diff.replace(token, "…")
+    return diff
 
 
 def uninstalling(bridge: Bridge, place: Place) -> Edit:
@@ -231,7 +242,8 @@ def how_to_ignore(path: str) -> str | None:
     exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
     ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
     has_it = _git(directory, "ls-files", "--error-unmatch", path)[0] == 0
-    return f"git rm --cached {shlex.quote(short(path))}; {ignore}" if has_it else ignore
+    elsewhere = "" if short(directory) != directory else f"-C {shlex.quote(directory)} "  # perhaps another repository
+    return f"git {elsewhere}rm --cached {shlex.quote(short(path))}; {ignore}" if has_it else ignore
 
 
 def _git(directory: str, *args: str) -> tuple[int | None, str]:

@@ -66,10 +66,12 @@ def place_of(project: str) -> str:
     return f"{directory}/{name}"
 
 
-def let_look(project: str) -> None:
-    """Let the server of a project, should one run, look at the ports that the settings name now."""
+def let_look(project: str) -> list[int]:
+    """Let the server of a project look at the ports that the settings name now; return those that it has, if it runs."""
     with suppress(OSError):  # there is none, or it looks by itself soon
-        _request(f"{place_of(project)}.socket", {"do": "look"})
+        ports: list[int] = _request(f"{place_of(project)}.socket", {"do": "look"}).get("ports", [])
+        return ports
+    return []
 
 
 def _serve(path: str, project: str, idle: float | None) -> None:

@@ -8,7 +8,7 @@ import click
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.cli.common import short
-from agent_hooks.cli.install import target_options, uninstalling
+from agent_hooks.cli.install import diff_of, target_options, uninstalling
 from agent_hooks.cli.installation import places, targets
 from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.stderr import complain
@@ -29,7 +29,7 @@ def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -
             complain(place.problem)
             continue
         change = uninstalling(bridge, place)
-        click.echo(change.diff())
+        click.echo(diff_of(bridge, change))
         if not dry_run:
             change.make()
         path = short(place.target.path)

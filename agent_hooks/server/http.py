@@ -20,7 +20,8 @@ _HEAD = 16384  # bytes of a request without its body
 class HttpConnection(Connection):
     """One client that posts the payloads of events to `/agent-hooks/AGENT/EVENT`, one after the other.
 
-    `token`: what its `Authorization: Bearer` has to say, for any user of this machine can connect.
+    `token`: what its `Authorization: Bearer` has to say, for any user of this machine can connect.  Who says something
+    else is hung up on at once, or could fill the memory and keep others waiting.
     """
 
     def __init__(self, lines: Lines, connected: socket.socket, *, token: str) -> None:
@@ -31,14 +32,15 @@ class HttpConnection(Connection):
         self._request: h11.Request | None = None
 
     def _feed(self, data: bytes) -> None:
-        self._http.receive_data(data)
+        if not self._leaving:
+            self._http.receive_data(data)
 
     def _next(self) -> bytes | None:
         try:
             while not self.gone and not self._leaving:
                 event = self._http.next_event()
                 if isinstance(event, h11.Request):
-                    self._request, self._received, self._size = event, [], 0
+                    self._begin(event)
                 elif isinstance(event, h11.Data):
                     self._keep(bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
@@ -51,6 +53,13 @@ class HttpConnection(Connection):
             self._leaving = True
             self._respond(exc.error_status_hint, _error(str(exc)))
         return None
+
+    def _begin(self, request: h11.Request) -> None:
+        self._request, self._received, self._size = request, [], 0
+        given = next((value for name, value in request.headers if name == b"authorization"), b"")
+        if not hmac.compare_digest(given, self._authorization):
+            text = "the token is not the one of this project's settings"
+            raise h11.RemoteProtocolError(text, error_status_hint=401)
 
     def _encourage(self) -> None:
         """Tell a client that asks first whether its body is wanted that it is."""
@@ -68,10 +77,7 @@ class HttpConnection(Connection):
         request = self._request
         assert request is not None, "what ends has begun"
         target = request.target.decode("ascii").split("/")
-        given = next((value for name, value in request.headers if name == b"authorization"), b"")
-        if not hmac.compare_digest(given, self._authorization):
-            self._respond(401, _error("the token is not the one of this project's settings"))
-        elif request.method != b"POST":
+        if request.method != b"POST":
             self._respond(405, _error("events are posted"))
         elif target[:2] != ["", "agent-hooks"] or len(target) != 4:
             self._respond(404, _error("events are posted to /agent-hooks/AGENT/EVENT"))
@@ -89,6 +95,8 @@ class HttpConnection(Connection):
 
     def _respond(self, status: int, body: bytes) -> None:
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
+        if self._leaving:
+            headers.append(("connection", "close"))
         response = h11.Response(status_code=status, headers=headers)
         for_head = self._request is not None and self._request.method == b"HEAD"  # which is answered without a body
         content = h11.Data(data=b"" if for_head else body)

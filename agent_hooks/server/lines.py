@@ -67,6 +67,12 @@ class Lines:
             del self._doors[door]
             door.close()
 
+    def shut(self, door: socket.socket) -> None:
+        """Let nobody connect there any more, and hang up on who has, once what was taken from it is answered."""
+        self.stop_listening(door)
+        for connection in [each for each, its in self._connections.items() if its is door]:
+            connection.leave()
+
     def close(self) -> None:
         """Hang up on everybody."""
         for connection in list(self._connections):
@@ -81,7 +87,7 @@ class Lines:
             connection.forsake()
 
     def _accept(self, door: socket.socket, connect: Connect, most: int | None, events: int) -> None:
-        if self._full:  # another door has found out in this round
+        if self._full or door not in self._doors:  # another one's event in this round did that
             return
         try:
             connected, _ = door.accept()
@@ -148,6 +154,12 @@ class Connection:
         self.ended = None
         self._send(data)
         self._go_on()
+
+    def leave(self) -> None:
+        """Hang up when all is answered and sent that was taken."""
+        self._leaving = True
+        if not self._busy and not self._unsent:
+            self.end()
 
     def end(self) -> None:
         """Hang up."""

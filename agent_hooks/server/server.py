@@ -10,7 +10,7 @@ r"""The resident process: listens on a Unix socket in a private directory, one J
 
 The server's first line tells its version, and comes once the client has said something: with the answer, or as soon as
 the event is being judged.  Until the first project with hooks is met, there is no event loop but `lines`.
-Above: cli.  Below: sessions, lines, ports, log_file, tasks, stub.
+Above: cli.  Below: sessions, lines, ports, log_file, tasks, stub, deadlines.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from msgspec import Struct
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import SILENCE, Bridge, BridgeError, Happening, Reply
+from agent_hooks.deadlines import in_asyncio_task
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.lines import Connection, Lines
 from agent_hooks.server.log_file import shorten
@@ -217,7 +218,8 @@ class Server:
         """Answer a line at once, if that can be."""
         answering = self.handle(line)
         try:
-            done = first_step(answering)
+            # the answer to the line before may have come in a task: what goes on there would wait in the midst of it
+            done = None if in_asyncio_task() else first_step(answering)
         except Exception as exc:  # a bug: others have to be answered still
             log().exception("failed at a line")
             return _line({"error": describe(exc)})
@@ -265,6 +267,7 @@ class Server:
             "path": self.path,
             "sessions": len(self._sessions),
             "events": self.answered,
+            "ports": self._ports.numbers,
             "seconds": round(time.time() - self._began),
         }
 

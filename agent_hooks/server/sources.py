@@ -36,12 +36,12 @@ class Sources:
         before = self._found
         listed, folders = list(self._files), {}
         for root in self._roots:
-            folders[root] = _state(root)
+            folders[root] = state(root)
             for folder, inner, names in os.walk(root, followlinks=False):
                 inner[:] = sorted(name for name in inner if name != "__pycache__")
-                folders.update({path: _state(path) for name in inner if (path := os.path.join(folder, name))})
+                folders.update({path: state(path) for name in inner if (path := os.path.join(folder, name))})
                 listed += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
-        self._found = {path: _state(path) for path in listed}
+        self._found = {path: state(path) for path in listed}
         self._seen = {**folders, **self._found}
         return self._found != before
 
@@ -62,7 +62,8 @@ def _state_of(stat: os.stat_result) -> State:
     return stat.st_ctime_ns, stat.st_size, stat.st_ino  # the time of writing is set by `cp -p` and `touch` as they like
 
 
-def _state(path: str) -> State:
+def state(path: str) -> State:
+    """Return what changes when a file does."""
     try:
         return _state_of(os.stat(path))
     except OSError:

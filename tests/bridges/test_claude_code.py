@@ -507,6 +507,7 @@ def test_with_an_address_what_decides_nothing_is_posted() -> None:
         {"headers": None},
         {"headers": {"Authorization": "Bearer "}},
         {"headers": {"Authorization": ["Bearer x"]}},
+        {"headers": {"Authorization": "Bearer \ud800"}},
     ],
 )
 def test_an_entry_that_posts_elsewhere_or_without_a_token_has_no_address(change: dict[str, Any]) -> None:

@@ -164,6 +164,10 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     assert text == f"{SETTINGS}: git would take the port and the token along"
     assert remedy.startswith("echo ")
     shutil.rmtree(posting.project / ".git")
+    (posting.project / SETTINGS).chmod(0o640)
+    [found] = wrong(findings(posting, code=1))
+    assert found == (f"{SETTINGS}: others can read the port and the token", f"chmod go= {SETTINGS}")
+    (posting.project / SETTINGS).chmod(0o600)
     posting("serve", "--stop")
     [address] = {entry.address for entry in CLAUDE.installed(settings)} - {None}
     assert address is not None
@@ -179,6 +183,25 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
         assert text.startswith(f"PostToolBatch: nobody hears it at port {address.port}: RemoteDisconnected")
         assert remedy == f"agent-hooks serve --log tells why; to do without: {without}"
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
+
+
+@pytest.mark.behaviour("B23")
+def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp_path: Path) -> None:
+    """Port and token are the same, so the answer is no proof."""
+    assert wrong(findings(posting)) == []
+    copy = Command(tmp_path / "copy")
+    shutil.copytree(posting.project, copy.project)
+    try:
+        [(text, remedy)] = wrong(findings(copy, code=1))
+        assert "it is another project's server that listens at port " in text
+        assert remedy == "give each its own, for a copy has those of the first: " + " && ".join(
+            f"agent-hooks install claude-code --local {option}" for option in ("--no-http", "--http")
+        )
+        for each in remedy.partition(": ")[2].split(" && "):
+            copy(*each.split()[1:])
+        assert wrong(findings(copy)) == []
+    finally:
+        copy("serve", "--stop")
 
 
 def answer_once(server: socket.socket, data: bytes) -> None:

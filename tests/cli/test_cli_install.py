@@ -504,10 +504,12 @@ def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_
 
 
 def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
-    """What comes later is posted by itself."""
-    assert "of this machine: no event so far\n" in command("install", "claude-code", "--http").stdout
+    """And nothing is kept, so it has to be asked for again."""
+    said = command("install", "claude-code", "--http").stdout
+    again = "agent-hooks install claude-code --http"
+    assert f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}\n" in said
     command.add_hook(TURNS)
-    command("install", "claude-code", "--http")
+    command(*again.split()[1:])
     assert list(posted(local(command))) == ["PostToolBatch"]
 
 
@@ -529,6 +531,45 @@ def test_http_is_for_one_project_and_one_person(target: str, command: Command) -
     assert not local(command).exists()
     path = CLAUDE.settings_files(os.environ)[target.removeprefix("--")]
     assert posted(command.project / os.path.expanduser(path)) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uninstall claude-code --dry-run",
+        "install claude-code --no-http --dry-run",
+        "install claude-code --user --dry-run",
+        "install claude-code --user",
+    ],
+)
+def test_a_token_is_not_printed_when_it_goes(line: str, command: Command) -> None:
+    """It may stay: nothing was changed yet, or the server still listens."""
+    command.add_hook(TURNS)
+    command("install", "claude-code", "--http")
+    [address] = posted(local(command)).values()
+    done = command(*line.split())
+    assert '"Authorization": "Bearer …"' in done.stdout
+    assert address.token not in done.stdout + done.stderr
+
+
+def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(command: Command, tmp_path: Path) -> None:
+    """Settings may be a link to a file of another repository, where the token would be."""
+    command.add_hook(TURNS)
+    other = tmp_path / "it's elsewhere"
+    other.mkdir()
+    file = other / "mine.json"
+    file.write_text("{}")
+    git = partial(subprocess.run, check=True, shell=True)
+    git("git init --quiet; git add .", cwd=other)
+    local(command).parent.mkdir()
+    local(command).symlink_to(file)
+    refused = command("install", "claude-code", "--http", code=1).stderr
+    assert "git would take the port and the token along; first: " in refused
+    assert file.read_text() == "{}"
+    git(refused.strip().rpartition("first: ")[2], cwd=command.project)
+    command("install", "claude-code", "--http")
+    assert list(posted(file)) == ["PostToolBatch"]
+    assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=other) == b""
 
 
 @pytest.mark.parametrize("tracked", [False, True])

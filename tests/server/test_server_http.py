@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import logging
+import os
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,7 +28,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
 from agent_hooks.cli.install import new_address
 from agent_hooks.server.http import HttpConnection
-from agent_hooks.server.lines import Connection, Lines
+from agent_hooks.server.lines import Connection, Lines, Take
 from agent_hooks.server.ports import Ports
 from agent_hooks.server.server import Server
 from server.test_server_protocol import CALL, request, serving, stdout_of
@@ -34,6 +37,7 @@ from support import PATIENCE, hook_on
 CLAUDE = open_bridge("claude-code")
 TOKEN = "s3cret"
 PATH = "/agent-hooks/claude-code/Notification"
+ENTRY = {"type": "http", "url": f"http://127.0.0.1:1{PATH}"}
 BATCH = {"hook_event_name": "PostToolBatch", "session_id": "s"}
 
 
@@ -170,8 +174,6 @@ def test_whatever_arrives_without_the_token_reaches_nobody(parts: list[bytes], w
 @pytest.mark.parametrize(
     ("said", "status"),
     [
-        (post(token="wrong"), 401),
-        (post("{}", path="/").replace(b"Authorization", b"X"), 401),
         (post(method="GET"), 405),
         (post(method="HEAD"), 405),
         (post(path="/"), 404),
@@ -200,10 +202,15 @@ def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, sta
         (post("{}", "Content-Length: 3"), 400),
         (b"POST / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000, 431),
         (post("x" * 2000), 413),
+        (post(token="wrong"), 401),
+        (post(token="wrong") * 9, 401),
+        (post(token="wrong", method="CONNECT"), 401),
+        (post(token="wrong").partition(b"\r\n\r\n")[0] + b"\r\n\r\n", 401),  # before its body has come
+        (post("{}", path="/").replace(b"Authorization", b"X"), 401),
     ],
 )
-def test_what_is_no_http_or_too_much_ends_the_connection(said: bytes, status: int) -> None:
-    """After it was told so."""
+def test_what_is_no_http_or_too_much_or_without_the_token_ends_the_connection(said: bytes, status: int) -> None:
+    """After it was told so: any user of this machine can connect, and must cost no more than one request."""
     with wired(longest=1000) as wire:
         wire.say(said)
         assert statuses(wire.heard()) == [status]
@@ -243,15 +250,23 @@ def test_who_wants_the_connection_closed_has_it_closed_after_the_whole_answer() 
 # ---- ports
 
 
+class Listening(Ports):
+    """Ports, with the lines that they are of."""
+
+    def __init__(self, lines: Lines, project: str) -> None:
+        super().__init__(lines, project)
+        self.lines = lines
+
+
 @contextmanager
-def ports_of(project: Path) -> Iterator[Ports]:
+def ports_of(project: Path, take: Take = lambda connection, line: b"") -> Iterator[Listening]:
     """Yield the ports of a project."""
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(project / "socket"))
         unix.listen()
-        lines = Lines(unix, lambda connection, line: b"", greeting=b"", longest=1000)
+        lines = Lines(unix, take, greeting=b"", longest=1000)
         try:
-            yield Ports(lines, str(project))
+            yield Listening(lines, str(project))
         finally:
             lines.stop_listening()
             lines.close()
@@ -281,7 +296,8 @@ def test_a_port_is_open_as_long_as_settings_name_it(tmp_path: Path) -> None:
             ports.look()
             assert is_open(address) == there
             assert is_open(other) == (named == other)
-        for text in ("{", "[]", '{"hooks": {"Stop": 1}}', "\udcff", "[" * 100_000):
+        odd = json.dumps({"hooks": {"Stop": [{"hooks": [ENTRY | {"timeout": 10**400}]}]}})
+        for text in ("{", "[]", '{"hooks": {"Stop": 1}}', "\udcff", "[" * 100_000, odd):
             path.write_bytes(text.encode(errors="surrogateescape"))
             ports.look()
             assert not is_open(address)
@@ -310,6 +326,106 @@ def test_a_port_that_another_program_has_is_told_once_and_taken_when_it_is_free(
         assert not is_open(address)
         ports.look()
         assert is_open(address)
+
+
+def test_what_cannot_be_read_for_the_moment_changes_nothing(tmp_path: Path) -> None:
+    """And is not waited for."""
+    address = new_address()
+    with ports_of(tmp_path) as ports:
+        path = write(tmp_path, address)
+        ports.look()
+        path.rename(tmp_path / "kept")
+        os.mkfifo(path)
+        ports.look()
+        assert is_open(address)
+        path.unlink()
+        ports.look()
+        assert not is_open(address)
+
+
+def test_without_a_descriptor_left_a_port_opens_later(tmp_path: Path) -> None:
+    """Nothing fails."""
+    script = """
+import os, resource, socket, sys
+from contextlib import contextmanager
+from pathlib import Path
+from server.test_server_http import is_open, new_address, ports_of, write
+
+@contextmanager
+def full():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open("/", os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+address, project = new_address(), Path(sys.argv[1])
+with ports_of(project) as ports:
+    write(project, address)
+    with socket.create_server(("127.0.0.1", address.port)):
+        with full():
+            ports.look()  # the settings cannot be read
+        ports.look()
+        with full():
+            ports.look()  # there is no socket for the port
+    assert not is_open(address)
+    ports.look()
+    assert is_open(address)
+"""
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], check=True, timeout=60, cwd=Path(__file__).parent.parent
+    )
+
+
+def test_who_came_by_a_port_that_is_closed_is_hung_up_on_once_it_is_answered(tmp_path: Path) -> None:
+    """Its token is not to be heard any more."""
+    address = new_address()
+    waiting: list[Connection] = []
+    with ports_of(tmp_path, lambda connection, line: waiting.append(connection)) as ports:
+        write(tmp_path, address)
+        ports.look()
+        with (
+            socket.create_connection(("127.0.0.1", address.port), PATIENCE) as idle,
+            socket.create_connection(("127.0.0.1", address.port), PATIENCE) as busy,
+        ):
+            busy.sendall(post(token=address.token) * 2)
+            while not waiting:
+                ports.lines.round(PATIENCE)
+            write(tmp_path, None)
+            ports.look()
+            assert idle.recv(1) == b""
+            waiting[0].answer(b"[0, {}]\n")
+            assert statuses(busy.recv(1 << 16)) == [200]
+            assert busy.recv(1) == b""
+        assert len(waiting) == 1
+
+
+def test_who_knocks_just_when_a_port_is_closed_disturbs_nobody(tmp_path: Path) -> None:
+    """Both are told of in one round."""
+    address = new_address()
+
+    def take(connection: Connection, line: bytes) -> bytes:
+        ports.look()
+        return b"done\n"
+
+    with ports_of(tmp_path, take) as ports:
+        write(tmp_path, address)
+        ports.look()
+        with unix_socket() as client, socket.socket() as late:
+            client.connect(str(tmp_path / "socket"))
+            ports.lines.round(PATIENCE)
+            write(tmp_path, None)
+            client.sendall(b"look\n")
+            late.connect(("127.0.0.1", address.port))
+            ports.lines.round(PATIENCE)
+            assert client.recv(10) == b"done\n"
+            with unix_socket() as other:
+                other.connect(str(tmp_path / "socket"))
+                other.sendall(b"look\n")
+                ports.lines.round(PATIENCE)
+                other.settimeout(PATIENCE)
+                assert other.recv(10) == b"done\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no 127.0.0.2")
@@ -349,6 +465,25 @@ class TestServer:
             answer = stdout_of(await server.handle(request({**CALL, "session_id": "s"}, environment=attended)))
             assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
         assert seen == [("turn_end", "s")]
+
+    async def test_what_comes_while_a_hook_waits_is_answered_after_it(self, tmp_path: Path) -> None:
+        """On the same connection, by HTTP as by lines."""
+
+        async def wait(event: Any, ctx: Any) -> None:
+            await anyio.sleep(0)
+
+        async with posting(tmp_path, hook_on("turn_end", wait), hook_on("tool_call", wait)) as (server, _):
+            [address] = {entry.address for entry in installed(tmp_path)} - {None}
+            reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
+            writer.write((request({**CALL, "session_id": "s"}) + b"\n") * 3)
+            await reader.readline()
+            assert [stdout_of(await reader.readline()) for _ in range(3)] == [{}] * 3
+            writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+            path = f"/agent-hooks/claude-code/{BATCH['hook_event_name']}"
+            writer.write(post(json.dumps(BATCH), token=address.token, path=path) * 3)
+            assert [await read_status(reader) for _ in range(3)] == [200] * 3
+            writer.close()
 
     async def test_a_session_that_no_command_has_told_of_is_not_opened(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -412,6 +547,13 @@ class TestServer:
                         return stdout_of(answers.readline())
 
             assert await anyio.to_thread.run_sync(ask) == {}
+
+
+async def read_status(reader: asyncio.StreamReader) -> int:
+    """Return the status of the next response, whose body is a line."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    await reader.readline()
+    return int(head.split(b" ")[1])
 
 
 def installed(project: Path) -> Any:
