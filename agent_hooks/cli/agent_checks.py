@@ -264,43 +264,45 @@ def _judged(case: AgentCase, event: str, done: subprocess.CompletedProcess[str] 
 
 
 def posts(case: AgentCase) -> Iterator[Finding]:
-    """Check that what is posted would arrive; after `trial`, which has started the server."""
-    name = case.bridge.name
+    """Check that what is posted would arrive, and nowhere else; after `trial`, which has started the server."""
+    without = f"{install_line(case.bridge, 'local')} --no-http"
     posted = {entry.address: (place.target.path, entry) for place, entry in case.entries}
     for address, (path, entry) in posted.items():
-        if address is None:
-            continue
-        if ignore := how_to_ignore(os.path.realpath(path)):
-            yield Finding("problem", name, f"{short(path)}: git would take the port and the token along", ignore)
-        with suppress(OSError):  # it was there just now
-            if os.stat(path).st_mode & 0o077:
-                text, remedy = (
-                    f"{short(path)}: others can read the port and the token",
-                    f"chmod go= {shlex.quote(short(path))}",
-                )
-                yield Finding("problem", name, text, remedy)
-        remedy = f"{install_line(case.bridge, 'local')} --no-http"
-        if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
-            text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
-            yield Finding("problem", name, text, f"NO_PROXY=127.0.0.1 in the environment of the agent, or {remedy}")
-        try:
-            status = _posted(case, entry, address)
-        except (OSError, HTTPException) as exc:
-            text = f"{entry.event}: nobody hears it at port {address.port}: {describe(exc)}"
-            yield Finding("problem", name, text, f"{PROGRAM} serve --log tells why; to do without: {remedy}")
-            continue
-        if status == HTTPStatus.OK and address.port not in let_look(case.case.cwd):
-            text = f"{entry.event}: it is another project's server that listens at port {address.port}"
-            line = install_line(case.bridge, "local")
-            again = f"{line} --no-http && {line} --http"
-            yield Finding("problem", name, text, f"give each its own, for a copy has those of the first: {again}")
-        elif status == HTTPStatus.OK:
-            yield Finding("ok", name, f"{entry.event}: heard by HTTP at port {address.port}")
-        else:
-            text = (
-                f"{entry.event}: what listens at port {address.port} is not this project's server: HTTP status {status}"
-            )
-            yield Finding("problem", name, text, f"to do without: {remedy}")
+        if address is not None:
+            yield from _kept(case, path)
+            if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
+                text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
+                remedy = f"NO_PROXY=127.0.0.1 in the environment of the agent, or {without}"
+                yield Finding("problem", case.bridge.name, text, remedy)
+            yield _heard(case, entry, address, without)
+
+
+def _kept(case: AgentCase, path: str) -> Iterator[Finding]:
+    """Check that nobody else gets at the token in a file."""
+    if ignore := how_to_ignore(os.path.realpath(path)):
+        text = f"{short(path)}: git would take the port and the token along"
+        yield Finding("problem", case.bridge.name, text, ignore)
+    with suppress(OSError):  # it was there just now
+        if os.stat(path).st_mode & 0o077:
+            text = f"{short(path)}: others can read the port and the token"
+            yield Finding("problem", case.bridge.name, text, f"chmod go= {shlex.quote(short(path))}")
+
+
+def _heard(case: AgentCase, entry: Installed, address: Address, without: str) -> Finding:
+    name = case.bridge.name
+    try:
+        status = _posted(case, entry, address)
+    except (OSError, HTTPException) as exc:
+        text = f"{entry.event}: nobody hears it at port {address.port}: {describe(exc)}"
+        return Finding("problem", name, text, f"{PROGRAM} serve --log tells why; to do without: {without}")
+    if status != HTTPStatus.OK:
+        text = f"{entry.event}: what listens at port {address.port} is not this project's server: HTTP status {status}"
+        return Finding("problem", name, text, f"to do without: {without}")
+    if address.port not in let_look(case.case.cwd):
+        text = f"{entry.event}: it is another project's server that listens at port {address.port}"
+        again = f"{without} && {install_line(case.bridge, 'local')} --http"
+        return Finding("problem", name, text, f"give each its own, for a copy has those of the first: {again}")
+    return Finding("ok", name, f"{entry.event}: heard by HTTP at port {address.port}")
 
 
 def _posted(case: AgentCase, entry: Installed, address: Address) -> int:

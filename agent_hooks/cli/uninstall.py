@@ -11,6 +11,7 @@ from agent_hooks.cli.common import short
 from agent_hooks.cli.install import diff_of, target_options, uninstalling
 from agent_hooks.cli.installation import places, targets
 from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.serve import let_look
 from agent_hooks.cli.stderr import complain
 
 
@@ -32,6 +33,7 @@ def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -
         click.echo(diff_of(bridge, change))
         if not dry_run:
             change.make()
+            let_look(os.getcwd())
         path = short(place.target.path)
         gone = "; nothing else was in it, so it is gone" if change.after is None else ""
         click.echo(f"{path}: {'would be ' * dry_run}uninstalled{gone}")

@@ -26,6 +26,7 @@ class HttpConnection(Connection):
 
     def __init__(self, lines: Lines, connected: socket.socket, *, token: str) -> None:
         super().__init__(lines, connected)
+        self.known = False
         self._greeting = b""
         self._authorization = f"Bearer {token}".encode()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
@@ -60,6 +61,7 @@ class HttpConnection(Connection):
         if not hmac.compare_digest(given, self._authorization):
             text = "the token is not the one of this project's settings"
             raise h11.RemoteProtocolError(text, error_status_hint=401)
+        self.known = True
 
     def _encourage(self) -> None:
         """Tell a client that asks first whether its body is wanted that it is."""

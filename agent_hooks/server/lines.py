@@ -36,7 +36,10 @@ class Lines:
         self.listen(listening, Connection)
 
     def listen(self, listening: socket.socket, connect: Connect, most: int | None = None) -> None:
-        """Let in who connects there, by `connect(lines, connected)`; `most`: how many at once, the next is hung up on."""
+        """Let in who connects there, by `connect(lines, connected)`.
+
+        `most`: how many at once; for the next one, the first that is not `known` has to go, or else it has.
+        """
         listening.setblocking(False)
         self._doors[listening] = partial(self._accept, listening, connect, most)
         if not self._full:
@@ -70,7 +73,7 @@ class Lines:
     def shut(self, door: socket.socket) -> None:
         """Let nobody connect there any more, and hang up on who has, once what was taken from it is answered."""
         self.stop_listening(door)
-        for connection in [each for each, its in self._connections.items() if its is door]:
+        for connection in self._of(door):
             connection.leave()
 
     def close(self) -> None:
@@ -98,12 +101,18 @@ class Lines:
                 self.selector.unregister(each)
             self._full = True
             return
-        if most is not None and list(self._connections.values()).count(door) >= most:
-            connected.close()
-            return
+        if most is not None and len(inside := self._of(door)) >= most:
+            unknown = next((each for each in inside if not each.known), None)
+            if unknown is None:
+                connected.close()
+                return
+            unknown.end()
         connection = connect(self, connected)
         self._connections[connection] = door
         connection.ready(selectors.EVENT_READ)  # who connects has something to say
+
+    def _of(self, door: socket.socket) -> list[Connection]:
+        return [each for each, its in self._connections.items() if its is door]
 
     def forget(self, connection: Connection) -> None:
         """There is room for another one."""
@@ -121,7 +130,8 @@ class Lines:
 class Connection:
     """One client; its lines are taken one after the other, each when the one before is answered.
 
-    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has.  A subclass that carries lines
+    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has; `known`: whether it may say
+    something at all, which is so where only its user can connect.  A subclass that carries lines
     in another wrapping has `_feed`, `_next` and `_send` of its own.
     """
 
@@ -131,6 +141,7 @@ class Connection:
         self._lines = lines
         self._socket = connected
         self.gone = False
+        self.known = True
         self._greeting = lines.greeting
         self._received: list[bytes] = []  # of a line that has no end yet
         self._size = 0

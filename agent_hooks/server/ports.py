@@ -18,7 +18,7 @@ from agent_hooks.server.lines import Lines
 from agent_hooks.server.sources import State, state
 from agent_hooks.settings import read_file
 
-_MOST = 64  # connections to a port at once: whoever has no token can have no more
+_MOST = 64  # connections to a port at once
 _LOOPBACK = "127.0.0.1"
 
 

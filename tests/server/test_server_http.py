@@ -526,27 +526,53 @@ class TestServer:
             assert is_open(address)
         assert not is_open(address)
 
-    async def test_who_holds_all_connections_open_keeps_no_command_from_being_answered(self, tmp_path: Path) -> None:
-        """Any user of this machine can connect, token or not."""
-        async with posting(tmp_path) as (server, _):
+    async def test_who_holds_all_connections_open_keeps_nobody_from_being_answered(self, tmp_path: Path) -> None:
+        """Any user of this machine can connect: the first who has not shown the token makes room for the next one."""
+        async with posting(tmp_path) as (server, tell):
             address = next(entry.address for entry in installed(tmp_path) if entry.address)
+            await server.handle(request({"hook_event_name": "Stop", "session_id": "s"}, "Stop"))
 
-            def ask() -> Any:
+            def connected(stack: ExitStack) -> socket.socket:
+                return stack.enter_context(socket.create_connection(("127.0.0.1", address.port), PATIENCE))
+
+            def event(client: socket.socket) -> int:
+                client.sendall(post(json.dumps(BATCH), token=address.token))
+                return statuses(client.recv(1000))[0]
+
+            def crowd() -> list[int]:
                 with ExitStack() as stack:
-                    clients = [
-                        stack.enter_context(socket.create_connection(("127.0.0.1", address.port), PATIENCE))
-                        for _ in range(80)
-                    ]
-                    assert [client.recv(1) for client in clients[64:]] == [b""] * 16  # these were hung up on
+                    known = connected(stack)
+                    said = [event(known)]
+                    clients = [connected(stack) for _ in range(80)]
+                    assert [client.recv(1) for client in clients[:17]] == [b""] * 17  # these had to go
+                    said += [event(known), event(connected(stack))]
                     unix = stack.enter_context(unix_socket())
                     unix.settimeout(PATIENCE)
                     unix.connect(f"{server.path}.socket")
                     unix.sendall(request() + b"\n")
                     with unix.makefile("rb") as answers:
                         answers.readline()  # the version
-                        return stdout_of(answers.readline())
+                        assert stdout_of(answers.readline()) == {}
+                    return said
 
-            assert await anyio.to_thread.run_sync(ask) == {}
+            assert await anyio.to_thread.run_sync(crowd) == [200] * 3
+            assert await tell(BATCH) == (200, {})
+
+    async def test_where_all_connections_are_the_agents_own_the_next_one_has_to_go(self, tmp_path: Path) -> None:
+        """None of those that are heard is broken off."""
+        async with posting(tmp_path):
+            address = next(entry.address for entry in installed(tmp_path) if entry.address)
+
+            def crowd() -> bytes:
+                with ExitStack() as stack:
+                    for _ in range(64):
+                        client = stack.enter_context(socket.create_connection(("127.0.0.1", address.port), PATIENCE))
+                        client.sendall(post("{", token=address.token))
+                        assert statuses(client.recv(1000)) == [500]
+                    last = stack.enter_context(socket.create_connection(("127.0.0.1", address.port), PATIENCE))
+                    return last.recv(1)
+
+            assert await anyio.to_thread.run_sync(crowd) == b""
 
 
 async def read_status(reader: asyncio.StreamReader) -> int:
