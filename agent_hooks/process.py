@@ -96,15 +96,16 @@ async def stream(
         from subprocess import DEVNULL  # here: few programs that use hooks run others
 
         try:
-            process = await anyio.open_process(
-                list(argv),
-                stdin=DEVNULL if stdin is None else stdin,
-                stdout=ends[0],
-                stderr=ends[-1],
-                cwd=cwd,
-                env=env,
-                start_new_session=True,
-            )
+            with anyio.CancelScope(shield=True):  # or one that was started just now would be left to itself
+                process = await anyio.open_process(
+                    list(argv),
+                    stdin=DEVNULL if stdin is None else stdin,
+                    stdout=ends[0],
+                    stderr=ends[-1],
+                    cwd=cwd,
+                    env=env,
+                    start_new_session=True,
+                )
         finally:
             for end in ends:
                 os.close(end)

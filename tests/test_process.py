@@ -238,3 +238,37 @@ async def test_no_file_descriptor_is_left_open(tmp_path: Path) -> None:
         await run("true", cwd=tmp_path)
         await run("no-such-program-here", cwd=tmp_path)
     assert len(os.listdir("/dev/fd")) == before
+
+
+CANCELLED = """
+import os, sys
+import anyio
+from anyio.lowlevel import checkpoint
+from agent_hooks.process import stream
+
+
+async def main(steps):
+    async with anyio.create_task_group() as tasks:
+        async def go():
+            await stream(["sleep", "1000"], cwd="/", stdout=lambda chunk: None)
+
+        tasks.start_soon(go)
+        for _ in range(steps):
+            await checkpoint()
+        tasks.cancel_scope.cancel()
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return
+    sys.exit(f"after {steps} steps a program was left")
+
+
+for steps in range(8):
+    anyio.run(main, steps, backend=sys.argv[1])
+"""
+
+
+async def test_a_program_whose_start_is_cancelled_is_not_left_to_itself(anyio_backend_name: str) -> None:
+    """At whichever step; an event loop that closes before the end of a program complains about it."""
+    done = await anyio.run_process([sys.executable, "-c", CANCELLED, anyio_backend_name], check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
