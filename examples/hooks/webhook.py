@@ -84,6 +84,7 @@ async def serve(app: Starlette, listener: socket.socket) -> None:
     config.bind = [f"fd://{listener.detach()}"]
     config.loglevel = "WARNING"
     config.graceful_timeout = 0.5  # seconds for requests that are still open at the end
+    config.read_timeout = 2  # seconds that a client may say nothing: from Python 3.12 on, all are waited for at the end
     backend = "trio" if "trio" in type(current_token().native_token).__module__ else "asyncio"
     hypercorn: Any = import_module(f"hypercorn.{backend}")
     stop = anyio.Event()
