@@ -112,10 +112,14 @@ def _spans(patterns: Iterable[str]) -> Finder:
     return find
 
 
+_KEY_TEXT = r"[A-Za-z0-9+/=\s\\]{40,}"
 _KEY_BLOCK = (
     r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:\s{0,9}(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\]{0,200}){0,9}"
-    r"[A-Za-z0-9+/=\s\\]{40,}+(?:-----END [A-Z0-9 ]{0,60}-----)?"
+    # to its end, or that of a text; what begins in the next line and goes on otherwise may be another secret
+    rf"(?:{_KEY_TEXT}+(?:-----END [A-Z0-9 ]{{0,60}}-----|(?=[\"'`,<)\]}}\x1b]|-----|\Z))"
+    rf"|{_KEY_TEXT}(?<=\s)(?=[A-Za-z0-9+/=\\]{{1,39}}[^A-Za-z0-9+/=\s\\])"
+    rf"|{_KEY_TEXT}+)"
 )
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 _IS = r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?"
