@@ -20,6 +20,7 @@ from agent_hooks.events import Event
 from agent_hooks.tool import NO_SCHEMA
 
 OURS = "agent_hooks"  # what installed entries are known by
+LOOPBACK = "127.0.0.1"  # where events by HTTP are heard
 
 
 class BridgeError(AgentHooksError):
@@ -143,14 +144,14 @@ SILENCE = Reply.of({})
 
 
 class Address(Struct, frozen=True):
-    """Where the resident server hears events by HTTP: a port of 127.0.0.1, and the token that a request has to bring."""
+    """Where the resident server hears events by HTTP: a port of `LOOPBACK`, and the token that a request has to bring."""
 
     port: int
     token: str
 
     def url(self, agent: str, event: str) -> str:
         """Return where an event of an agent is posted."""
-        return f"http://127.0.0.1:{self.port}/agent-hooks/{agent}/{event}"
+        return f"http://{LOOPBACK}:{self.port}/agent-hooks/{agent}/{event}"
 
 
 class Installed(Struct, frozen=True):

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
-from agent_hooks.bridges.base import OURS, Address, BridgeError, EventRow, Facts, Hindrance, Installed
+from agent_hooks.bridges.base import LOOPBACK, OURS, Address, BridgeError, EventRow, Facts, Hindrance, Installed
 from agent_hooks.errors import shown
 
 _STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
@@ -83,8 +83,8 @@ class ClaudeCodeSettings:
         if isinstance(allowed, list) and not all(
             any(fnmatchcase(url, str(each)) for each in allowed) for url in posted
         ):
-            text = "allowedHttpHookUrls leaves out 127.0.0.1: Claude Code posts no event there"
-            said.append(Hindrance(text, remedy='add "http://127.0.0.1:*", or install with --no-http'))
+            text = f"allowedHttpHookUrls leaves out {LOOPBACK}: Claude Code posts no event there"
+            said.append(Hindrance(text, remedy=f'add "http://{LOOPBACK}:*", or install with --no-http'))
         projects = found.get("projects")
         if isinstance(projects, dict):
             from pathlib import PurePath  # here, for only `doctor` asks
@@ -211,7 +211,7 @@ def _address(entry: Mapping[str, Any]) -> Address | None:
     """Return where an entry posts, if it is one that `_entry` makes."""
     headers = entry.get("headers")
     said = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
-    url = re.fullmatch(r"http://127\.0\.0\.1:([1-9][0-9]{0,4})/.*", str(entry.get("url")))
+    url = re.fullmatch(rf"http://{re.escape(LOOPBACK)}:([1-9][0-9]{{0,4}})/.*", str(entry.get("url")))
     token = re.fullmatch(r"Bearer ([!-~]+)", said)
     if entry.get("type") != "http" or url is None or token is None or int(url[1]) > _LAST_PORT:
         return None

@@ -24,11 +24,12 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 import agent_hooks
-from agent_hooks.bridges.base import OURS, Address, Bridge, Facts, Installed
+from agent_hooks.bridges.base import LOOPBACK, OURS, Address, Bridge, Facts, Installed
 from agent_hooks.bridging import never_reached, wrong_matchers
 from agent_hooks.cli.checks import Case, Finding, Status
 from agent_hooks.cli.common import short
-from agent_hooks.cli.install import how_to_ignore, twice_told
+from agent_hooks.cli.git_ignore import how_to_ignore
+from agent_hooks.cli.install import twice_told
 from agent_hooks.cli.installation import PROGRAM, Place, entry_command, install_line, missing
 from agent_hooks.cli.serve import let_look
 from agent_hooks.cli.settings_edit import read_settings
@@ -270,9 +271,9 @@ def posts(case: AgentCase) -> Iterator[Finding]:
     for address, (path, entry) in posted.items():
         if address is not None:
             yield from _kept(case, path)
-            if getproxies_environment().get("http") and not proxy_bypass("127.0.0.1"):
+            if getproxies_environment().get("http") and not proxy_bypass(LOOPBACK):
                 text = "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
-                remedy = f"NO_PROXY=127.0.0.1 in the environment of the agent, or {without}"
+                remedy = f"NO_PROXY={LOOPBACK} in the environment of the agent, or {without}"
                 yield Finding("problem", case.bridge.name, text, remedy)
             yield _heard(case, entry, address, without)
 
@@ -309,7 +310,7 @@ def _posted(case: AgentCase, entry: Installed, address: Address) -> int:
     """Post an event of a session that nobody knows, so that no hook hears of it, and return the status."""
     payload = {**case.facts.sample, "hook_event_name": entry.event, "session_id": f"{PROGRAM} doctor, by HTTP"}
     headers = {"Authorization": f"Bearer {address.token}", "Content-Type": "application/json"}
-    with closing(HTTPConnection("127.0.0.1", address.port, timeout=_PATIENCE)) as connection:
+    with closing(HTTPConnection(LOOPBACK, address.port, timeout=_PATIENCE)) as connection:
         connection.request("POST", urlsplit(entry.command[0]).path, json.dumps(payload), headers)
         return connection.getresponse().status
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import shlex
 import shutil
 import socket
-import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,9 +15,10 @@ import click
 from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Address, Bridge
+from agent_hooks.bridges.base import LOOPBACK, Address, Bridge
 from agent_hooks.bridging import listened_to, needed_events
 from agent_hooks.cli.common import Setup, count, set_up, short, unused_hooks
+from agent_hooks.cli.git_ignore import how_to_ignore
 from agent_hooks.cli.installation import (
     PROGRAM,
     Place,
@@ -82,9 +81,9 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
     address = _address(_of(before, known["local"]), by_http) if name == "local" else None
     edits = _edits(bridge, setup, name, before, address, all_events=all_events)
     path = edits[0].path
-    unignored = how_to_ignore(path) if name == "local" else None
-    if address is not None and (ignore := how_to_ignore(os.path.realpath(path))):
-        raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {ignore}")
+    unignored = how_to_ignore(os.path.realpath(path)) if name == "local" else None
+    if address is not None and unignored is not None:
+        raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {unignored}")
     for each in edits:
         if each.changes:
             click.echo(f"{diff_of(bridge, each)}\n")
@@ -98,11 +97,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
         if each.keep:
             click.echo(f"{short(each.backup)}: {'would be ' * dry_run}written, as the file was")
     if address is not None:
-        posted = [entry.event for entry in bridge.installed(edits[0].settings()[1]) if entry.address is not None]
-        where = f"by HTTP, to port {address.port} of this machine: {', '.join(posted)}"
-        again = f"{PROGRAM} install {bridge.name} --http"
-        none = f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}"
-        click.echo(where if posted else none)
+        click.echo(_posted(bridge, edits[0], address))
     click.echo(f"to remove it: {uninstall_line(bridge, name)}")
     _warn_of_the_rest(bridge, cwd, before if dry_run else places(bridge, cwd))
     for error in setup.errors:
@@ -128,7 +123,7 @@ def new_address() -> Address:
     while True:
         port = _FIRST_PORT + secrets.randbelow(_PORTS)
         with socket.socket() as trial, suppress(OSError):
-            trial.bind(("127.0.0.1", port))
+            trial.bind((LOOPBACK, port))
             return Address(port, secrets.token_urlsafe())
 
 
@@ -170,6 +165,14 @@ def diff_of(bridge: Bridge, made: Edit) -> str:
     for token in {entry.address.token for entry in entries if entry.address is not None}:
         diff = diff.replace(token, "…")
     return diff
+
+
+def _posted(bridge: Bridge, made: Edit, address: Address) -> str:
+    """Return in words what is posted from now on."""
+    if posted := [entry.event for entry in bridge.installed(made.settings()[1]) if entry.address is not None]:
+        return f"by HTTP, to port {address.port} of this machine: {', '.join(posted)}"
+    again = f"{PROGRAM} install {bridge.name} --http"
+    return f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}"
 
 
 def uninstalling(bridge: Bridge, place: Place) -> Edit:
@@ -230,34 +233,3 @@ def _one_way(bridge: Bridge, *names: str) -> str:
 
 def _warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
-
-
-def how_to_ignore(path: str) -> str | None:
-    """Return the command that keeps git from taking a file along, if git would."""
-    directory = os.path.dirname(path)
-    while not os.path.isdir(directory):  # it may be made only now
-        directory = os.path.dirname(directory)
-    if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
-        return None
-    exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
-    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
-    has_it = _git(directory, "ls-files", "--error-unmatch", path)[0] == 0
-    elsewhere = "" if short(directory) != directory else f"-C {shlex.quote(directory)} "  # perhaps another repository
-    return f"git {elsewhere}rm --cached {shlex.quote(short(path))}; {ignore}" if has_it else ignore
-
-
-def _git(directory: str, *args: str) -> tuple[int | None, str]:
-    """Return git's exit code in a directory, `None` where it cannot be run, and what it says."""
-    try:
-        done = subprocess.run(
-            ["git", *args],  # noqa: S607  # the git of the person's own PATH
-            cwd=directory,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None, ""
-    return done.returncode, done.stdout.removesuffix("\n")

@@ -12,14 +12,13 @@ from contextlib import suppress
 from functools import partial
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Address
+from agent_hooks.bridges.base import LOOPBACK, Address
 from agent_hooks.errors import SettingsError, log
 from agent_hooks.server.lines import Lines
 from agent_hooks.server.sources import State, state
 from agent_hooks.settings import read_file
 
 _MOST = 64  # connections to a port at once
-_LOOPBACK = "127.0.0.1"
 
 
 class Ports:
@@ -71,7 +70,7 @@ class Ports:
         try:
             from agent_hooks.server.http import HttpConnection  # here, for most projects need none
 
-            listening = socket.create_server((_LOOPBACK, address.port), backlog=_MOST)
+            listening = socket.create_server((LOOPBACK, address.port), backlog=_MOST)
         except OSError as exc:
             if address not in self._taken:
                 self._taken.add(address)
