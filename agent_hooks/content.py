@@ -91,8 +91,12 @@ def content_blocks(content: object) -> Sequence[ContentBlock]:
     Accepts a plain `str` (one text block), blocks, and blocks in their wire form, in any sequence.  Raises `TypeError`
     for anything else.
     """
-    if type(content) is FrozenList and all(isinstance(block, _blocks) for block in content):
-        return content
+    if type(content) is FrozenList:
+        for block in content:
+            if not isinstance(block, _blocks):
+                break
+        else:
+            return content
     if isinstance(content, str):
         return FrozenList([TextContent(content)])
     if not isinstance(content, list | tuple):
@@ -127,7 +131,8 @@ class ToolOutput(Value, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "content", content_blocks(self.content))
-        force_setattr(self, "details", freeze(self.details))
+        if self.details is not None:
+            force_setattr(self, "details", freeze(self.details))
 
     @property
     def text(self) -> str:

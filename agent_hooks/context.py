@@ -35,6 +35,16 @@ class Surroundings(Protocol):
 class Timed(Protocol):
     """What a handler runs in, and whose clock its dialogs stop."""
 
+    @property
+    def owner(self) -> Surroundings:
+        """Return what it runs for."""
+        ...
+
+    @property
+    def tool_name(self) -> str | None:
+        """Return the tool that the event is about, if there is one."""
+        ...
+
     def need_clock(self) -> Clock:
         """Return the clock."""
         ...
@@ -136,9 +146,7 @@ class HookUI:
 class HookContext(Struct, eq=False):
     """What a handler gets beside the event."""
 
-    _surroundings: Surroundings
     _timed: Timed
-    tool_name: str | None = None
     unawaited: list[str] | None = None  # for the runner: what the running handler asked for and has not awaited
 
     def _asked_for(self) -> list[str]:
@@ -147,44 +155,49 @@ class HookContext(Struct, eq=False):
         return self.unawaited
 
     @property
+    def tool_name(self) -> str | None:
+        """The tool that the event is about, if there is one."""
+        return self._timed.tool_name
+
+    @property
     def ui(self) -> HookUI:
         """The person: `select`, `confirm`, `input` (awaited) and `notify`."""
-        return HookUI(self._surroundings.ui, self._timed, self._asked_for())
+        return HookUI(self._timed.owner.ui, self._timed, self._asked_for())
 
     @property
     def has_ui(self) -> bool:
         """Whether somebody can answer a dialog."""
-        return self._surroundings.has_ui
+        return self._timed.owner.has_ui
 
     @property
     def mode(self) -> Mode:
         """How the agent runs: `interactive`, `rpc`, `print`, `embedded` or `bridge`; `replay` is history."""
-        return self._surroundings.mode
+        return self._timed.owner.mode
 
     @property
     def cwd(self) -> str:
         """The directory the agent works in, absolute."""
-        return self._surroundings.cwd
+        return self._timed.owner.cwd
 
     @property
     def session_file(self) -> str | None:
         """The session's file, absolute; `None` when the session is not saved."""
-        return self._surroundings.session_file
+        return self._timed.owner.session_file
 
     @property
     def session_id(self) -> str:
         """The session's id."""
-        return self._surroundings.session_id
+        return self._timed.owner.session_id
 
     @property
     def session_key(self) -> str:
         """The same as `session_id`; the name that vetoes and interceptors use."""
-        return self._surroundings.session_id
+        return self._timed.owner.session_id
 
     @property
     def agent_id(self) -> str:
         """`"main"` in the main agent."""
-        return self._surroundings.agent_id
+        return self._timed.owner.agent_id
 
     def exec(
         self, command: str, args: Sequence[str] = (), *, timeout: float | None = None, cwd: str | None = None

@@ -2,7 +2,7 @@
 
 Theory of operation.  The runner takes the first step of `call_handlers` by hand: when no handler suspends, the event is
 over without a task, a scope or a timer.  Otherwise `deadlines.drive` awaits it under the dispatch's clock.  A handler
-that will not stop takes the coroutine's frame with it; the dispatch's state lives outside of that, and a new coroutine
+that will not stop takes the generator's frame with it; the dispatch's state lives outside of that, and a new generator
 goes on with the next handler.
 Above: runner.  Below: api, context, deadlines, dispatch_table.
 """
@@ -10,9 +10,9 @@ Above: runner.  Below: api, context, deadlines, dispatch_table.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Sequence
+import types
+from collections.abc import Awaitable, Generator, Sequence
 from contextvars import ContextVar
-from operator import length_hint
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, NoReturn, Protocol
@@ -29,12 +29,12 @@ from agent_hooks.events import Event
 from agent_hooks.handlers import Handler
 from agent_hooks.lanes import Lane
 from agent_hooks.points import Changed
-from agent_hooks.threads import ThreadCall
 
 
 class Plan(Struct, frozen=True, eq=False):
     """What one dispatch needs to know; made once per event type, reason and tool.  `limit` in seconds."""
 
+    owner: Owner
     spec: EventSpec
     handlers: tuple[Handler, ...]
     limit: float
@@ -52,6 +52,10 @@ class Owner(Surroundings, Protocol):
     def disable(self, hook_path: str) -> None:
         """Call no handler of a hook any more: its gates block, the others are left out."""
 
+    def is_disabled(self, hook_path: str) -> bool:
+        """Tell whether that has happened."""
+        ...
+
     def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
         """Hear of a value that a handler returned."""
 
@@ -59,38 +63,42 @@ class Owner(Surroundings, Protocol):
         """Hear of a failure."""
 
 
-class Dispatch(Struct, eq=False):
-    """One event on its way through its handlers; outlives the coroutine that calls them.
+class Dispatch:
+    """One event on its way through its handlers; outlives the generator that calls them.
 
-    A struct, because one is made for every event, and without a clock until somebody needs one.  `parent` is the dispatch
-    this one is nested in; `handlers` are those that are left to call.  Whoever makes one puts it into `running` and calls
-    `call_handlers`; at the end they set `live` to `False` and close the clock, if there is one.
+    One is made for every event, so it has slots and no `__init__`: `HookRunner.emit` fills it in, puts it into `running`
+    and calls `call_handlers`; at the end it sets `live` to `False` and closes the clock, if there is one.
     """
 
-    owner: Owner
+    __slots__ = ("clock", "event", "handler", "live", "outcome", "parent", "plan", "started")
+
     plan: Plan
     event: Any
-    parent: Dispatch | None
-    handlers: Sequence[Handler]
-    outcome: Any = None
-    clock: Clock | None = None
-    left: Any = None  # an iterator of the handlers that are still to be called
-    started: float = 0.0  # when it began, or, for one whose time nobody takes, when the first one did
-    live: bool = True
-    question: Ask | None = None  # of a handler that was ended by `hand_over`
+    parent: Dispatch | None  # the one this is nested in
+    live: bool
+    outcome: Any
+    clock: Clock | None  # made when somebody needs one
+    started: float  # when it began, or, for one whose time nobody takes, when the first one did
+    handler: Handler  # the running one
 
     @property
-    def handler(self) -> Handler:
-        """The running handler; found by what is left, because a note of each would cost more than all the rest here."""
-        return self.handlers[-1 - length_hint(self.left)]
+    def owner(self) -> Owner:
+        """The runner."""
+        return self.plan.owner
+
+    @property
+    def tool_name(self) -> str | None:
+        """The tool that the event is about, if there is one."""
+        return self.plan.tool_name
 
     def need_clock(self) -> Clock:
         """Return the dispatch's clock, made now if there was none."""
-        if self.clock is None:
+        clock = self.clock
+        if clock is None:
             parent = None if self.parent is None else self.parent.need_clock()
-            self.clock = self.owner.make_clock(self.plan.limit, parent)
-            self.clock.dispatch = self
-        return self.clock
+            clock = self.clock = self.plan.owner.make_clock(self.plan.limit, parent)
+            clock.dispatch = self
+        return clock
 
     async def hand_over(self, question: Ask) -> NoReturn:
         """End the running handler where it stands: what it asks is its answer, and somebody else puts the question."""
@@ -98,38 +106,42 @@ class Dispatch(Struct, eq=False):
         from anyio.lowlevel import checkpoint
 
         await checkpoint()  # what has not suspended cannot be cancelled
-        if self.question is None:
-            self.question = question
-            self.need_clock().hand_over()
+        self.need_clock().hand_over(question)
         await anyio.sleep_forever()
         raise AssertionError("a handler that was ended goes on")
 
-    async def call_handlers(self) -> None:
-        """Call the handlers that are left, strictly one after another."""
-        context = HookContext(self.owner, self, self.plan.tool_name)
+    @types.coroutine  # so that it may `yield from` what an `async def` returns
+    def call_handlers(self, handlers: Sequence[Handler]) -> Generator[Any, Any, None]:
+        """Call `handlers`, strictly one after another.
+
+        A generator, whose first step costs less than that of a coroutine; it returns nothing, for the same reason.
+        """
+        context = HookContext(self)
+        clock = self.clock
         self.started = perf_counter()
-        self.left = left = iter(self.handlers)
-        for handler in left:
+        for handler in handlers:
+            self.handler = handler
             stats = handler.stats
-            stats.count = count = stats.count + 1
-            clock = self.clock
+            count = stats.count
+            stats.count = count + 1
             if clock is not None and clock.closed:
                 clock.open()
                 clock.overdue = self._overdue
+            call = handler.call  # called by itself: as a method it would be looked up as one
             try:
-                if handler.threaded:
-                    answer = await self._call_in_thread(handler, context)
+                if handler.direct:
+                    answer = yield from call(self.event, context)  # type: ignore[misc]  # as said above
                 else:
-                    answer = handler.function(self.event, context)
-                if type(answer) is CoroutineType:
-                    answer = await answer
-                while answer is not None and inspect.isawaitable(answer):
-                    answer = await answer  # the author returned a call without awaiting it
-                clock = self.clock  # a handler that suspended has one
-                if clock is None and answer is None and context.unawaited is None and count & 15 != 1:
+                    answer = call(self.event, context)
+                    if type(answer) is CoroutineType:
+                        answer = yield from answer  # type: ignore[misc]  # as said above
+                if answer is None and self.clock is None and context.unawaited is None and count & 15:
                     continue  # as most do
+                while answer is not None and inspect.isawaitable(answer):
+                    answer = yield from _result_of(answer)  # the author returned a call without awaiting it
+                clock = self.clock  # a handler that suspended has one
                 if clock is not None and clock.armed and clock.settle(None):
-                    context = HookContext(self.owner, self, self.plan.tool_name)
+                    context = HookContext(self)
                     ended = self._stopped(clock)
                 elif context.unawaited:
                     raise HookUsageError(forgotten_await(context.unawaited[0]))
@@ -140,7 +152,7 @@ class Dispatch(Struct, eq=False):
                 if clock is not None and clock.gave_up:
                     raise  # `drive` is closing this frame
                 # what it still does, in a thread for example, or forgot to await, is nothing of the next handler's
-                context = HookContext(self.owner, self, self.plan.tool_name)
+                context = HookContext(self)
                 if clock is not None and clock.settle(exc):
                     ended = self._stopped(clock)
                 elif isinstance(exc, KeyboardInterrupt):
@@ -152,36 +164,26 @@ class Dispatch(Struct, eq=False):
             if clock is not None and clock.armed:
                 self._note_duration(handler)
                 clock.armed = False
-            elif count & 15 == 1:
+            elif not count & 15:
                 self._note_duration(handler)
             if ended:
                 break
 
-    async def go_on(self, coro: Coroutine[Any, Any, None], waiting: Any) -> None:
-        """Await `coro`, a `call_handlers` that has suspended on `waiting`, and whatever has to follow it."""
+    @types.coroutine
+    def go_on(self, steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any, None]:
+        """Await `steps`, a `call_handlers` that has suspended on `waiting`, and whatever has to follow it."""
         clock = self.need_clock()
         while True:
             try:
-                await drive(coro, waiting, clock)
+                yield from drive(steps, waiting, clock)
                 break
             except DidNotStopError as exc:
-                if self._leave_behind(exc, clock):
-                    break
-            coro = self.call_handlers()
-            try:
-                waiting = coro.send(None)
-            except StopIteration:
+                rest = self._leave_behind(exc, clock)
+            steps = self.call_handlers(rest)
+            for waiting in steps:  # noqa: B007  # used by the next `drive`
                 break
-
-    async def _call_in_thread(self, handler: Handler, context: HookContext) -> Any:
-        if handler.abandoned is not None and handler.abandoned.running:
-            raise HookUsageError("is still running from an earlier event, and is not called again until it ends")
-        call = ThreadCall(handler.function, self.event, context)
-        try:
-            return await call.result()
-        finally:
-            if call.running:
-                handler.abandoned = call
+            else:
+                break
 
     def _note_duration(self, handler: Handler) -> None:
         now = perf_counter()
@@ -196,7 +198,7 @@ class Dispatch(Struct, eq=False):
     def _take(self, handler: Handler, answer: Any) -> bool:
         """Fold an answer in; return whether the dispatch ends.  A wrong shape raises, and is a failure."""
         spec = self.plan.spec
-        self.owner.answered(handler, self.event, answer)
+        self.plan.owner.answered(handler, self.event, answer)
         if not spec.answers:
             self._mistake(handler, answer)
             return False
@@ -218,28 +220,30 @@ class Dispatch(Struct, eq=False):
     def _stopped(self, clock: Clock) -> bool:
         """The running handler was cancelled by its clock."""
         why, clock.stop = clock.stop, "deadline"
-        question, self.question = self.question, None
+        question, clock.question = clock.question, None
         if why == "asked" and question is not None:
             return self.plan.spec.fold(self, _signed(question, self.handler, self.plan.spec))
         if why == "shutdown":
             return self._fail(None, "was stopped, because the session ends", closed=True)
         return self._fail(None, f"timed out after {clock.limit:.3g} s", timed_out=True)
 
-    def _leave_behind(self, exc: DidNotStopError, clock: Clock) -> bool:
-        """The running handler swallowed every cancellation: disable its hook; return whether the dispatch ends."""
+    def _leave_behind(self, exc: DidNotStopError, clock: Clock) -> Sequence[Handler]:
+        """The running handler swallowed every cancellation: disable its hook; return who is still to be called."""
         clock.settle(exc)
         text = f"timed out after {clock.limit:.3g} s and did not stop when cancelled; its hook is disabled"
         hook = self.handler.hook
-        self.owner.disable(hook)
+        self.plan.owner.disable(hook)
         ended = self._fail(None, text, timed_out=True)
         self._note_duration(self.handler)
         clock.armed = False
+        if ended:
+            return ()
         # later events do without that hook, and so does the rest of this one
-        self.handlers = [each if each.hook != hook else disabled(each) for each in self.left]
-        return ended
+        rest = self.plan.handlers[self.plan.handlers.index(self.handler) + 1 :]
+        return [disabled(each) if self.plan.owner.is_disabled(each.hook) else each for each in rest]
 
     def _overdue(self, late: float) -> None:
-        self.owner.disable(self.handler.hook)
+        self.plan.owner.disable(self.handler.hook)
         self._report(None, f"was cancelled {late:.0f} s ago and did not stop; its hook is disabled")
 
     def _fail(self, exc: BaseException | None, text: str, *, timed_out: bool = False, closed: bool = False) -> bool:
@@ -247,7 +251,7 @@ class Dispatch(Struct, eq=False):
 
         `closed`: block whatever the policy, where something can be blocked: the handler did nothing wrong.
         """
-        handler: Handler = self.handler
+        handler = self.handler
         handler.stats.failures += 1
         if policy(handler, self.plan.spec) == "continue" and not (closed and self.plan.spec.can_block):
             self._report(exc, text)
@@ -260,7 +264,7 @@ class Dispatch(Struct, eq=False):
         return True
 
     def _report(self, exc: BaseException | None, text: str, outcome: Outcome = "continued") -> None:
-        handler: Handler = self.handler
+        handler = self.handler
         file, line = place_of(exc)
         error = HookError(
             hook_path=handler.hook,
@@ -275,11 +279,17 @@ class Dispatch(Struct, eq=False):
             elapsed=perf_counter() - self.started,
             outcome=outcome,
         )
-        self.owner.report(error)
+        self.plan.owner.report(error)
+
+
+async def _result_of(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable  # which a generator has no word for
 
 
 # Set and never reset, which is cheaper: a dispatch that is over does not count.
 running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
+# Bound once: a method of an imported name is bound anew at each call.
+get_running, set_running = running.get, running.set
 
 
 def current_dispatch(owner: Owner | None = None) -> Dispatch | None:

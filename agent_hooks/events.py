@@ -29,7 +29,7 @@ from agent_hooks.content import (
     content_blocks,
     text_of_content,
 )
-from agent_hooks.frozen import READ_ONLY, freeze
+from agent_hooks.frozen import READ_ONLY, FrozenDict, freeze
 
 A_co = TypeVar("A_co", covariant=True)
 _BY_TOOL = property(attrgetter("type", "tool_name"))  # made in C, because it is read for every event
@@ -45,6 +45,8 @@ class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", ta
     type: ClassVar[str]
     route: ClassVar[Any] = property(attrgetter("type"))
     """What the runner looks handlers up by: the row of the dispatch table, and the tool if there is one."""
+    about: ClassVar[Any] = None
+    """What tells events of one class apart in that: the tool's name, say; a field, by another name."""
 
 
 class CutPoint(Value, frozen=True, kw_only=True):
@@ -193,7 +195,8 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
     native: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        force_setattr(self, "input", freeze(self.input))
+        if type(self.input) is not FrozenDict:  # as it is in the pipeline
+            force_setattr(self, "input", freeze(self.input))
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
 
@@ -229,9 +232,13 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        force_setattr(self, "input", freeze(self.input))
-        force_setattr(self, "content", content_blocks(self.content))
-        force_setattr(self, "details", freeze(self.details))
+        if type(self.input) is not FrozenDict:  # as it is in the pipeline
+            force_setattr(self, "input", freeze(self.input))
+        content = content_blocks(self.content)
+        if content is not self.content:
+            force_setattr(self, "content", content)
+        if self.details is not None:
+            force_setattr(self, "details", freeze(self.details))
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
 
@@ -311,6 +318,10 @@ def _refuse(self: object, name: str, value: object = None) -> Never:
 
 
 _frozen: tuple[type[Event[Any]], ...] = (*EVENTS, ForeignEvent)
+_of_tools: tuple[type[Event[Any]], ...] = (BeforeToolCall, ToolCall, ToolResult, AfterToolCall)
+for _event in _of_tools:
+    _event.about = _event.__dict__["tool_name"]
+SessionEvent.about = SessionEvent.__dict__["reason"]
 for _event in _frozen:
     _event.__setattr__ = _refuse  # type: ignore[method-assign]  # frozen already; this one says what to do
     _event.__delattr__ = _refuse  # type: ignore[method-assign]

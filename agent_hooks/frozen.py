@@ -60,6 +60,7 @@ class FrozenList(list[Any]):
 
 _LEAVES = frozenset({str, int, float, bool, NoneType, FrozenDict, FrozenList})
 _TEXTS = (str, bytes, bytearray, memoryview)
+_NESTED = (dict, list)  # a tuple: a union would be made anew at each look
 
 
 def freeze(value: Any) -> Any:
@@ -89,7 +90,14 @@ def freeze(value: Any) -> Any:
 def thaw(value: Any) -> Any:
     """Return a plain, changeable deep copy of JSON data; the opposite of `freeze`."""
     if isinstance(value, dict):
-        return {key: thaw(item) if isinstance(item, dict | list) else item for key, item in value.items()}
-    if isinstance(value, list):
-        return [thaw(item) if isinstance(item, dict | list) else item for item in value]
-    return value
+        plain: Any = dict(value)
+        items: Any = plain.items()
+    elif isinstance(value, list):
+        plain = list(value)
+        items = enumerate(plain)
+    else:
+        return value
+    for key, item in items:
+        if isinstance(item, _NESTED):
+            plain[key] = thaw(item)
+    return plain

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from agent_hooks.dispatch_table import OnError
+from agent_hooks.errors import HookUsageError
 from agent_hooks.patterns import found_in
 from agent_hooks.stats import Stats
 from agent_hooks.threads import ThreadCall
@@ -23,6 +24,8 @@ class Handler:
 
     __slots__ = (
         "abandoned",
+        "call",
+        "direct",
         "event",
         "function",
         "hook",
@@ -57,6 +60,8 @@ class Handler:
         self.tool = tool
         self.on_error = on_error
         self.threaded = not inline and not is_async(function)
+        self.call = self._in_thread if self.threaded else function  # what the one loop calls
+        self.direct = self.threaded or is_coroutine_function(function)  # whether that gives a coroutine for sure
         self.stats = Stats()
         self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
         self.mistaken = False  # whether its answer to an event that takes none has been reported
@@ -73,12 +78,24 @@ class Handler:
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return None if code is None else code.co_firstlineno
 
+    async def _in_thread(self, event: Any, context: Any) -> Any:
+        """Call the function in a thread of its own."""
+        if self.abandoned is not None and self.abandoned.running:
+            raise HookUsageError("is still running from an earlier event, and is not called again until it ends")
+        call = ThreadCall(self.function, event, context)
+        try:
+            return await call.result()
+        finally:
+            if call.running:
+                self.abandoned = call
+
     def replaced_by(self, function: Callable[..., Any]) -> Handler:
         """Return a copy that calls `function`, inline, and shares everything else."""
         from copy import copy  # here, for few programs do this
 
         other = copy(self)
-        other.function, other.threaded = function, False
+        other.function = other.call = function
+        other.threaded = other.direct = False
         return other
 
     def handles(self, tool_name: str | None) -> bool:
@@ -117,6 +134,11 @@ def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:
     if isinstance(matcher, re.Pattern):
         return found_in(matcher, tool_name)
     return any(matches_tool(each, tool_name) for each in matcher)
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Tell whether `function` is an `async def` itself."""
+    return isinstance(function, FunctionType) and bool(function.__code__.co_flags & inspect.CO_COROUTINE)
 
 
 def is_async(function: Any) -> bool:

@@ -22,6 +22,7 @@ parallel.  Above: host, bridging, wrapping.  Below: judging and results, which h
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -35,11 +36,11 @@ from agent_hooks.judging import JudgedCall, ask_person, intercept_input, transfo
 from agent_hooks.results import (
     execute,
     filter_result,
+    get_running_call,
     intercept_result,
     pass_result,
     redact_result,
     refused,
-    running_call,
 )
 from agent_hooks.runner import HookRunner
 from agent_hooks.schema import schema_error
@@ -55,7 +56,8 @@ async def call_tool(
     tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner, on_update: OnUpdate | None = None
 ) -> ToolOutput:
     """Run one tool call through all steps and return what the agent is shown."""
-    return await run_tool(await preflight(tool, tool_call_id, input, runner=runner), runner=runner, on_update=on_update)
+    call = await preflight(tool, tool_call_id, input, runner=runner)
+    return await run_tool(call, runner=runner, on_update=on_update)
 
 
 # ---- steps 0 to 5 ----------------------------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRu
     Calls are judged one after another, first in, first out; one from within a handler is judged at once.  `native`: the
     payload of the agent that a bridge speaks for.
     """
-    parent = running_call.get()
+    parent = get_running_call()
     try:
         frozen = freeze(input)
         call = JudgedCall(tool, tool_call_id, frozen, thaw(frozen), parent, native=native)
@@ -76,7 +78,7 @@ async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRu
         return JudgedCall(tool, tool_call_id, {}, {}, parent, Block(text, cause="schema"))
     try:
         if in_handler_thread():
-            return await while_wanted(lambda: _judge_in_turn(call, runner))
+            return await while_wanted(partial(_judge_in_turn, call, runner))
         return await _judge_in_turn(call, runner)
     except cancelled_class():
         await _report_abort(call, runner)
@@ -89,26 +91,35 @@ async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     lane = runner.calls_lane()
     if lane is None:
         return await _judge(call, runner)
-    await lane.enter()
+    if lane.busy:
+        await lane.enter()
+    else:
+        lane.busy = True
     try:
         return await _judge(call, runner)
     finally:
-        lane.leave()
+        if lane.waiting:
+            lane.leave()
+        else:
+            lane.busy = False
 
 
 async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     name, tool_call_id = call.tool.name, call.tool_call_id
     asks: list[Ask] = []
-    # who listens is asked at each step: one may have subscribed in the step before
-    if runner.audience(name).transformers:
+    # who listens is asked again after each step: one may have subscribed in it
+    audience = runner.audience(name)
+    if audience.transformers:
         call = transform_input(call, runner)
         if call.block is not None:
             return call
-    if runner.audience(name).before_point:
+        audience = runner.audience(name)
+    if audience.before_point:
         call = await intercept_input(call, runner)
         if call.block is not None:
             return call
-    if runner.audience(name).before_tool_call:
+        audience = runner.audience(name)
+    if audience.before_tool_call:
         answer = await runner.emit(
             BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
         )
@@ -123,12 +134,14 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
             call = call.rewritten(answer.input, answer.by)
             if call.block is not None:
                 return call
+        audience = runner.audience(name)
     if runner.guards:
         found = ask_guards(runner.guards, guarded_call(name, call.input, runner.cwd), runner.report)
         if isinstance(found, Block):
             return call.blocked(found)
         asks += found
-    if runner.audience(name).tool_call:
+        audience = runner.audience(name)
+    if audience.tool_call:
         verdict = await runner.emit(
             ToolCall(
                 tool_name=name,
@@ -141,9 +154,11 @@ async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
         )
         if call.input != call.arguments:
             return call.blocked(_tampered(name))
-        if isinstance(verdict, Block):
+        if verdict is None:
+            pass
+        elif isinstance(verdict, Block):
             return call.blocked(verdict)
-        if isinstance(verdict, Ask):
+        elif isinstance(verdict, Ask):
             asks += [verdict, *verdict.also]
     return await ask_person(asks, call, runner) if asks else call
 
@@ -182,13 +197,17 @@ async def run_tool(
     try:
         output = await execute(call, runner, on_update)
         duration = (perf_counter() - started) * 1000
-        if runner.audience(name).transformers:
+        audience = runner.audience(name)
+        if audience.transformers:
             output = filter_result(call, output, runner)
-        if runner.audience(name).tool_result:
+            audience = runner.audience(name)
+        if audience.tool_result:
             output = await pass_result(call, output, runner)
-        if runner.audience(name).after_point:
+            audience = runner.audience(name)
+        if audience.after_point:
             output = await intercept_result(call, output, runner)
-        output = redact_result(call, output, runner)
+        if runner.redactor is not None:
+            output = redact_result(call, output, runner)
     except cancelled_class():
         await _report_abort(call, runner, (perf_counter() - started) * 1000)
         raise

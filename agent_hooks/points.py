@@ -214,6 +214,7 @@ class AtPoint(Event[Block | Changed[O]], Generic[O], frozen=True, tag="point"):
 
     type: ClassVar[str] = "point"
     route: ClassVar[Any] = property(attrgetter("point", "key"))
+    about: ClassVar[Any] = route
 
     point: str
     key: str

@@ -10,7 +10,6 @@ from typing import Any
 
 from agent_hooks.answers import Block
 from agent_hooks.content import ToolOutput
-from agent_hooks.deadlines import INF
 from agent_hooks.errors import HookError, describe, shown
 from agent_hooks.events import AfterToolCall, ToolResult
 from agent_hooks.judging import JudgedCall
@@ -21,6 +20,8 @@ from agent_hooks.transformers.base import TransformerError, filter_output, with_
 
 # makes the calls that a tool makes know which call they are part of
 running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
+# Bound once: a method of an imported name is bound anew at each call.
+get_running_call, set_running_call = running_call.get, running_call.set
 
 
 def refused(call: JudgedCall, block: Block, runner: HookRunner) -> tuple[ToolOutput, AfterToolCall]:
@@ -50,17 +51,16 @@ def _hidden(text: str, runner: HookRunner) -> str:
 
 async def execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | None) -> ToolOutput:
     """Step 6: run the tool; one that raises, or returns what is none, gives an error result."""
-    clock = runner.make_clock(INF, None)
-    clock.attach()  # knows which cancellations are somebody else's; it is never armed
-    outer = running_call.set(call.tool_call_id)
+    cancellations = runner.onlooker()
+    outer = set_running_call(call.tool_call_id)
     try:
         output: object = await call.tool.execute(call.tool_call_id, call.arguments, on_update=on_update)
     except KeyboardInterrupt:
         raise
     except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
-        if (cancelled := clock.foreign(exc)) is not None:
+        if (cancelled := cancellations.foreign(exc)) is not None:
             raise cancelled from None
-        clock.settle(exc)  # raises a cancellation that the tool made something else of
+        cancellations.settle(exc)  # raises a cancellation that the tool made something else of
         return ToolOutput(describe(exc), is_error=True)
     finally:
         running_call.reset(outer)

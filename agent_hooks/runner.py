@@ -21,8 +21,8 @@ from agent_hooks.answers import Block
 from agent_hooks.background import Background, Task
 from agent_hooks.content import Attachment
 from agent_hooks.context import Mode
-from agent_hooks.deadlines import INF, Clock, StillClock, Timer, clock_type
-from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, running
+from agent_hooks.deadlines import INF, Clock, Onlooker, StillClock, Timer, clock_type
+from agent_hooks.dispatch import Dispatch, Plan, current_dispatch, get_running, set_running
 from agent_hooks.dispatch_table import POINT_SPECS, SPECS
 from agent_hooks.errors import HookError, HookUsageError, log, shown
 from agent_hooks.events import Event, ToolResult
@@ -77,7 +77,6 @@ _UNKNOWN = _Unknown()
 _EVERYBODY = Audience(True, True, True, True, True, True, nobody=False, anybody=True)
 TOOL_EVENTS = ("before_tool_call", "tool_call", "tool_result", "after_tool_call")  # these two as in Audience
 TOOL_POINTS = ("tool.before", "tool.after")
-_OVER = object()  # what a coroutine that has ended yields
 
 
 class HookRunner:
@@ -132,6 +131,7 @@ class HookRunner:
         self._observers: list[Callable[[Event[Any]], object]] = []
         self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
         self._plans: dict[Any, Plan | None] = {}
+        self._known_plans: dict[type[Event[Any]], Any] = {}  # the same, by what is quicker to find
         self._audiences: dict[str, Audience] = {}
         self._lanes = {"life": Lane(), "calls": Lane()}
         self.suspended: set[Clock] = set()
@@ -280,6 +280,7 @@ class HookRunner:
         self._generation += 1
         self._watched = bool(self._observers) or any(each.name == "event" for each in self.interceptors.list())
         self._plans.clear()
+        self._known_plans.clear()
         self._audiences.clear()
 
     def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
@@ -309,41 +310,50 @@ class HookRunner:
         its thread runs at once, and so does one by a caller that holds the lane itself (`in_lane`, see `calls_lane`).
         Raises `HookUsageError` when a hook has queued a task and the runner was not entered.
         """
-        route = event.route
         try:
-            plan = self._plans[route]
+            plan = self._known_plans[event.__class__]
+            if plan.__class__ is dict:
+                plan = plan[event.about]
         except KeyError:
-            plan = self._plan(route)
+            plan = self._plan_for(event)
         if plan is None:
             if self._watched:
                 await self._show(event)
             return None
         if plan.spec.total is not None:
             plan = replace(plan, limit=max(plan.limit - await self._stop_running(), 0.001))
-        lane = None if in_lane else plan.lane
+        lane = plan.lane
         if lane is not None:
-            if not lane.busy:
+            if in_lane:
+                lane = None
+            elif not lane.busy:
                 lane.busy = True
             elif current_dispatch(self) is not None:
                 lane = None  # nested: it runs at once, in the turn of the dispatch around it
             else:
                 await lane.enter()
-        parent = running.get()
-        if parent is not None and not parent.live:
-            parent = current_dispatch()
-        dispatch = Dispatch(self, plan, event, parent, plan.handlers)
-        running.set(dispatch)
+        parent = get_running()
+        while parent is not None and not parent.live:
+            parent = parent.parent
+        dispatch = Dispatch()
+        dispatch.plan = plan
+        dispatch.event = event
+        dispatch.parent = parent
+        dispatch.live = True
+        dispatch.clock = dispatch.outcome = None
+        set_running(dispatch)
         try:
             if self._needs_clock:
                 dispatch.need_clock()
-            coro = dispatch.call_handlers()
-            waiting = next(coro.__await__(), _OVER)  # the first step; cheaper than `send`, which ends in an exception
-            if waiting is not _OVER:
-                await dispatch.go_on(coro, waiting)
+            steps: Any = dispatch.call_handlers(plan.handlers)  # a generator, as which it is taken here
+            for waiting in steps:  # the first step; cheaper than `send`, which ends in an exception
+                await dispatch.go_on(steps, waiting)
+                break
         finally:
             dispatch.live = False
-            if dispatch.clock is not None:
-                dispatch.clock.close()
+            clock: Any = dispatch.clock  # for all that mypy knows it is still `None`
+            if clock is not None:
+                clock.close()
             if lane is not None:
                 if lane.waiting:
                     lane.leave()
@@ -397,10 +407,11 @@ class HookRunner:
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
         if len(self._plans) > _MANY_PLANS:
             self._plans.clear()
+            self._known_plans.clear()
         handlers = self._subscriptions.handlers(name, tool_name, spec)
         limit = self._limits[spec.deadline] if spec.deadline else spec.total
         lane = self._lanes[spec.lane] if spec.lane else None
-        plan: Plan | None = Plan(spec, tuple(handlers), INF if limit is None else limit, tool_name, lane)
+        plan: Plan | None = Plan(self, spec, tuple(handlers), INF if limit is None else limit, tool_name, lane)
         if not handlers and spec.total is None:  # a shutdown stops what runs, also when nobody listens to it
             plan = None
         if self._generation != generation:  # what was planned from is old already
@@ -408,14 +419,32 @@ class HookRunner:
         self._plans[route] = plan
         return plan
 
+    def _plan_for(self, event: Event[Any]) -> Plan | None:
+        """Return the plan of an event, and keep it where `emit` looks first."""
+        route = event.route
+        plan = self._plan(route)
+        if route not in self._plans:  # it is old already
+            return plan
+        if event.about is None:
+            self._known_plans[event.__class__] = plan
+        else:
+            self._known_plans.setdefault(event.__class__, {})[event.about] = plan
+        return plan
+
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
         """Return a clock of the running backend, nested in `parent`."""
-        kind = self._clock_type
-        if kind is None:
-            kind = clock_type()
-            if kind is not StillClock:  # else the next dispatch may have an event loop
-                self._clock_type, self._needs_clock = kind, kind.early
+        kind = self._clock_type or self._find_clock_type()
         return kind(limit, self.suspended, parent, self.timer)
+
+    def onlooker(self) -> Onlooker:
+        """Return what tells cancellations of the current task apart."""
+        return (self._clock_type or self._find_clock_type()).onlooker()
+
+    def _find_clock_type(self) -> type[Clock]:
+        kind = clock_type()
+        if kind is not StillClock:  # else the next dispatch may have an event loop
+            self._clock_type, self._needs_clock = kind, kind.early
+        return kind
 
     async def _stop_running(self) -> float:
         """Before a shutdown: cancel the handlers that run, and give them a moment to end; return the seconds it took."""

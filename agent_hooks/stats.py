@@ -21,11 +21,12 @@ class Stats:
 
     def add(self, seconds: float) -> None:
         """Note how long one call took."""
-        if len(self._kept) < _KEPT:
+        timed = self._timed
+        self._timed = timed + 1
+        if timed < _KEPT:
             self._kept.append(seconds)
         else:
-            self._kept[self._timed & (_KEPT - 1)] = seconds
-        self._timed += 1
+            self._kept[timed & (_KEPT - 1)] = seconds
         if self.max is None or seconds > self.max:
             self.max = seconds
 

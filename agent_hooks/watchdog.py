@@ -95,7 +95,7 @@ class Watchdog:
             inside.append(frame)
             frame = frame.f_back
         running: Dispatch | None = None if frame is None else frame.f_locals["self"]
-        handler: Handler | None = None if running is None else running.handler  # none before the first one's turn
+        handler: Handler | None = getattr(running, "handler", None)  # none before the first one's turn
         last = self._stuck[-1:]
         if running is None or handler is None or handler.threaded or running.owner is not self._owner:
             self._running = self._handler = None

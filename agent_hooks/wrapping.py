@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agent_hooks.content import ToolOutput
-from agent_hooks.pipeline import call_tool
+from agent_hooks.pipeline import preflight, run_tool
 from agent_hooks.results import running_call
 from agent_hooks.runner import HookRunner
 from agent_hooks.tool import OnUpdate, Tool
@@ -65,7 +65,8 @@ class WrappedTool:
         if not audience.anybody:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)
         if not audience.nobody:
-            return await call_tool(self._tool, tool_call_id, input, runner=runner, on_update=on_update)
+            call = await preflight(self._tool, tool_call_id, input, runner=runner)
+            return await run_tool(call, runner=runner, on_update=on_update)
         outer = running_call.set(tool_call_id)
         try:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)

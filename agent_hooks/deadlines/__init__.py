@@ -9,13 +9,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from agent_hooks.deadlines.base import GRACE, INF, Clock, DidNotStopError, StillClock, Timer, cancellation_in, drive
+from agent_hooks.deadlines.base import (
+    GRACE,
+    INF,
+    Clock,
+    DidNotStopError,
+    Onlooker,
+    StillClock,
+    Timer,
+    cancellation_in,
+    drive,
+)
 
 __all__ = [
     "GRACE",
     "INF",
     "Clock",
     "DidNotStopError",
+    "Onlooker",
     "StillClock",
     "Timer",
     "call_soon",

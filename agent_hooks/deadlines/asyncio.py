@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
+from typing import Any
 from weakref import WeakKeyDictionary, ref
+
+from msgspec import Struct
 
 from agent_hooks.deadlines.base import GRACE, INF, KICK, Clock, Timer
 
@@ -14,14 +18,15 @@ class LoopTimer:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         # loop and handle weakly, or the table of timers would keep every loop alive
-        self._loop = ref(loop)
+        self.loop = ref(loop)
+        # what asyncio's own loops tell, asked without them
+        self.now: Callable[[], float] = monotonic if type(loop).time is asyncio.BaseEventLoop.time else self._loop_time
         self._clocks: set[Clock] = set()
         self._when = INF
         self._handle: Callable[[], asyncio.TimerHandle | None] = lambda: None
 
-    def now(self) -> float:
-        """Return the loop's time."""
-        return self._running().time()
+    def _loop_time(self) -> float:
+        return self.loop().time()  # type: ignore[union-attr]  # who asks runs on it
 
     def watch(self, clock: Clock) -> None:
         """Have `clock` expire at its deadline."""
@@ -30,16 +35,11 @@ class LoopTimer:
             if (pending := self._handle()) is not None:
                 pending.cancel()
             self._when = clock.deadline
-            self._handle = ref(self._running().call_at(clock.deadline, self._tick))
+            self._handle = ref(self.loop().call_at(clock.deadline, self._tick))  # type: ignore[union-attr]  # as above
 
     def forget(self, clock: Clock) -> None:
         """Leave `clock` alone; the timer itself stays until it ticks, which is cheaper than moving it."""
         self._clocks.discard(clock)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
-        loop = self._loop()
-        assert loop is not None, "who asks runs on it"
-        return loop
 
     def _tick(self) -> None:
         now = self.now()
@@ -52,32 +52,72 @@ class LoopTimer:
 
 
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTimer] = WeakKeyDictionary()
+_latest: LoopTimer | None = None  # there is one event loop, most of the time
 
 
 def loop_timer(loop: asyncio.AbstractEventLoop) -> Timer:
     """Return the one timer of `loop`."""
-    timer = _timers.get(loop)
-    if timer is None:
-        timer = _timers[loop] = LoopTimer(loop)
+    global _latest
+    timer = _latest
+    if timer is None or timer.loop() is not loop:
+        timer = _timers.get(loop)
+        if timer is None:
+            timer = _timers[loop] = LoopTimer(loop)
+        _latest = timer
     return timer
 
 
-class AsyncioClock(Clock, eq=False):
+class TaskOnlooker(Struct, eq=False):
+    """Knows how many cancellations of a task were under way when it began to look."""
+
+    task: asyncio.Task[object]
+    baseline: int
+
+    def settle(self, exc: BaseException | None) -> bool:
+        """Raise a cancellation that was swallowed, for asyncio delivers one only once."""
+        if self.task.cancelling() > self.baseline and not isinstance(exc, asyncio.CancelledError):
+            raise asyncio.CancelledError from exc
+        return False
+
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        """Return `exc` if it is a cancellation that came since."""
+        return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
+
+
+class AsyncioClock(Clock):
     """Cancels by `Task.cancel()`, again every 50 ms, and gives a handler up after a second."""
 
-    task: asyncio.Task[object] | None = None
-    baseline: int = 0  # cancellations of the task that were under way before ours
-    gives_up_at: float = INF
+    __slots__ = ("baseline", "gives_up_at")
+
+    baseline: int  # cancellations of the task that were under way before ours
+    gives_up_at: float  # set when it is cancelled
 
     def attach(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         self.task, self.baseline = task, task.cancelling()
 
+    @classmethod
+    def onlooker(cls) -> TaskOnlooker:
+        task: Any = asyncio.current_task()
+        return TaskOnlooker(task, task.cancelling())
+
     def arm(self) -> None:
-        if self.timer is None:
-            self.timer = loop_timer(asyncio.get_running_loop())
-        super().arm()
+        timer: Any = self.timer
+        if not self.attached:
+            self.attached = True
+            self.suspended.add(self)
+            task: Any = asyncio.current_task()
+            self.task = task
+            self.baseline = task.cancelling()
+            if timer is None:
+                timer = self.timer = loop_timer(task.get_loop())
+        self.armed = True
+        self.started = self.since = now = timer.now()
+        self.left = limit = self.limit
+        if limit != INF:
+            self.deadline = INF if self.dialogs else now + limit
+            timer.watch(self)
 
     def expire(self, now: float) -> None:
         if not self.fired:
@@ -91,11 +131,14 @@ class AsyncioClock(Clock, eq=False):
         self.task.cancel("stopped by agent_hooks")
 
     def settle(self, exc: BaseException | None) -> bool:
-        fired, self.fired, self.deadline, self.gave_up = self.fired, 0, INF, False
+        self.deadline = INF
         if self.task is None:
             return False
-        for _ in range(fired):
-            self.task.uncancel()
+        fired = self.fired
+        if fired:
+            self.fired, self.gave_up = 0, False
+            for _ in range(fired):
+                self.task.uncancel()
         if self.task.cancelling() <= self.baseline:
             return fired > 0
         if not isinstance(exc, asyncio.CancelledError):  # swallowed, and asyncio delivers a cancellation only once

@@ -10,10 +10,8 @@ stands while a dialog of that handler is open.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Literal, Protocol
-
-from msgspec import Struct
 
 from agent_hooks.errors import HookUsageError
 
@@ -42,7 +40,19 @@ class Timer(Protocol):
         """Never call `clock` again."""
 
 
-class Clock(Struct, eq=False):
+class Onlooker(Protocol):
+    """Knows which cancellations of a task are somebody else's."""
+
+    def settle(self, exc: BaseException | None) -> bool:
+        """As of a clock."""
+        ...
+
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        """As of a clock."""
+        ...
+
+
+class Clock:
     """Limits the running handler of one dispatch to `limit` seconds of its own time.
 
     `parent` is the clock of the dispatch this one is nested in: a dialog in here stops that one too.  `suspended` is the
@@ -51,24 +61,53 @@ class Clock(Struct, eq=False):
     """
 
     early: ClassVar[bool] = False  # whether a dispatch needs its clock before the first handler's first step
+    begins_closed: ClassVar[bool] = False
 
-    limit: float
-    suspended: set[Clock]
-    parent: Clock | None = None
-    timer: Timer | None = None
-    overdue: Callable[[float], None] | None = None
-    deadline: float = INF
-    left: float = 0.0  # seconds of own time left when the clock last began to run
-    since: float = 0.0  # when it last began to run
-    started: float = 0.0  # when the running handler first suspended
-    dialogs: int = 0
-    fired: int = 0  # how often the running handler has been cancelled by us
-    stop: Stop = "deadline"  # why it was
-    armed: bool = False  # whether the running handler has suspended
-    attached: bool = False  # whether the clock is bound to its task
-    closed: bool = False  # whether a scope has to be opened before the next handler
-    gave_up: bool = False
-    dispatch: Any = None  # whose it is; for the watchdog
+    left: float  # seconds of own time left when the clock last began to run
+    since: float  # when it last began to run
+    started: float  # when the running handler first suspended
+
+    __slots__ = (
+        "armed",
+        "attached",
+        "closed",
+        "deadline",
+        "dialogs",
+        "dispatch",
+        "fired",
+        "gave_up",
+        "left",
+        "limit",
+        "overdue",
+        "parent",
+        "question",
+        "since",
+        "started",
+        "stop",
+        "suspended",
+        "task",
+        "timer",
+    )
+
+    def __init__(
+        self, limit: float, suspended: set[Clock], parent: Clock | None = None, timer: Timer | None = None
+    ) -> None:
+        self.limit = limit
+        self.suspended = suspended
+        self.parent = parent
+        self.timer = timer
+        self.task: Any = None  # which it is bound to, where a task is what is cancelled
+        self.overdue: Callable[[float], None] | None = None
+        self.deadline = INF
+        self.dialogs = 0
+        self.fired = 0  # how often the running handler has been cancelled by us
+        self.stop: Stop = "deadline"  # why it was
+        self.question: Any = None  # what it had asked, if that is why
+        self.armed = False  # whether the running handler has suspended
+        self.attached = False  # whether the clock is bound to its task
+        self.closed = self.begins_closed  # whether a scope has to be opened before the next handler
+        self.gave_up = False
+        self.dispatch: Any = None  # whose it is; for the watchdog
 
     # ---- what a backend provides
 
@@ -94,8 +133,10 @@ class Clock(Struct, eq=False):
         """Return somebody else's cancellation if that is what `exc` is: it has to be passed on."""
         raise NotImplementedError
 
-    def detach(self) -> None:
-        """Undo `attach`; called at the end of the dispatch."""
+    @classmethod
+    def onlooker(cls) -> Onlooker:
+        """Return what tells cancellations of the current task apart, without a clock."""
+        raise NotImplementedError
 
     # ---- what they share
 
@@ -106,11 +147,12 @@ class Clock(Struct, eq=False):
             self.attached = True
             self.suspended.add(self)
         self.armed = True
-        assert self.timer is not None
-        self.started = self.since = self.timer.now()
-        if self.limit != INF:
-            self.left = self.limit
-            self._move(INF if self.dialogs else self.since + self.left)
+        timer: Any = self.timer
+        self.started = self.since = now = timer.now()
+        self.left = limit = self.limit
+        if limit != INF:
+            self.deadline = INF if self.dialogs else now + limit
+            timer.watch(self)
 
     def pause(self) -> None:
         """A dialog opened: the time stands, here and in the dispatches this one is nested in."""
@@ -144,9 +186,12 @@ class Clock(Struct, eq=False):
             self.stop = "shutdown"
             self.expire(self.timer.now())
 
-    def hand_over(self) -> None:
+    def hand_over(self, question: Any) -> None:
         """Stop the running handler, which has suspended: its question goes to the person by another way."""
+        if self.question is not None:
+            return
         assert self.timer is not None
+        self.question = question
         self.stop = "asked"
         self.expire(self.timer.now())
 
@@ -158,7 +203,6 @@ class Clock(Struct, eq=False):
             self.suspended.discard(self)
             assert self.timer is not None
             self.timer.forget(self)
-            self.detach()
 
     def _move(self, deadline: float) -> None:
         self.deadline = deadline
@@ -166,11 +210,17 @@ class Clock(Struct, eq=False):
         self.timer.watch(self)
 
 
-class StillClock(Clock, eq=False):
+class StillClock(Clock):
     """Where no event loop runs: nobody cancels anything, and nobody can wait."""
+
+    __slots__ = ()
 
     def attach(self) -> None:
         pass
+
+    @classmethod
+    def onlooker(cls) -> Onlooker:
+        return cls(INF, set())
 
     def arm(self) -> None:
         raise HookUsageError("a handler waits for something, and no event loop runs here")
@@ -183,7 +233,7 @@ class StillClock(Clock, eq=False):
 
 
 @types.coroutine
-def drive(coro: Coroutine[Any, Any, Any], waiting: Any, clock: Clock) -> Generator[Any, Any, Any]:
+def drive(coro: Generator[Any, Any, Any], waiting: Any, clock: Clock) -> Generator[Any, Any, Any]:
     """Await `coro`, which is already suspended on `waiting`; arm `clock` whenever a handler first suspends.
 
     Raises `DidNotStopError` when the clock gave up on the running handler; the coroutine is then closed.
@@ -217,7 +267,7 @@ def cancellation_in(exc: BaseException, kind: type[BaseException] | tuple[()]) -
     return exc if isinstance(exc, kind) else None
 
 
-def _abandon(coro: Coroutine[Any, Any, Any]) -> None:
+def _abandon(coro: Generator[Any, Any, Any]) -> None:
     try:
         coro.close()
     except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists, and Python complains of it on stderr

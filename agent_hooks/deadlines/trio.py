@@ -69,17 +69,28 @@ def scope_timer() -> ScopeTimer:
         return timer
 
 
-class TrioClock(Clock, eq=False):
+class TrioClock(Clock):
     """Cancels by its scope; trio delivers that at every checkpoint until the handler ends."""
 
     early: ClassVar[bool] = True
-    closed: bool = True
-    scope: trio.CancelScope | None = None
-    stopped_at: float = INF
+    begins_closed: ClassVar[bool] = True
+
+    __slots__ = ("scope", "stopped_at")
+
+    def __init__(
+        self, limit: float, suspended: set[Clock], parent: Clock | None = None, timer: Timer | None = None
+    ) -> None:
+        super().__init__(limit, suspended, parent, timer)
+        self.scope: trio.CancelScope | None = None
+        self.stopped_at = INF
 
     def attach(self) -> None:
         if self.timer is None:
             self.timer = scope_timer()
+
+    @classmethod
+    def onlooker(cls) -> TrioClock:
+        return cls(INF, set())
 
     def open(self) -> None:
         self.scope = trio.CancelScope()
