@@ -6,7 +6,27 @@ with `wrap_tools(tools, runner)` and emits the other events with `runner.emit(..
 
 from __future__ import annotations
 
-from agent_hooks.answers import (
+from agent_hooks.dispatch.context import HookContext, HookUI
+from agent_hooks.dispatch.handlers import Handler
+from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry
+from agent_hooks.dispatch.stats import HandlerStats
+from agent_hooks.errors import (
+    AgentHooksError,
+    HookError,
+    HookUsageError,
+    ModelError,
+    SendError,
+    SessionError,
+    SettingsError,
+)
+from agent_hooks.guards.base import Guard, GuardedCall
+from agent_hooks.hooks.api import HookAPI
+from agent_hooks.hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
+from agent_hooks.pipeline.wrapping import wrap_tool, wrap_tools
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.settings import Settings, load_settings
+from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.values.answers import (
     Answer,
     Ask,
     Block,
@@ -17,8 +37,7 @@ from agent_hooks.answers import (
     Rewrite,
     SkipConversationRestore,
 )
-from agent_hooks.api import HookAPI
-from agent_hooks.content import (
+from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     CompactionEntry,
@@ -35,17 +54,7 @@ from agent_hooks.content import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.context import HookContext, HookUI
-from agent_hooks.errors import (
-    AgentHooksError,
-    HookError,
-    HookUsageError,
-    ModelError,
-    SendError,
-    SessionError,
-    SettingsError,
-)
-from agent_hooks.events import (
+from agent_hooks.values.events import (
     AfterToolCall,
     AgentEnd,
     AgentStart,
@@ -60,14 +69,7 @@ from agent_hooks.events import (
     TurnEnd,
     TurnStart,
 )
-from agent_hooks.guards.base import Guard, GuardedCall
-from agent_hooks.handlers import Handler
-from agent_hooks.interceptors import Interceptor, InterceptorRegistry
-from agent_hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
-from agent_hooks.runner import HookRunner
-from agent_hooks.settings import Settings, load_settings
-from agent_hooks.stats import HandlerStats
-from agent_hooks.tool import (
+from agent_hooks.values.tool import (
     BashToolDetails,
     FindToolDetails,
     GrepToolDetails,
@@ -91,8 +93,6 @@ from agent_hooks.tool import (
     is_write_tool_call,
     is_write_tool_result,
 )
-from agent_hooks.ui.base import UI, SilentUI
-from agent_hooks.wrapping import wrap_tool, wrap_tools
 
 __all__ = [
     "UI",

@@ -25,12 +25,12 @@ from urllib.parse import quote
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from agent_hooks.content import TextContent, ToolOutput
 from agent_hooks.errors import HookUsageError
-from agent_hooks.events import ToolResult
 from agent_hooks.patterns import compile_pattern
 from agent_hooks.settings import pattern_problem
-from agent_hooks.tool import OnUpdate
+from agent_hooks.values.content import TextContent, ToolOutput
+from agent_hooks.values.events import ToolResult
+from agent_hooks.values.tool import OnUpdate
 
 SHORTEST_VALUE = 8  # characters of an environment variable's value; shorter ones would be found by chance
 PATTERN_SECONDS = 1.0  # that a pattern of the person's own may take on one text

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from agent_hooks import load_hooks
-from agent_hooks.bytecode import cache_directory
+from agent_hooks.hooks.bytecode import cache_directory
 from benchmarks.harness import Effort, Rounds, Row
 from benchmarks.peer_runs import Peers
 

@@ -13,12 +13,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from time import perf_counter
 
-from agent_hooks.guarding import ask_guards, guarded_call
 from agent_hooks.guards import builtin_guards
-from agent_hooks.replaying import Gates, Replay, ReplayUI
-from agent_hooks.runner import HookRunner
+from agent_hooks.pipeline.guarding import ask_guards, guarded_call
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transcripts import Transcript
 from agent_hooks.transcripts.base import Reader, RecordedCall
+from agent_hooks.transcripts.replaying import Gates, Replay, ReplayUI
 from benchmarks.guards import commands
 from benchmarks.harness import Effort, Row, Side, interleave
 from benchmarks.peer_runs import Peers

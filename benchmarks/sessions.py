@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-from agent_hooks.content import AssistantMessage, MessageEntry, ToolCallContent, ToolResultMessage, UserMessage
 from agent_hooks.host.session import Session, now_iso
+from agent_hooks.values.content import AssistantMessage, MessageEntry, ToolCallContent, ToolResultMessage, UserMessage
 from benchmarks.harness import Effort, Row, interleave, unrolled
 from benchmarks.peer_runs import Peers
 

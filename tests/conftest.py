@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from agent_hooks.bytecode import cache_directory
+from agent_hooks.hooks.bytecode import cache_directory
 from other_agent import OtherAgent, end_server
 from running import Command
 from tmux import MISSING

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from jsonschema import Draft202012Validator
 
-from agent_hooks.cli import protocol
+from agent_hooks.cli.rpc import protocol
 from support import PATIENCE
 
 TRIO = 'import functools, anyio; anyio.run = functools.partial(anyio.run, backend="trio")'

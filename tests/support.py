@@ -13,10 +13,11 @@ import anyio
 import pytest
 
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
-from agent_hooks.content import ToolCallContent
-from agent_hooks.pipeline import JudgedCall
-from agent_hooks.tool import OnUpdate
+from agent_hooks.pipeline.order import JudgedCall
+from agent_hooks.values.content import ToolCallContent
+from agent_hooks.values.tool import OnUpdate
 
+ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0  # seconds after which something that has not come is missing, also on a machine with much else to do
 
 

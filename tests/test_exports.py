@@ -55,4 +55,8 @@ def test_importing_the_package_loads_the_standard_library_and_msgspec_only() -> 
     assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= ALLOWED
     assert not modules & TOO_DEAR
     assert not [name for name in modules if name.startswith(("agent_hooks.host", "agent_hooks.cli"))]
-    assert not modules & {"agent_hooks.testing", "agent_hooks.deadlines.asyncio", "agent_hooks.deadlines.trio"}
+    assert not modules & {
+        "agent_hooks.testing",
+        "agent_hooks.concurrency.deadlines.asyncio",
+        "agent_hooks.concurrency.deadlines.trio",
+    }

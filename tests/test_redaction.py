@@ -25,7 +25,7 @@ from agent_hooks import (
 )
 from agent_hooks.redaction import Redactor, redactor, secret_values
 from agent_hooks.testing import RecordedEvents
-from agent_hooks.tool import OnUpdate
+from agent_hooks.values.tool import OnUpdate
 from running import Command
 from support import EchoTool, hook_on, runner_of
 

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.errors import AgentHooksError, describe
-from agent_hooks.events import Event
-from agent_hooks.tool import NO_SCHEMA
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.events import Event
+from agent_hooks.values.tool import NO_SCHEMA
 
 OURS = "agent_hooks"  # what installed entries are known by
 LOOPBACK = "127.0.0.1"  # where events by HTTP are heard

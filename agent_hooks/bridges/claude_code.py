@@ -30,7 +30,8 @@ from agent_hooks.bridges.base import (
 )
 from agent_hooks.bridges.claude_code_results import native_result, our_result
 from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
-from agent_hooks.content import (
+from agent_hooks.errors import shown
+from agent_hooks.values.content import (
     AssistantBlock,
     AssistantMessage,
     CompactionEntry,
@@ -39,9 +40,8 @@ from agent_hooks.content import (
     ToolOutput,
     ToolResultMessage,
 )
-from agent_hooks.errors import shown
-from agent_hooks.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
-from agent_hooks.tool import NO_SCHEMA
+from agent_hooks.values.events import AgentEnd, Event, SessionEvent, TurnEnd, TurnStart
+from agent_hooks.values.tool import NO_SCHEMA
 
 _FILE = {"file_path": "path"}
 # what a transformer may add to a call; Grep has no such argument, but its `glob` can say it

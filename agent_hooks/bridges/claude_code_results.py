@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent_hooks.content import ContentBlock, ImageContent, TextContent, ToolOutput
-from agent_hooks.frozen import thaw
+from agent_hooks.values.content import ContentBlock, ImageContent, TextContent, ToolOutput
+from agent_hooks.values.frozen import thaw
 
 _CUT = "[Only the beginning of this result is shown, for a hook changed it; the whole is not kept.]"
 _PERSISTED = ("persistedOutputPath", "persistedOutputSize", "rawOutputPath", "structuredContent")  # of a shell's output

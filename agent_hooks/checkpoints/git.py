@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import anyio
 
-from agent_hooks import process
+from agent_hooks.concurrency import process
 from agent_hooks.errors import AgentHooksError, os_reason
 
 # what a person sets for all of git, as opposed to what git tells the programs that it starts

@@ -20,10 +20,10 @@ from agent_hooks.cli.lifetime import leave, leave_soon, open_standard_streams
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.concurrency.stepping import run
 from agent_hooks.errors import AgentHooksError, describe
-from agent_hooks.harmless import harmless
 from agent_hooks.server.stub import LIMIT
-from agent_hooks.stepping import run
+from agent_hooks.ui.harmless import harmless
 
 _CHUNK = 1024 * 1024
 DENIED = 2  # the exit code that every such agent takes for a denial

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return import_module(f"agent_hooks.cli.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
+        return import_module(f"agent_hooks.cli.commands.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
 
     def invoke(self, ctx: click.Context) -> object:
         try:

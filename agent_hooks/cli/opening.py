@@ -10,17 +10,17 @@ import os
 from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
-from agent_hooks.bridging import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.common import Setup, agent_guards, find, load, sources_at, sources_of
+from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
+from agent_hooks.cli.setup import Setup, agent_guards, find, load, sources_at, sources_of
 from agent_hooks.cli.stderr import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import read_sections
-from agent_hooks.harmless import harmless
-from agent_hooks.runner import HookRunner
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
+from agent_hooks.ui.harmless import harmless
 
 
 class Opening:
@@ -68,7 +68,7 @@ class Opening:
             complain(harmless(str(failure)))
         news = [*map(str, setup.errors)]
         if self._resident or happening.name == "SessionStart":  # a process of one event tells it only then
-            from agent_hooks.cli.installation import missing, places
+            from agent_hooks.installs.places import missing, places
 
             # a hook that was dropped in later must not fail to fire in silence
             listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
@@ -81,7 +81,7 @@ class Opening:
         settings = read_sections(setup.settings.guards, tuple(BUILTIN))
         if settings.are_off(BUILTIN):
             return []
-        from agent_hooks.cli.installation import targets
+        from agent_hooks.installs.places import targets
 
         # the agent must not end what judges it: neither the entries nor the process
         own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]

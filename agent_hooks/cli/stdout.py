@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Self
 
 from agent_hooks.errors import os_reason
-from agent_hooks.harmless import harmless
+from agent_hooks.ui.harmless import harmless
 
 
 class ReservedStdout:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agent_hooks.answers import Ask, Block
 from agent_hooks.guards.base import Finder, Finding, Guard, GuardedCall, remedy
+from agent_hooks.values.answers import Ask, Block
 
 if TYPE_CHECKING:
     from datetime import date

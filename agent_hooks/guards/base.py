@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from agent_hooks.answers import Ask, Block
+from agent_hooks.values.answers import Ask, Block
 
 Level = Literal["project", "relative", "strict"]
 Undecidable = Literal["ask", "block", "allow"]

@@ -16,17 +16,7 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from agent_hooks.answers import CONTINUE_LIMIT, Continue
-from agent_hooks.content import (
-    AssistantMessage,
-    Attachment,
-    Message,
-    ToolCallContent,
-    ToolOutput,
-    ToolResultMessage,
-)
 from agent_hooks.errors import MessageBlockedError, did_you_mean
-from agent_hooks.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.host.model import (
     BrokenResponseError,
     Model,
@@ -39,9 +29,19 @@ from agent_hooks.host.model import (
 from agent_hooks.host.session import Session
 from agent_hooks.host.steering import Params, Steering
 from agent_hooks.host.view import View
-from agent_hooks.pipeline import JudgedCall, preflight, run_tool
-from agent_hooks.runner import HookRunner
-from agent_hooks.tool import OnUpdate, Tool
+from agent_hooks.pipeline.order import JudgedCall, preflight, run_tool
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.values.answers import CONTINUE_LIMIT, Continue
+from agent_hooks.values.content import (
+    AssistantMessage,
+    Attachment,
+    Message,
+    ToolCallContent,
+    ToolOutput,
+    ToolResultMessage,
+)
+from agent_hooks.values.events import AgentEnd, AgentStart, TurnEnd, TurnStart
+from agent_hooks.values.tool import OnUpdate, Tool
 
 SYSTEM = "You are a coding agent. You work in {cwd}. Use the tools to look and to act; say plainly what you did."
 END_GRACE = 5.0  # seconds that events after an abort get in all

@@ -18,8 +18,10 @@ from itertools import accumulate
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agent_hooks.answers import Compaction
-from agent_hooks.content import (
+from agent_hooks.errors import SessionError
+from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, Model, ModelRequest, collect, now_ms
+from agent_hooks.values.answers import Compaction
+from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     CompactionEntry,
@@ -34,10 +36,8 @@ from agent_hooks.content import (
     UserMessage,
     text_of_content,
 )
-from agent_hooks.errors import SessionError
-from agent_hooks.events import CutPoint, ModelRef, SessionEvent
-from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, Model, ModelRequest, collect, now_ms
-from agent_hooks.wire import to_json
+from agent_hooks.values.events import CutPoint, ModelRef, SessionEvent
+from agent_hooks.values.wire import to_json
 
 KEEP_RECENT_TOKENS = 20_000
 BYTES_PER_TOKEN = 4

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from anyio.lowlevel import current_token
 from msgspec import Struct
 
-from agent_hooks.content import Attachment
 from agent_hooks.errors import SendError
+from agent_hooks.values.content import Attachment
 
 
 class Injected(NamedTuple):

@@ -18,8 +18,20 @@ from typing import Any, NamedTuple, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from agent_hooks.answers import Block, Cancel, Compaction, SkipConversationRestore
-from agent_hooks.content import (
+from agent_hooks.dispatch.handlers import Handler
+from agent_hooks.errors import CommandBlockedError, HostBusyError, ModelError, SessionError
+from agent_hooks.host.agent import Agent
+from agent_hooks.host.compaction import accept, context_tokens, conversation, prepare, summarize
+from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
+from agent_hooks.host.models.keys import find_key
+from agent_hooks.host.runs import Runs
+from agent_hooks.host.session import Session
+from agent_hooks.host.session_file import all_is_kept
+from agent_hooks.host.view import View
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.settings import Settings
+from agent_hooks.values.answers import Block, Cancel, Compaction, SkipConversationRestore
+from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     CompactionEntry,
@@ -29,20 +41,8 @@ from agent_hooks.content import (
     UserMessage,
     text_of_content,
 )
-from agent_hooks.errors import CommandBlockedError, HostBusyError, ModelError, SessionError
-from agent_hooks.events import Event, ModelRef, SessionEvent, SessionReason
-from agent_hooks.handlers import Handler
-from agent_hooks.host.agent import Agent
-from agent_hooks.host.compaction import accept, context_tokens, conversation, prepare, summarize
-from agent_hooks.host.model import THINKING_LEVELS, Model, ThinkingLevel
-from agent_hooks.host.models.keys import find_key
-from agent_hooks.host.runs import Runs
-from agent_hooks.host.session import Session
-from agent_hooks.host.session_file import all_is_kept
-from agent_hooks.host.view import View
-from agent_hooks.runner import HookRunner
-from agent_hooks.settings import Settings
-from agent_hooks.tool import Tool
+from agent_hooks.values.events import Event, ModelRef, SessionEvent, SessionReason
+from agent_hooks.values.tool import Tool
 
 
 class Outcome(NamedTuple):

@@ -17,8 +17,15 @@ from typing import Any, Literal, NoReturn, Protocol, get_args
 from anyio import get_cancelled_exc_class
 from msgspec import Struct
 
-from agent_hooks.content import AssistantBlock, AssistantMessage, Message, TextContent, ThinkingContent, ToolCallContent
 from agent_hooks.errors import ModelError
+from agent_hooks.values.content import (
+    AssistantBlock,
+    AssistantMessage,
+    Message,
+    TextContent,
+    ThinkingContent,
+    ToolCallContent,
+)
 
 ThinkingLevel = Literal["off", "low", "medium", "high"]
 # around a summary that stands for the older part of a conversation, as a message

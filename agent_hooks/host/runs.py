@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import TaskStatus
 
-from agent_hooks.content import AssistantMessage, Attachment
 from agent_hooks.errors import AbortedError, MessageBlockedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
+from agent_hooks.values.content import AssistantMessage, Attachment
 
 Refusal = (ModelError, MessageBlockedError)  # why a run has no answer
 

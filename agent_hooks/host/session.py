@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agent_hooks.content import (
+from agent_hooks.errors import SessionError, os_reason
+from agent_hooks.host.session_file import SESSIONS_DIRECTORY, VERSION, lock, open_file, read_entries
+from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.values.content import (
     AssistantMessage,
     Entry,
     Message,
@@ -23,10 +26,7 @@ from agent_hooks.content import (
     SessionHeader,
     ThinkingLevelChangeEntry,
 )
-from agent_hooks.errors import SessionError, os_reason
-from agent_hooks.host.session_file import SESSIONS_DIRECTORY, VERSION, lock, open_file, read_entries
-from agent_hooks.settings import PROJECT_DIRECTORY
-from agent_hooks.wire import to_json
+from agent_hooks.values.wire import to_json
 
 
 class Session:

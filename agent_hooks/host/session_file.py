@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from agent_hooks.content import Entry, MessageEntry, SessionHeader, UserMessage, text_of_content
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.values.content import Entry, MessageEntry, SessionHeader, UserMessage, text_of_content
 
 VERSION = 1
 SESSIONS_DIRECTORY = "sessions"

@@ -13,13 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.answers import Block
-from agent_hooks.content import Attachment, TextContent, UserMessage
-from agent_hooks.errors import MessageBlockedError
-from agent_hooks.frozen import freeze
-from agent_hooks.host.model import Model, ModelRequest, Sampling, ThinkingLevel, now_ms
-from agent_hooks.host.models import open_model
-from agent_hooks.points import (
+from agent_hooks.dispatch.points import (
     CommandInput,
     CommandOutput,
     CompactingInput,
@@ -35,7 +29,13 @@ from agent_hooks.points import (
     RequestInput,
     SystemOutput,
 )
-from agent_hooks.runner import HookRunner
+from agent_hooks.errors import MessageBlockedError
+from agent_hooks.host.model import Model, ModelRequest, Sampling, ThinkingLevel, now_ms
+from agent_hooks.host.models import open_model
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.values.answers import Block
+from agent_hooks.values.content import Attachment, TextContent, UserMessage
+from agent_hooks.values.frozen import freeze
 
 O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from agent_hooks.content import ToolCallContent, ToolOutput
-from agent_hooks.pipeline import JudgedCall
+from agent_hooks.pipeline.order import JudgedCall
+from agent_hooks.values.content import ToolCallContent, ToolOutput
 
 
 class View(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from agent_hooks.bridging import Bridging
-from agent_hooks.runner import HookRunner
+from agent_hooks.bridges.driver import Bridging
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
 
 

@@ -32,7 +32,8 @@ from msgspec import Struct
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import SILENCE, Bridge, BridgeError, Happening, Reply
-from agent_hooks.deadlines import in_asyncio_task
+from agent_hooks.concurrency.deadlines import in_asyncio_task
+from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.lines import Connection, Lines
 from agent_hooks.server.log_file import shorten
@@ -40,7 +41,6 @@ from agent_hooks.server.ports import Ports
 from agent_hooks.server.sessions import Find, Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks
-from agent_hooks.stepping import first_step, rest_of
 
 if TYPE_CHECKING:
     import anyio

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import replace
 
 from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
+from agent_hooks.concurrency.lanes import Lane
+from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.events import SessionEvent, SessionReason
-from agent_hooks.lanes import Lane
-from agent_hooks.runner import HookRunner
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.tasks import Tasks
-from agent_hooks.stepping import event_loop
+from agent_hooks.values.events import SessionEvent, SessionReason
 
 if TYPE_CHECKING:
     import anyio

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, Protocol
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agent_hooks import pipeline
-from agent_hooks.content import ToolOutput
-from agent_hooks.deadlines import INF, Clock
+from agent_hooks.concurrency.deadlines import INF, Clock
 from agent_hooks.errors import HookError, HookUsageError
-from agent_hooks.events import Event, SessionEvent
-from agent_hooks.loader import LoadedHook
-from agent_hooks.runner import HookRunner
+from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.pipeline import order as pipeline
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.testing.bridges import check_bridge
-from agent_hooks.tool import OnUpdate, Tool, call_line
 from agent_hooks.ui.base import UI, NotifyType
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.events import Event, SessionEvent
+from agent_hooks.values.tool import OnUpdate, Tool, call_line
 
 __all__ = [
     "Asked",

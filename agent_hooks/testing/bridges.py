@@ -23,9 +23,9 @@ from agent_hooks.bridges.base import (
     to_ours,
     to_theirs,
 )
-from agent_hooks.content import ToolOutput
-from agent_hooks.events import AgentEnd
-from agent_hooks.frozen import thaw
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.events import AgentEnd
+from agent_hooks.values.frozen import thaw
 
 _WHY = "because the suite says so"
 _JUNK: tuple[object, ...] = (None, 1, "text", [], {}, {"x": 1}, {"hook_event_name": 3}, {"tool_name": None})

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.loader import LoadedHook, load_hooks
-from agent_hooks.runner import HookRunner
+from agent_hooks.hooks.loader import LoadedHook, load_hooks
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.testing import LoadHook, MakeRunner
 from agent_hooks.ui.base import UI
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from agent_hooks.bridges.base import ToolWords
-from agent_hooks.content import AssistantMessage, Entry, MessageEntry, SessionHeader, ToolResultMessage
 from agent_hooks.errors import describe
 from agent_hooks.host.session_file import VERSION
 from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
+from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, SessionHeader, ToolResultMessage
 
 _entries = msgspec.json.Decoder(Entry)
 _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)

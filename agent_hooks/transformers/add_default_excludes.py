@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agent_hooks.content import ContentBlock
 from agent_hooks.transformers.exclusion import name_matcher, without
+from agent_hooks.values.content import ContentBlock
 
 NEEDS_ARGUMENT = "exclude"
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from agent_hooks.content import ContentBlock, ToolOutput, content_blocks
 from agent_hooks.errors import AgentHooksError, HookError, Outcome, describe, place_in, shown, traceback_text
-from agent_hooks.frozen import freeze, thaw
+from agent_hooks.values.content import ContentBlock, ToolOutput, content_blocks
+from agent_hooks.values.frozen import freeze, thaw
 
 
 class Transformer(Protocol):

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from agent_hooks.errors import did_you_mean, shown
-from agent_hooks.loader import LoadError
+from agent_hooks.hooks.loader import LoadError
 
 VERSION = 1
 _FILE_KEYS = ("version", "enabled", "tools")

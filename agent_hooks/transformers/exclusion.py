@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_hooks.content import ContentBlock, TextContent
+from agent_hooks.values.content import ContentBlock, TextContent
 
 Excluded = Callable[[str], bool]  # tells of a path; a directory's ends with `/`
 

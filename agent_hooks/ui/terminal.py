@@ -26,9 +26,9 @@ from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from agent_hooks.harmless import harmless
-from agent_hooks.lanes import Lane
+from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.harmless import harmless
 
 STYLE = Style([("title", "bold"), ("hint", "ansibrightblack"), ("selected", "bold ansicyan")])
 LONGEST_RECORD = 300  # columns of a question and its answer, as they stay on screen

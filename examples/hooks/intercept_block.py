@@ -4,7 +4,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_block.py '@bash npm pub
 """
 
 from agent_hooks import HookAPI
-from agent_hooks.points import ToolBeforeInput, ToolBeforeOutput
+from agent_hooks.dispatch.points import ToolBeforeInput, ToolBeforeOutput
 
 
 def register(api: HookAPI) -> None:

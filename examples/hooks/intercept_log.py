@@ -7,7 +7,7 @@ import json
 import sys
 
 from agent_hooks import HookAPI
-from agent_hooks.points import ToolBeforeInput, ToolBeforeOutput
+from agent_hooks.dispatch.points import ToolBeforeInput, ToolBeforeOutput
 
 
 def register(api: HookAPI) -> None:

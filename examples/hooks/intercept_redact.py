@@ -6,7 +6,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_redact.py '@bash echo s
 import re
 
 from agent_hooks import HookAPI, TextContent, ToolOutput
-from agent_hooks.points import ToolAfterInput, ToolAfterOutput
+from agent_hooks.dispatch.points import ToolAfterInput, ToolAfterOutput
 
 KEY = re.compile(r"\bsk-[\w-]{20,}")
 

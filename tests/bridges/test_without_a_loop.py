@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.concurrency.stepping import first_step, run
 from agent_hooks.guards import BUILTIN
-from agent_hooks.loader import load_hooks
-from agent_hooks.stepping import first_step, run
+from agent_hooks.hooks.loader import load_hooks
 
 HEAVY = ("asyncio", "anyio", "ssl", "trio", "click", "rich")
 JUDGE = f"""
@@ -107,7 +107,7 @@ def test_the_command_imports_what_one_event_needs(hook: bool, tmp_path: Path) ->
     )
     assert (done.returncode, done.stdout) == (0, b"{}\n")
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert "agent_hooks.bridging" in imported
+    assert "agent_hooks.bridges.driver" in imported
     assert imported & {"asyncio", "anyio", "click", "pathlib", "rich", "yaml", "agent_hooks.redaction"} == (
         {"asyncio"} if hook else set()
     )

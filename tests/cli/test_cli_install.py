@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
-from agent_hooks.cli.install import uninstalling
-from agent_hooks.cli.installation import Place, Target, places
-from agent_hooks.cli.json_text import edited, parse
-from agent_hooks.cli.settings_edit import BACKUP, Edit, edit
+from agent_hooks.cli.commands.install import uninstalling
 from agent_hooks.errors import SettingsError
+from agent_hooks.installs.edits import BACKUP, Edit, edit
+from agent_hooks.installs.json_text import edited, parse
+from agent_hooks.installs.places import Place, Target, places
 from running import Command
 
 CLAUDE = open_bridge("claude-code")

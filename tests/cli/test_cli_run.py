@@ -326,7 +326,7 @@ def test_a_shutdown_handler_that_hangs_does_not_hold_the_run(command: Command) -
     """Shutdown has so many seconds in all; a thread that sleeps on does not keep the process."""
     name = "session:shutdown"
     command.first = (
-        f"from agent_hooks.dispatch_table import SPECS; from msgspec.structs import replace\n"
+        f"from agent_hooks.dispatch.table import SPECS; from msgspec.structs import replace\n"
         f"SPECS[{name!r}] = replace(SPECS[{name!r}], total=0.5)"
     )
     command.add_hook(

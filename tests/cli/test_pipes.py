@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.cli.pipes import Lines, RecordWriter, read_chunks
+from agent_hooks.cli.rpc.pipes import Lines, RecordWriter, read_chunks
 from support import PATIENCE
 
 
@@ -96,7 +96,7 @@ def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, in
 PROGRAM = """\
 import sys, anyio
 from agent_hooks.cli.stdout import ReservedStdout
-from agent_hooks.cli.pipes import RecordWriter
+from agent_hooks.cli.rpc.pipes import RecordWriter
 
 async def main():
     with ReservedStdout() as stdout:

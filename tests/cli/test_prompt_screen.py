@@ -15,9 +15,9 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from agent_hooks.cli.line import PromptHistory
-from agent_hooks.cli.prompt import PromptScreen
-from agent_hooks.cli.terminal import OwnTerminal
+from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.prompt import PromptScreen
+from agent_hooks.cli.screen.terminal import OwnTerminal
 from agent_hooks.ui.terminal import TerminalUI
 from support import PATIENCE
 

@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from agent_hooks import Ask, HookAPI, HookRunner, ModelError, ToolOutput
-from agent_hooks.content import ToolCallContent
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
-from agent_hooks.pipeline import JudgedCall
+from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.testing import RecordedEvents, ScriptedUI
+from agent_hooks.values.content import ToolCallContent
 from support import PATIENCE, EchoTool, SilentView, hook_of
 
 pytestmark = pytest.mark.anyio

@@ -33,7 +33,6 @@ from agent_hooks import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.content import AssistantBlock, Entry, Message
 from agent_hooks.host.compaction import (
     accept,
     context_tokens,
@@ -45,7 +44,8 @@ from agent_hooks.host.compaction import (
 )
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece
 from agent_hooks.host.models.keys import find_key
-from agent_hooks.wire import to_json
+from agent_hooks.values.content import AssistantBlock, Entry, Message
+from agent_hooks.values.wire import to_json
 from support import hook_on, runner_of
 
 HEADER = SessionHeader(version=1, id="s", timestamp="2026-01-01T00:00:00.000Z", cwd="/")

@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from agent_hooks import AgentEnd, Continue, HookAPI, HookContext
-from agent_hooks.answers import CONTINUE_LIMIT
 from agent_hooks.errors import ModelError
 from agent_hooks.host import agent as agent_module
 from agent_hooks.host.models import open_model
+from agent_hooks.values.answers import CONTINUE_LIMIT
 from host.hosting import stage
 from support import PATIENCE, EchoTool, Endless
 

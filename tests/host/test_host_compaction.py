@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_hooks import MessageEntry, SessionError
-from agent_hooks.content import text_of_content
 from agent_hooks.host.model import ModelRequest, Piece, TextPiece
 from agent_hooks.host.session import Session
+from agent_hooks.values.content import text_of_content
 from host.hosting import WatchedPuppet, stage
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from agent_hooks import Attachment, HookAPI, SendError, UserMessage
-from agent_hooks.content import text_of_content
 from agent_hooks.host.inbox import InboxLimits
 from agent_hooks.host.session import Session
+from agent_hooks.values.content import text_of_content
 from host.hosting import stage
 from running import Command
 from support import PATIENCE, hook_on

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from agent_hooks.content import TextContent, ThinkingContent, ToolCallContent
 from agent_hooks.host.model import (
     EndPiece,
     ModelRequest,
@@ -17,6 +16,7 @@ from agent_hooks.host.model import (
     ToolCallPiece,
     collect,
 )
+from agent_hooks.values.content import TextContent, ThinkingContent, ToolCallContent
 
 pytestmark = pytest.mark.anyio
 

@@ -12,13 +12,13 @@ import anyio
 import pytest
 
 from agent_hooks import HookRunner, ModelError
-from agent_hooks.content import TextContent
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import BrokenResponseError, Model, ModelRequest, collect
 from agent_hooks.host.models import MODELS, open_model
 from agent_hooks.host.session import Session
 from agent_hooks.testing import RecordedEvents
+from agent_hooks.values.content import TextContent
 from host.test_models_wire import request_of
 from model_server import ENVIRONMENT, KEY, KINDS, Fail, ModelServer, Raw, Say
 from support import EchoTool, SilentView
@@ -310,7 +310,7 @@ def test_the_extra_that_is_not_installed_is_told() -> None:
 def test_nothing_of_it_is_imported_until_such_a_model_is_named() -> None:
     """The puppet and the scripts start as fast as ever."""
     code = (
-        "import sys; import agent_hooks.cli.run\n"
+        "import sys; import agent_hooks.cli.commands.run\n"
         "from agent_hooks.host.models import open_model\n"
         "open_model('puppet')\n"
         "print([name for name in ('pydantic_ai', 'httpx2', 'openai', 'anthropic', 'google') if name in sys.modules])\n"

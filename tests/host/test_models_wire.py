@@ -9,7 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from agent_hooks.content import (
+from agent_hooks.host.model import Model, ModelRequest, ThinkingLevel, ToolOffer, collect
+from agent_hooks.host.models import open_model
+from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     ImageContent,
@@ -20,8 +22,6 @@ from agent_hooks.content import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.host.model import Model, ModelRequest, ThinkingLevel, ToolOffer, collect
-from agent_hooks.host.models import open_model
 from model_server import KEY, ModelServer, Say
 from support import PATIENCE
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import AssistantMessage, ModelError, ToolResultMessage, UserMessage
-from agent_hooks.content import Message
 from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, ModelRequest, ToolOffer, collect
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import HINT, Puppet, parse
+from agent_hooks.values.content import Message
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from agent_hooks import Attachment, HookAPI, SendError, UserMessage
-from agent_hooks.content import text_of_content
 from agent_hooks.errors import AbortedError, ModelError
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import Puppet
+from agent_hooks.values.content import text_of_content
 from host.hosting import stage
 from support import PATIENCE, EchoTool, Endless
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agent_hooks import ModelError
-from agent_hooks.content import AssistantMessage
 from agent_hooks.host.model import Model, ModelRequest, collect
 from agent_hooks.host.models import open_model
+from agent_hooks.values.content import AssistantMessage
 
 pytestmark = pytest.mark.anyio
 REQUEST = ModelRequest(system=(), messages=(), tools=())

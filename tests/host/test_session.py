@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from agent_hooks import SessionError, ToolResultMessage, UserMessage
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import list_sessions
-from agent_hooks.wire import to_json
+from agent_hooks.values.wire import to_json
 
 
 def test_entries_are_in_the_file_as_soon_as_they_are_added(project: Path) -> None:

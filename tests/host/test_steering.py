@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookAPI, ModelError
-from agent_hooks.content import TextContent
 from agent_hooks.errors import CommandBlockedError, MessageBlockedError
 from agent_hooks.settings import CompactionSettings, Settings
+from agent_hooks.values.content import TextContent
 from host.hosting import Stage, stage
 
 pytestmark = pytest.mark.anyio

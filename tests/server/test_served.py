@@ -168,7 +168,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     agent.write_stub()
     assert agent() == {}
     os.kill(server["pid"], signal.SIGSTOP)
-    agent.command.first = "from agent_hooks.cli import serve; serve._PATIENCE = 0.3"
+    agent.command.first = "from agent_hooks.cli.commands import serve; serve._PATIENCE = 0.3"
     stopped = agent.command("serve", "--stop").stdout
     assert "does not answer" in stopped
     assert "ended by force" in stopped
@@ -491,7 +491,7 @@ def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) ->
 
 def test_a_server_without_a_port_needs_no_cryptography() -> None:
     """It would be a sixth of its memory."""
-    modules = "server.server, agent_hooks.cli.serve, agent_hooks.cli.opening, agent_hooks.cli.installation"
+    modules = "server.server, agent_hooks.cli.commands.serve, agent_hooks.cli.opening, agent_hooks.installs.places"
     code = f"import sys, agent_hooks.{modules}; sys.exit('_hashlib' in sys.modules)"
     unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     subprocess.run([sys.executable, "-c", code], env=unmeasured, check=True)
@@ -785,7 +785,7 @@ def test_bytecode_that_a_project_brings_along_does_not_stand_in_for_a_gate(agent
     gate.parent.mkdir()
     gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
     forge = f"""
-from agent_hooks import bytecode, imports
+from agent_hooks.hooks import bytecode, imports
 keep = bytecode._keep
 bytecode._keep = lambda entry, name, source, code: keep(
     entry, name, source, compile("def register(api): pass", "x", "exec"))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from agent_hooks import HookRunner, LoadedHook, SettingsError
 from agent_hooks.bridges.base import Bridge, Happening
-from agent_hooks.bridging import BridgeUI, Bridging
+from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
 from agent_hooks.server.sources import Sources

@@ -16,24 +16,24 @@ from typing import NamedTuple
 import anyio
 from msgspec.structs import replace
 
-from agent_hooks.cli.common import Setup, agent_guards, set_up, short, unused_hooks
 from agent_hooks.cli.main import INTERRUPTED
+from agent_hooks.cli.setup import Setup, agent_guards, set_up, short, unused_hooks
 from agent_hooks.cli.stderr import complain
-from agent_hooks.context import Mode
+from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException, expired, read_sections
+from agent_hooks.hooks.loader import LoadedHook
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
-from agent_hooks.loader import LoadedHook
-from agent_hooks.runner import HookRunner
-from agent_hooks.tool import Tool
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.ui.base import UI
+from agent_hooks.values.tool import Tool
 
 Warn = Callable[[str], object]
 

@@ -18,16 +18,25 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.cli.common import Setup, count
+from agent_hooks.cli.commands.list import hooks_table
 from agent_hooks.cli.lifetime import leave_soon
-from agent_hooks.cli.line import PromptHistory
-from agent_hooks.cli.list import hooks_table
 from agent_hooks.cli.main import INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.output import said
-from agent_hooks.cli.prompt import PromptScreen, ruled
-from agent_hooks.cli.terminal import OwnTerminal
-from agent_hooks.content import (
+from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.output import said
+from agent_hooks.cli.screen.prompt import PromptScreen, ruled
+from agent_hooks.cli.screen.terminal import OwnTerminal
+from agent_hooks.cli.setup import Setup, count
+from agent_hooks.errors import AgentHooksError, did_you_mean
+from agent_hooks.host.compaction import summary_of
+from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.model import THINKING_LEVELS
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session_file import list_sessions
+from agent_hooks.settings import agent_home
+from agent_hooks.ui.harmless import harmless
+from agent_hooks.ui.terminal import Option, TerminalUI
+from agent_hooks.values.content import (
     AssistantMessage,
     Message,
     MessageEntry,
@@ -35,16 +44,7 @@ from agent_hooks.content import (
     UserMessage,
     text_of_content,
 )
-from agent_hooks.errors import AgentHooksError, did_you_mean
-from agent_hooks.harmless import harmless
-from agent_hooks.host.compaction import summary_of
-from agent_hooks.host.lifecycle import Outcome, SessionHost
-from agent_hooks.host.model import THINKING_LEVELS
-from agent_hooks.host.models import open_model
-from agent_hooks.host.session_file import list_sessions
-from agent_hooks.settings import agent_home
-from agent_hooks.tool import call_line
-from agent_hooks.ui.terminal import Option, TerminalUI
+from agent_hooks.values.tool import call_line
 
 HISTORY_FILE = "prompt_history"
 LABEL = 60  # characters of a message in a list; with its time they fit into 80 columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.output import JsonScreen, Screen
+from agent_hooks.cli.screen.output import JsonScreen, Screen
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
 from agent_hooks.errors import ModelError

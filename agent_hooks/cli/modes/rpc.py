@@ -21,8 +21,8 @@ from msgspec import UNSET
 from agent_hooks.cli.lifetime import leave_soon
 from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
 from agent_hooks.cli.modes.base import Start, until_signal
-from agent_hooks.cli.pipes import MAX_LINE, Lines, RecordWriter, read_chunks, reserve_stdin
-from agent_hooks.cli.protocol import (
+from agent_hooks.cli.rpc.pipes import MAX_LINE, Lines, RecordWriter, read_chunks, reserve_stdin
+from agent_hooks.cli.rpc.protocol import (
     Abort,
     ActionResponse,
     ActionResult,
@@ -49,11 +49,11 @@ from agent_hooks.cli.protocol import (
 )
 from agent_hooks.cli.stderr import complain
 from agent_hooks.cli.stdout import ReservedStdout
-from agent_hooks.content import ToolCallContent, ToolOutput
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.host.lifecycle import Outcome, SessionHost
-from agent_hooks.pipeline import JudgedCall
+from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
+from agent_hooks.values.content import ToolCallContent, ToolOutput
 
 LAST_RUN = 5.0  # seconds that what was asked for gets to come to its end after the end of stdin
 LAST_WORDS = 5.0  # seconds that a client gets to read the last records

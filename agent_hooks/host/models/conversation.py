@@ -16,7 +16,8 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from agent_hooks.content import (
+from agent_hooks.host.model import ModelRequest, Piece, TextPiece, ThinkingPiece, ToolCallPiece
+from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     ContentBlock,
@@ -27,8 +28,7 @@ from agent_hooks.content import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.frozen import thaw
-from agent_hooks.host.model import ModelRequest, Piece, TextPiece, ThinkingPiece, ToolCallPiece
+from agent_hooks.values.frozen import thaw
 
 INVALID_ARGUMENTS = "invalid_json"  # under this name a model sees the arguments that it failed to write as JSON
 

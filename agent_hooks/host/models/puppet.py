@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agent_hooks.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import (
     SUMMARY_PREFIX,
@@ -25,7 +24,8 @@ from agent_hooks.host.model import (
     ToolCallPiece,
     ToolOffer,
 )
-from agent_hooks.tool import MAIN_ARGUMENT, call_line
+from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
+from agent_hooks.values.tool import MAIN_ARGUMENT, call_line
 
 BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")  # tools whose main argument says it all
 SHOWN_LINES = 20  # of each result, in the final answer

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.content import AssistantMessage, Entry, MessageEntry, ThinkingContent
 from agent_hooks.errors import ModelError, os_reason
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, ThinkingPiece, ToolCallPiece
+from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, ThinkingContent
 
 
 class RecordedCall(Struct, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from agent_hooks.host.tools.grep import GrepTool
 from agent_hooks.host.tools.ls import LsTool
 from agent_hooks.host.tools.read import ReadTool
 from agent_hooks.host.tools.write import WriteTool
-from agent_hooks.tool import Tool
+from agent_hooks.values.tool import Tool
 
 __all__ = ["TOOLS", "builtin_tools"]
 

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, Literal
 
 from msgspec import Struct
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.errors import os_reason
-from agent_hooks.tool import OnUpdate, ToolDetails, Truncation
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import OnUpdate, ToolDetails, Truncation
 
 MAX_LINES = 2000  # lines of one output
 MAX_BYTES = 50 * 1024  # bytes of UTF-8 of one output, without the notes

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import anyio
 
-from agent_hooks.content import ToolOutput
+from agent_hooks.concurrency.process import stream
 from agent_hooks.errors import os_reason
 from agent_hooks.host.tools.base import (
     MAX_BYTES,
@@ -28,8 +28,8 @@ from agent_hooks.host.tools.base import (
     text_schema,
     with_line,
 )
-from agent_hooks.process import stream
-from agent_hooks.tool import BashToolDetails, OnUpdate, Truncation
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import BashToolDetails, OnUpdate, Truncation
 
 OUTPUT_LIMIT = 100 * 1024 * 1024  # bytes after which a program is stopped
 UPDATE_INTERVAL = 0.1  # seconds between two progress updates

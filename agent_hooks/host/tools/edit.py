@@ -9,7 +9,6 @@ from typing import Any
 
 from anyio import to_thread
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools.base import (
     BuiltinTool,
     Refused,
@@ -22,7 +21,8 @@ from agent_hooks.host.tools.base import (
     with_line,
     write_atomically,
 )
-from agent_hooks.tool import OnUpdate
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import OnUpdate
 
 EDIT_LIMIT = 10 * 1024 * 1024  # bytes of a file that can be edited
 DIFF_LIMIT = 2000  # lines on both sides; past it difflib takes seconds

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
@@ -23,7 +22,8 @@ from agent_hooks.host.tools.base import (
     with_line,
 )
 from agent_hooks.host.tools.listing import excluding, list_files
-from agent_hooks.tool import FindToolDetails, OnUpdate
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import FindToolDetails, OnUpdate
 
 LIMIT = 1000  # files shown by default
 

@@ -20,7 +20,7 @@ import anyio
 from anyio import to_thread
 
 import agent_hooks.host.tools.search as search
-from agent_hooks.content import ToolOutput
+from agent_hooks.concurrency.process import stream
 from agent_hooks.errors import os_reason
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
@@ -38,8 +38,8 @@ from agent_hooks.host.tools.base import (
     with_line,
 )
 from agent_hooks.host.tools.listing import Excluding, excluding, list_files
-from agent_hooks.process import stream
-from agent_hooks.tool import GrepToolDetails, OnUpdate
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import GrepToolDetails, OnUpdate
 
 LIMIT = 100  # matches shown by default
 OUTPUT_LIMIT = 10 * 1024 * 1024  # bytes of found lines after which the search stops

@@ -19,8 +19,8 @@ from contextlib import suppress
 from anyio import from_thread, to_thread
 from pathspec import GitIgnoreSpec
 
+from agent_hooks.concurrency.process import stream
 from agent_hooks.host.tools.base import Refused, count, open_regular
-from agent_hooks.process import stream
 
 _MOST_ALTERNATIVES = 1000
 _ALL_BELOW = re.compile(r"/\*\*(/?)[ \r]*\Z")

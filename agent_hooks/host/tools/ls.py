@@ -8,7 +8,6 @@ from typing import Any
 
 from anyio import to_thread
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools.base import (
     BuiltinTool,
     Refused,
@@ -20,7 +19,8 @@ from agent_hooks.host.tools.base import (
     refusing,
     text_schema,
 )
-from agent_hooks.tool import LsToolDetails, OnUpdate
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import LsToolDetails, OnUpdate
 
 LIMIT = 500  # entries shown by default
 

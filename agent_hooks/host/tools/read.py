@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 
 from anyio import from_thread, to_thread
 
-from agent_hooks.content import ImageContent, ToolOutput
 from agent_hooks.host.tools.base import (
     BINARY_PROBE,
     MAX_BYTES,
@@ -29,7 +28,8 @@ from agent_hooks.host.tools.base import (
     text_schema,
     with_line,
 )
-from agent_hooks.tool import OnUpdate, ReadToolDetails, Truncation
+from agent_hooks.values.content import ImageContent, ToolOutput
+from agent_hooks.values.tool import OnUpdate, ReadToolDetails, Truncation
 
 IMAGE_LIMIT = 5 * 1024 * 1024  # bytes of an image
 _CHUNK = 1024 * 1024  # bytes read at once

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools import builtin_tools
+from agent_hooks.values.content import ToolOutput
 
 Call = Callable[..., Awaitable[ToolOutput]]
 Git = Callable[..., None]

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.tools.base import check_regular, cut_head, cut_tail, lines_of, open_regular, printable
-from agent_hooks.tool import Tool
+from agent_hooks.values.tool import Tool
 
 texts = st.lists(st.sampled_from(["\n", "a", "é", "€", "😀", "\r", "line of words"]), max_size=60).map("".join)
 limits = st.tuples(st.integers(1, 12), st.integers(4, 60))

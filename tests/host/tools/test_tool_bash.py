@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from agent_hooks.content import ToolOutput
 from agent_hooks.host.tools import bash, builtin_tools
-from agent_hooks.tool import BashToolDetails
+from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.tool import BashToolDetails
 from support import PATIENCE, gone
 
 if TYPE_CHECKING:

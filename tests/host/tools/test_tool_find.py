@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agent_hooks.host.tools import builtin_tools, find
 from agent_hooks.host.tools.listing import glob, list_files
-from agent_hooks.tool import FindToolDetails
+from agent_hooks.values.tool import FindToolDetails
 from support import PATIENCE
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from agent_hooks.host.tools import grep, search
-from agent_hooks.tool import GrepToolDetails
+from agent_hooks.values.tool import GrepToolDetails
 from support import PATIENCE
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_hooks.tool import LsToolDetails
+from agent_hooks.values.tool import LsToolDetails
 
 if TYPE_CHECKING:
     from host.tools.conftest import Call

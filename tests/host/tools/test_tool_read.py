@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from agent_hooks.content import ImageContent
-from agent_hooks.tool import ReadToolDetails
+from agent_hooks.values.content import ImageContent
+from agent_hooks.values.tool import ReadToolDetails
 from support import PATIENCE
 
 if TYPE_CHECKING:

@@ -1,0 +1,337 @@
+"""Another agent's events, taken through the runner in the order of a tool call: a `Happening` in, a `Verdict` out.
+
+A tool call comes in two halves, before and after the other agent runs its tool.  Both go through `pipeline`, with a
+stand-in for the tool that hands over what came of it, so the order of the steps is written in one place only.
+Above: testing, cli.  Below: pipeline, runner, bridges.base.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from agent_hooks.bridges.base import (
+    Bridge,
+    Call,
+    CallAsked,
+    CallEnded,
+    EventRow,
+    Happening,
+    PermissionAsked,
+    PromptGiven,
+    Told,
+    ToolWords,
+    Verdict,
+    our_name,
+)
+from agent_hooks.dispatch.loop import current_dispatch
+from agent_hooks.dispatch.points import (
+    BusInput,
+    MessageBeforeInput,
+    MessageBeforeOutput,
+    NoOutput,
+    PermissionInput,
+    PermissionOutput,
+)
+from agent_hooks.errors import HookError
+from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.pipeline.order import JudgedCall, preflight, run_tool
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.transformers.base import ConfiguredTransformer
+from agent_hooks.ui.base import NotifyType, SilentUI
+from agent_hooks.values.answers import CONTINUE_LIMIT, Ask, Block, Cancel, Compaction, Continue
+from agent_hooks.values.content import Attachment, ToolOutput
+from agent_hooks.values.events import AgentEnd, AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
+from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.tool import NO_SCHEMA, OnUpdate
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
+
+
+class BridgeUI(SilentUI):
+    """The person at the other agent: one question about a call is the agent's own permission prompt.
+
+    `asked`: the pipeline's one question, if there is one; `messages`: what hooks told the person.
+    """
+
+    def __init__(self, *, attended: bool = True) -> None:
+        self.asked: str | None = None
+        self.messages: list[str] = []
+        self._attended = attended
+
+    async def confirm(self, title: str, message: str) -> bool:
+        """Hand a question over; a gate that asks ends here, and where no gate asks nobody answers."""
+        dispatch = current_dispatch()
+        if dispatch is None:  # the pipeline asks, for everybody
+            self.asked = f"{title}\n{message}"
+            return True
+        if self._attended and Ask in dispatch.plan.spec.answers:
+            await dispatch.hand_over(Ask(title, message))
+        return False
+
+    def notify(self, message: str, type: NotifyType) -> None:
+        """Keep it for the person."""
+        self.messages.append(message if type == "info" else f"{type}: {message}")
+
+
+class ForeignTool:
+    """A tool that another agent runs: it gives the result that came of it; little is known of its arguments."""
+
+    description = ""
+
+    def __init__(
+        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] = NO_SCHEMA
+    ) -> None:
+        self.name = name
+        self.input_schema = input_schema
+        self._output = output
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Return what the other agent's tool returned."""
+        assert self._output is not None, "a call that is only asked for does not run here"
+        return self._output
+
+
+class Bridging:
+    """Answers the happenings of one session of another agent, one after the other:
+    `verdict = await Bridging(runner, ui).answer(happening)`.
+
+    `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
+    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: whether this
+    object answers all of the session: then what cannot be told now is told later, and hooks may keep the agent going
+    `CONTINUE_LIMIT` times in a row, else once.
+    """
+
+    def __init__(
+        self,
+        runner: HookRunner,
+        ui: BridgeUI,
+        *,
+        auto_allow: Collection[str] = (),
+        attended: bool = True,
+        resident: bool = False,
+    ) -> None:
+        self._runner = runner
+        self._ui = ui
+        self._auto_allow = auto_allow
+        self._resident = resident
+        self._sent: list[str] = []
+        self._turns: dict[str, int] = {}  # by agent: the index of the turn it is in
+        self._continue_limit = CONTINUE_LIMIT if resident else 1
+        self._continued: dict[tuple[str | None, str], int] = {}  # times in a row, of each session and agent
+        runner.has_ui = attended
+        runner.set_send_handler(self._send)
+        runner.on_error(self._report)
+
+    async def answer(self, happening: Happening) -> Verdict:
+        """Call the hooks that a happening concerns, and return what they made of it."""
+        runner = self._runner
+        runner.agent_id = happening.agent_id
+        runner.cwd = happening.cwd or runner.cwd
+        runner.set_session_file(happening.session_file or runner.session_file, session_id=happening.session_id)
+        match happening:
+            case CallAsked():
+                verdict = await self._judge(happening)
+            case CallEnded():
+                verdict = await self._pass_result(happening)
+            case PromptGiven():
+                verdict = await self._prompt(happening)
+            case PermissionAsked():
+                verdict = await self._permission(happening)
+            case Told():
+                verdict = await self._tell(happening)
+            case _:
+                event = ForeignEvent(name=happening.name, native=happening.native)
+                await runner.reach("event", BusInput(event=event), NoOutput())
+                verdict = Verdict()
+        if self._sent and (happening.takes_context or not self._resident):
+            sent, self._sent = self._sent, []
+            verdict = replace(verdict, context=(*verdict.context, *sent))
+        messages, self._ui.messages = self._ui.messages, []
+        return replace(verdict, messages=(*verdict.messages, *messages))
+
+    def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
+        self._sent.append(text)
+        if attachments:
+            self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
+
+    def _report(self, error: HookError) -> None:
+        """Tell the person of a failure; a gate's is the reason of its block already."""
+        if error.outcome != "blocked":
+            self._ui.notify(f"hook error: {error} ({error.outcome})", "error")
+
+    # ---- a tool call
+
+    async def _judge(self, call: CallAsked) -> Verdict:
+        """Take a call through steps 0 to 5."""
+        runner = self._runner
+        if runner.audience(call.tool_name).nobody:
+            return Verdict()
+        self._ui.asked = None
+        tool = ForeignTool(call.tool_name, input_schema=call.input_schema)
+        judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
+        if judged.block is not None:
+            refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers
+            return Verdict(block=str(refusal.details["reason"]))
+        changed = judged.input != call.input
+        asked = self._ui.asked
+        return Verdict(
+            ask=asked,
+            allow=judged.allowed or (asked is None and bool(judged.notes) and call.tool_name in self._auto_allow),
+            input=judged.arguments if changed else None,
+            context=judged.notes,
+        )
+
+    async def _pass_result(self, call: CallEnded) -> Verdict:
+        """Take the result of a call through steps 7 to 9, what transformers filter first."""
+        if self._runner.audience(call.tool_name).nobody:
+            return Verdict()
+        judged = JudgedCall(
+            ForeignTool(call.tool_name, call.output),
+            call.tool_call_id,
+            freeze(call.input),
+            thaw(call.input),
+            native=call.native,
+        )
+        output = await run_tool(judged, runner=self._runner, duration_ms=call.duration_ms)
+        return Verdict(output=None if output.content == call.output.content else output)
+
+    async def _permission(self, call: Call) -> Verdict:
+        """Let `permission.ask` answer what the other agent is about to ask the person."""
+        output = await self._runner.reach(
+            "permission.ask",
+            PermissionInput(
+                **self._agent(),
+                tool_name=call.tool_name,
+                tool_call_id=call.tool_call_id,
+                args=freeze(call.input),
+                reason=call.name,
+            ),
+            PermissionOutput(),
+        )
+        status = output.status if isinstance(output, PermissionOutput) else "ask"
+        return Verdict(allow=status == "allow", block="denied by permission.ask" if status == "deny" else None)
+
+    # ---- the rest
+
+    async def _prompt(self, said: PromptGiven) -> Verdict:
+        runner = self._runner
+        output = await runner.reach(
+            "message.before",
+            MessageBeforeInput(**self._agent(), provider="", model=""),
+            MessageBeforeOutput(said.prompt),
+        )
+        if isinstance(output, Block):
+            return Verdict(block=str(output))
+        self._turns[said.agent_id] = 0
+        await runner.emit(AgentStart())
+        now = int(time.time() * 1000)  # also the entry_index, which only has to grow: checkpoints go by it
+        await runner.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now))
+        context = tuple(output.context)
+        if output.message == said.prompt:
+            return Verdict(context=context)
+        rewritten = f"A hook rewrote the prompt. Read it as:\n{output.message}"
+        return Verdict(
+            context=(rewritten, *context),
+            messages=("a hook rewrote the prompt; the model was shown both, for this agent lets no hook change one",),
+        )
+
+    async def _tell(self, happening: Told) -> Verdict:
+        block, go_on = None, None
+        messages: list[str] = []
+        for event in happening.events:
+            if isinstance(event, AgentEnd):
+                event = self._counted(happening, event)
+            answer: object = await self._runner.emit(self._numbered(event, happening.agent_id))
+            if isinstance(event, AgentEnd):
+                go_on, told = self._go_on(happening, event, answer)
+                messages += told
+            elif isinstance(answer, Cancel):
+                block = answer.reason or "cancelled by a hook"
+            elif isinstance(answer, Compaction):
+                messages.append("a hook's summary was not used: this agent writes its own")
+        return Verdict(block=block, go_on=go_on, messages=tuple(messages))
+
+    def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
+        """Return the end with the number of times that we know of; an agent may only tell whether there was one."""
+        known = self._continued.get((stop.session_id, stop.agent_id), 0)
+        return replace(event, continued=max(event.continued, known)) if event.continued else event
+
+    def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
+        """Return what the agent is to go on with, and what the person is told: never for ever."""
+        key = (stop.session_id, stop.agent_id)
+        self._continued.pop(key, None)
+        if not isinstance(answer, Continue):
+            return None, ()
+        self._continued[key] = min(event.continued + 1, self._continue_limit)
+        if event.continued < self._continue_limit:
+            return answer.text, ()
+        times = "once" if self._continue_limit == 1 else f"{self._continue_limit} times"
+        return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants it to go on",)
+
+    def _numbered(self, event: Event[Any], agent_id: str) -> Event[Any]:
+        """Return a turn's event with its index, which another agent does not tell."""
+        turn = self._turns.get(agent_id, 0)
+        if isinstance(event, TurnEnd):
+            self._turns[agent_id] = turn + 1
+        return replace(event, turn_index=turn) if isinstance(event, TurnEnd | TurnStart) else event
+
+    def _agent(self) -> dict[str, str]:
+        return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
+
+
+def in_our_words(
+    bridge: Bridge, transformers: Iterable[ConfiguredTransformer], names: Iterable[str] = ()
+) -> tuple[tuple[ConfiguredTransformer, ...], frozenset[str]]:
+    """Return transformers and names of tools in our vocabulary, whichever they were configured in."""
+    steps = tuple(replace(step, tool=our_name(bridge.tools, step.tool)) for step in transformers)
+    return steps, frozenset(our_name(bridge.tools, name) for name in names)
+
+
+def wrong_matchers(runner: HookRunner, tools: Iterable[ToolWords]) -> list[str]:
+    """Return a sentence for each handler that names a tool as the other agent does, and so would never run."""
+    found: dict[tuple[str, str], str] = {}
+    for hook in runner.hooks:
+        for handlers in hook.handlers.values():
+            for handler in handlers:
+                for words in tools:
+                    if handler.tool is not None and handler.handles(words.theirs) and not handler.handles(words.ours):
+                        text = f"{handler.label} never runs: the tool {words.theirs!r} is {words.ours!r} here"
+                        found.setdefault((handler.label, handler.event), text)
+    return list(found.values())
+
+
+def listened_to(
+    hooks: Iterable[LoadedHook],
+    transformers: Iterable[ConfiguredTransformer] = (),
+    redactor: Redactor | None = None,
+) -> frozenset[str]:
+    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`."""
+    hooks = tuple(hooks)
+    names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
+    names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
+    filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
+    others = {"redaction": redactor is not None, "filter_output": filters}
+    return frozenset(names | {name for name, there in others.items() if there})
+
+
+def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other agent's events that have to be installed, each with who listens to what it becomes here.
+
+    Gates are needed always, so that a hook that comes later never fails to fire; all are, where the point `event` is
+    intercepted, which sees everything.
+    """
+    feeds = {row: tuple(name for name in (*row.feeds, "event") if name in listened) for row in rows}
+    return {row.name: by for row, by in feeds.items() if by or row.gate or row.always}
+
+
+def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
+    """Return the events and points that somebody listens to, and no event of the other agent reaches."""
+    reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    return sorted(set(listened) - reached)

@@ -1,0 +1,1 @@
+"""One module a command; the table of commands is in `cli.main`."""

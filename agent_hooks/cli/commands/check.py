@@ -1,0 +1,62 @@
+"""`agent-hooks check`: load hook files and say what is wrong with them, without running an agent."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import click
+
+from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.setup import count, short
+from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
+from agent_hooks.host.tools import builtin_tools
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.settings import load_settings
+from agent_hooks.transformers.command_intercept import Transformers, load_transformers
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@cwd_option
+@click.pass_context
+def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
+    """Load each FILE as a hook and report problems as file:line; exit 1 when there is one.
+
+    A FILE that ends with .yaml is read as a command_intercept.yaml.
+    """
+    paths = [os.path.abspath(file) for file in files]
+    intercepts = [path for path in paths if path.endswith(".yaml")]
+    with ReservedStdout():
+        problems, loaded = anyio.run(_check, [path for path in paths if path not in intercepts], os.path.abspath(cwd))
+        read = [(path, _read(path, cwd)) for path in intercepts]
+    problems += [str(error) for _, transformers in read for error in transformers.errors]
+    for problem in problems:
+        click.echo(problem)
+    for hook in loaded.hooks:
+        handlers = sum(len(each) for each in hook.handlers.values())
+        click.echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
+    for path, transformers in read:
+        steps = sum(step.problem is None for step in transformers.configured)
+        click.echo(f"{short(path)}: read, {count(steps, 'transformer')}")
+    ctx.exit(FAILED if problems else 0)
+
+
+def _read(path: str, cwd: str) -> Transformers:
+    if not os.path.exists(path):
+        return Transformers(errors=(LoadError(path, "no such file"),))
+    return load_transformers(cwd=cwd, files=[path])
+
+
+async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
+    loaded = await load_hooks(files, cwd=cwd)
+    problems = [str(error) for error in loaded.errors]
+    runner = HookRunner(loaded.hooks, cwd=cwd)
+    runner.on_error(lambda error: problems.append(str(error)))
+    runner.know_tools(load_settings(cwd=cwd).known_tools)
+    runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
+    runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
+    runner.check_matchers()
+    return problems, loaded

@@ -1,0 +1,29 @@
+"""`agent-hooks schema`: the JSON Schema of settings files, of events, or of what an RPC client says and hears."""
+
+from __future__ import annotations
+
+from typing import Union
+
+import click
+import msgspec
+
+from agent_hooks.cli.rpc import protocol
+from agent_hooks.guards.config import GuardsSection
+from agent_hooks.settings import SettingsFile
+from agent_hooks.values.events import EVENTS
+
+
+@click.command("schema")
+@click.argument("what", type=click.Choice(["settings", "events", "rpc"]))
+def command(what: str) -> None:
+    """Print the JSON Schema of settings files, of events, or of the lines of RPC mode."""
+    if what == "rpc":
+        schema = protocol.schema()
+    else:
+        schema = msgspec.json.schema(SettingsFile if what == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
+    if what == "settings":  # the guards read their own section
+        section = msgspec.json.schema(GuardsSection)
+        schema["$defs"] |= section["$defs"]
+        schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

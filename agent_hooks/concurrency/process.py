@@ -1,0 +1,172 @@
+"""Run a program: bounded output, a deadline, and a whole process group that really ends.  POSIX.
+
+The pipes are ours rather than the event loop's, because a loop's `wait()` may last as long as any grandchild holds a
+pipe open.  Above: context, host.tools.bash.  Below: anyio.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from agent_hooks.errors import os_reason
+from agent_hooks.values.content import ExecResult
+
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+DRAIN = 0.5  # seconds to read on after the program ended, while a grandchild still holds its pipe
+CAPTURE_LIMIT = 10 * 1024 * 1024  # bytes of each stream that are kept
+_CHUNK = 65536
+
+
+class Capture:
+    """Keeps the first `limit` bytes written to it and counts the rest."""
+
+    def __init__(self, limit: int = CAPTURE_LIMIT) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._total = 0
+
+    def __call__(self, chunk: bytes) -> None:
+        self._total += len(chunk)
+        self._kept += chunk[: self._limit - len(self._kept)]
+
+    def text(self) -> str:
+        """Return what was kept as text, with a note when something was left out."""
+        lost = self._total - len(self._kept)
+        # a character that the limit cut in two is left out, rather than shown as a replacement
+        text, _ = codecs.utf_8_decode(self._kept, "replace", not lost)
+        if lost:
+            text += f"\n[{lost} more bytes were left out; {self._limit} bytes are kept]"
+        return text
+
+
+async def run(command: str, args: Sequence[str] = (), *, cwd: str | Path, timeout: float | None = None) -> ExecResult:
+    """Run `command` with `args` in `cwd` and return what it printed.
+
+    `timeout` in seconds; past it, or when the calling task is cancelled, the whole process group gets SIGTERM and, 2 s
+    later, SIGKILL.  Standard input is empty.  A program that cannot be started is a result too (code 127 or 126).
+    """
+    stdout, stderr = Capture(), Capture()
+    try:
+        code, killed = await stream([command, *args], cwd=cwd, timeout=timeout, stdout=stdout, stderr=stderr)
+    except OSError as exc:
+        code = 127 if isinstance(exc, FileNotFoundError) else 126
+        return ExecResult("", _cannot_start(command, cwd, exc), code)
+    return ExecResult(stdout.text(), stderr.text(), code, killed)
+
+
+def _cannot_start(command: str, cwd: str | Path, exc: OSError) -> str:
+    if not os.path.isdir(cwd):
+        return f"{command}: cannot start: the working directory {cwd} does not exist"
+    return f"{command}: cannot start: {os_reason(exc)}"
+
+
+async def stream(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path,
+    timeout: float | None = None,
+    stdout: Callable[[bytes], Any],
+    stderr: Callable[[bytes], Any] | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+) -> tuple[int, bool]:
+    """Run `argv` and hand its output over as it comes; return `(code, killed)`.
+
+    Without `stderr` both streams go to `stdout`, in the order they were written.  A receiver that returns `True` ends
+    the program.  `stdin` is a file descriptor; without it standard input is empty.  Raises `OSError` when it cannot be
+    started.  `code` is `128 + signal` for a program a signal ended.
+    """
+    readers: list[tuple[int, Callable[[bytes], Any]]] = []
+    ours, theirs = os.pipe()
+    readers.append((ours, stdout))
+    ends = [theirs]
+    if stderr is not None:
+        ours, theirs = os.pipe()
+        readers.append((ours, stderr))
+        ends.append(theirs)
+    try:
+        from subprocess import DEVNULL  # here: few programs that use hooks run others
+
+        try:
+            with anyio.CancelScope(shield=True):  # or one that was started just now would be left to itself
+                process = await anyio.open_process(
+                    list(argv),
+                    stdin=DEVNULL if stdin is None else stdin,
+                    stdout=ends[0],
+                    stderr=ends[-1],
+                    cwd=cwd,
+                    env=env,
+                    start_new_session=True,
+                )
+        finally:
+            for end in ends:
+                os.close(end)
+        return await _supervise(process, readers, timeout)
+    finally:
+        for fd, _ in readers:
+            os.close(fd)
+
+
+async def _supervise(
+    process: Any, readers: Sequence[tuple[int, Callable[[bytes], Any]]], timeout: float | None
+) -> tuple[int, bool]:
+    killed = False
+    try:
+        with anyio.move_on_after(timeout) as deadline:
+            async with anyio.create_task_group() as tasks:
+
+                async def pump(fd: int, receive: Callable[[bytes], Any]) -> None:
+                    nonlocal killed
+                    if await _pump(fd, receive):
+                        killed = True
+                        _signal(process.pid, signal.SIGKILL)
+
+                for fd, receive in readers:
+                    tasks.start_soon(pump, fd, receive)
+                await process.wait()
+                tasks.cancel_scope.deadline = anyio.current_time() + DRAIN
+        # the time may also run out while a grandchild still holds the pipe of a program that ended in time
+        killed = killed or (deadline.cancelled_caught and process.returncode is None)
+    finally:
+        if process.returncode is None:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+    code = process.returncode
+    return (128 - code, True) if code < 0 else (code or 1 if killed else code, killed)
+
+
+async def _pump(fd: int, receive: Callable[[bytes], Any]) -> bool:
+    """Read `fd` to its end; return whether the receiver asked to end the program."""
+    os.set_blocking(fd, False)
+    while True:
+        await anyio.wait_readable(fd)
+        try:
+            chunk = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            continue
+        if not chunk:
+            return False
+        if receive(chunk) is True:
+            return True
+
+
+async def _end(process: Any) -> None:
+    """End a whole process group: ask, wait, insist."""
+    _signal(process.pid, signal.SIGTERM)
+    with anyio.move_on_after(GRACE):
+        await process.wait()
+    _signal(process.pid, signal.SIGKILL)  # also for children that outlived their leader
+    await process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,228 @@
+"""Interceptors: steps at the points of `points`, each with an id and a priority, that change an output object.
+
+An interceptor is called like any other handler, by the one loop.  What is here is the registry, and the function that
+stands between the two: it makes the output, and reads it back as an answer.
+Above: api, runner.  Below: handlers, patterns, points.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from agent_hooks.dispatch.handlers import Handler, Undo, is_async, refuses_two
+from agent_hooks.dispatch.points import POINTS, AtPoint, Changed, Point
+from agent_hooks.errors import HookUsageError, did_you_mean, shown
+from agent_hooks.patterns import compile_pattern, found_in
+from agent_hooks.values.answers import Answer, Block
+
+ALIASES = {  # the names that other systems have for the same points
+    "tool.execute.before": "tool.before",
+    "tool.execute.after": "tool.after",
+    "chat.message": "message.before",
+    "chat.params": "params.before",
+    "experimental.chat.system.transform": "chat.system.transform",
+    "experimental.chat.messages.transform": "chat.messages.transform",
+    "experimental.session.compacting": "session.compacting",
+}
+
+
+class Interceptor(Struct, frozen=True, eq=False):
+    """One step at a point.
+
+    `id`: unique in a registry; `name`: the point; `handler(input, output)`, sync or async, changes `output` and returns
+    nothing; `priority`: higher first, ties in the order of registration; `tool_matcher`: at tool points, a regular
+    expression, as a text or compiled, searched in the tool's name; `agent_matcher`: at the other points, in the agent's
+    id.  Without one it is called for all.  Raises `HookUsageError` for anything that cannot work.
+    """
+
+    id: str
+    name: str
+    handler: Callable[[Any, Any], object]
+    priority: int = 0
+    tool_matcher: str | re.Pattern[str] | None = None
+    agent_matcher: str | re.Pattern[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id:
+            raise HookUsageError(f"Interceptor(id=…) wants a text that is not empty, not {shown(self.id)}")
+        where = f"interceptor {self.id!r}"
+        if not isinstance(self.name, str) or (name := ALIASES.get(self.name, self.name)) not in POINTS:
+            raise HookUsageError(f"{where}: there is no point {shown(self.name)}{did_you_mean(self.name, POINTS)}")
+        force_setattr(self, "name", name)
+        if not callable(self.handler):
+            raise HookUsageError(f"{where}: {shown(self.handler)} is not callable; give it a function (input, output)")
+        if problem := refuses_two(self.handler):
+            raise HookUsageError(f"{where}: the handler cannot be called with (input, output): {problem}")
+        if isinstance(self.priority, bool) or not isinstance(self.priority, int):
+            raise HookUsageError(f"{where}: priority wants an int, not {shown(self.priority)}")
+        for option in ("tool_matcher", "agent_matcher"):
+            if (pattern := getattr(self, option)) is not None:
+                try:
+                    compile_pattern(pattern)
+                except HookUsageError as exc:
+                    raise HookUsageError(f"{where}: {option}: {exc}") from None
+
+    @property
+    def point(self) -> Point:
+        """The row of the table."""
+        return POINTS[self.name]
+
+    @property
+    def matcher(self) -> str | re.Pattern[str] | None:
+        """The matcher that counts at this point."""
+        return self.tool_matcher if self.point.matched == "tool" else self.agent_matcher
+
+    def takes(self, key: str | None) -> bool:
+        """Tell whether it wants calls of that tool, or of that agent; raises `HookUsageError` for a runaway matcher."""
+        return key is None or self.matcher is None or found_in(self.matcher, key)
+
+
+class Watcher(Protocol):
+    """Who plans by what is registered."""
+
+    def subscriptions_changed(self) -> None:
+        """Forget what was planned."""
+
+
+class InterceptorRegistry:
+    """The interceptors of a program, by id, in the order of registration."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[Interceptor, Handler]] = {}
+        self._watchers: WeakSet[Watcher] = WeakSet()
+
+    def add(self, interceptor: Interceptor, *, hook: str | None = None) -> Undo:
+        """Register an interceptor and return a function that removes it again.
+
+        `hook`: the file it belongs to, if any.  Raises `HookUsageError` when the id is taken.
+        """
+        if not isinstance(interceptor, Interceptor):
+            raise HookUsageError(f"InterceptorRegistry.add wants an Interceptor, not {shown(interceptor)}")
+        known = self._entries.get(interceptor.id)
+        if known is not None and known[0] is not interceptor:
+            raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
+        if known is None:
+            self._entries = self._entries | {interceptor.id: (interceptor, as_handler(interceptor, hook))}
+            self._changed()
+
+        def undo() -> None:
+            entry = self._entries.get(interceptor.id)
+            if entry is not None and entry[0] is interceptor:
+                self.remove(interceptor.id)
+
+        return undo
+
+    def remove(self, id: str) -> bool:
+        """Remove an interceptor; return whether it was there.  A dispatch that runs keeps those it began with."""
+        there = id in self._entries
+        self._entries = {known: entry for known, entry in self._entries.items() if known != id}
+        self._changed()
+        return there
+
+    def get(self, name: str, tool_name: str | None = None, agent_id: str | None = None) -> list[Interceptor]:
+        """Return the interceptors of a point in the order they run, of those that take this tool or agent."""
+        name = ALIASES.get(name, name)
+        if name not in POINTS:
+            raise HookUsageError(f"there is no point {shown(name)}{did_you_mean(name, POINTS)}")
+        key = tool_name if POINTS[name].matched == "tool" else agent_id
+        found = [each for each, _ in self._entries.values() if each.name == name and each.takes(key)]
+        return sorted(found, key=lambda each: -each.priority)
+
+    def list(self) -> list[Interceptor]:
+        """Return all interceptors, in the order of registration."""
+        return [interceptor for interceptor, _ in self._entries.values()]
+
+    def clear(self) -> None:
+        """Remove all interceptors."""
+        self._entries = {}
+        self._changed()
+
+    # ---- for the runner
+
+    def handlers(self) -> tuple[tuple[Interceptor, Handler], ...]:
+        """Return what the one loop calls for each interceptor."""
+        return tuple(self._entries.values())
+
+    def tell(self, watcher: Watcher) -> None:
+        """Let `watcher` hear of every change, for as long as it lives."""
+        self._watchers.add(watcher)
+
+    def _changed(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher.subscriptions_changed()
+
+
+def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
+    """Return the handler that calls `interceptor`: `(event, ctx)` outside, `(input, output)` inside."""
+    point, function = interceptor.point, interceptor.handler
+
+    def settle(event: AtPoint[Any], output: Any, answer: object) -> Answer | None:
+        if answer is not None:
+            raise TypeError(f"interceptors change `output` and return nothing, not {shown(answer)}")
+        left = point.copy(output)
+        if point.blocks and left.block:
+            return Block(left.block_reason)
+        return None if left == event.output else Changed(left)
+
+    async def settle_later(event: AtPoint[Any], output: Any, answer: Any) -> Answer | None:
+        return settle(event, output, await answer)
+
+    if is_async(function):
+
+        @wraps(function)
+        async def call(event: AtPoint[Any], ctx: object) -> Any:
+            output = point.copy(event.output)
+            return settle(event, output, await function(event.input, output))  # type: ignore[misc]  # it is async
+    else:
+
+        @wraps(function)
+        def call(event: AtPoint[Any], ctx: object) -> Any:
+            output = point.copy(event.output)
+            answer = function(event.input, output)
+            take = settle_later if inspect.isawaitable(answer) else settle
+            return take(event, output, answer)
+
+    return Handler(
+        call,
+        hook=hook or f"interceptor {interceptor.id}",
+        label=interceptor.id,
+        event=interceptor.name,
+        priority=interceptor.priority,
+    )
+
+
+# ---- one registry for a whole process --------------------------------------------------------------------------------
+
+_process_wide: InterceptorRegistry | None = None
+
+
+def initialize_interceptors(registry: InterceptorRegistry | None = None) -> InterceptorRegistry:
+    """Return the process-wide registry; made now, or `registry`, if there was none.
+
+    Give it to a runner: `HookRunner(..., interceptors=get_interceptors())`.
+    """
+    global _process_wide
+    if _process_wide is None:
+        _process_wide = InterceptorRegistry() if registry is None else registry
+    return _process_wide
+
+
+def get_interceptors() -> InterceptorRegistry | None:
+    """Return the process-wide registry, `None` before `initialize_interceptors`."""
+    return _process_wide
+
+
+def reset_interceptors() -> None:
+    """Empty and forget the process-wide registry, at the end of a test."""
+    global _process_wide
+    if _process_wide is not None:
+        _process_wide.clear()
+    _process_wide = None

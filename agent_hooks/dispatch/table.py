@@ -1,0 +1,412 @@
+"""What differs between events, as data: one row per event, read by the one loop in `runner`.
+
+A row says which answers an event takes, how their mapping form is read, how they combine, which deadline applies, what a
+failing handler does, and which other dispatches it waits for.  Above: api, runner.  Below: events, answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec.structs import replace
+
+from agent_hooks.dispatch.points import POINTS, AtPoint, Changed
+from agent_hooks.errors import shown
+from agent_hooks.values.answers import (
+    Answer,
+    Ask,
+    Block,
+    Cancel,
+    Cause,
+    Compaction,
+    Continue,
+    Replace,
+    Rewrite,
+    SkipConversationRestore,
+)
+from agent_hooks.values.events import BeforeToolCall, Event, ToolResult
+
+OnError = Literal["block", "continue"]
+
+
+class Folding(Protocol):
+    """What a fold may read and change of the dispatch it serves."""
+
+    event: Any
+    outcome: Any
+
+    def conflict(self, text: str) -> None:
+        """Report that two handlers answered differently."""
+
+
+Fold = Callable[[Folding, Any], bool]
+
+
+class EventSpec(Struct, frozen=True):
+    """One row of the table.
+
+    `answers`: the classes a handler may return; `forms`: the same as a handler author writes them, for error texts;
+    `wire`: reads the mapping form; `fold`: takes one answer into `run.outcome` (and `run.event`, which the next handler
+    sees) and says whether the dispatch ends; `deadline`: the setting that limits a handler, or `total` seconds for all
+    of them; `on_error`: what a failing handler does by default; `lane`: dispatches of one lane run one after another;
+    `cause`: what a block of a handler is put down to.
+    """
+
+    answers: tuple[type[Answer], ...] = ()
+    forms: str = ""
+    wire: type[Wire] | None = None
+    fold: Fold = lambda run, answer: False
+    deadline: Literal["hook_timeout", "tool_call_timeout"] | None = "hook_timeout"
+    total: float | None = None
+    on_error: OnError = "continue"
+    lane: Literal["life", "calls"] | None = None
+    cause: Cause = "hook"
+
+    @property
+    def can_block(self) -> bool:
+        """Whether a handler can stop what is about to happen."""
+        return Block in self.answers or Cancel in self.answers
+
+
+# ---- the mapping form of answers -------------------------------------------------------------------------------------
+
+
+class Wire(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Base of the mapping forms; `read` gives the answers one stands for."""
+
+    def read(self) -> list[Answer]:
+        """Return the answers; an empty list is "no opinion"."""
+        raise NotImplementedError
+
+
+class AskWire(Struct, forbid_unknown_fields=True):
+    """`{"title": …, "message"?: …}`."""
+
+    title: str
+    message: str = ""
+
+
+class GateWire(Wire):
+    """`{"block": true, "reason"?: …}` or `{"ask": {…}}`."""
+
+    block: bool | UnsetType = UNSET
+    reason: str | None = None
+    block_reason: str | None = None
+    ask: AskWire | None = None
+
+    def read(self) -> list[Answer]:
+        if self.reason is not None and self.block_reason is not None:
+            raise ValueError("'reason' and 'blockReason' are the same key; give one of them")
+        if self.block is UNSET and (self.reason is not None or self.block_reason is not None):
+            raise ValueError('a reason needs {"block": true} beside it')
+        if self.block is True:
+            return [Block(self.reason or self.block_reason or "")]
+        return [Ask(self.ask.title, self.ask.message)] if self.ask is not None else []
+
+
+class CallWire(GateWire):
+    """The same, or `{"params": {…}}`; a block beside it counts."""
+
+    params: dict[str, Any] | None = None
+
+    def read(self) -> list[Answer]:
+        answers = super().read()
+        if self.params is not None and self.block is not True:
+            answers.append(Rewrite(self.params))
+        return answers
+
+
+class ResultWire(Wire):
+    """`{"content"?, "details"?, "isError"?}`."""
+
+    content: Any = UNSET
+    details: Any = UNSET
+    is_error: Any = UNSET
+
+    def read(self) -> list[Answer]:
+        answer = Replace(content=self.content, details=self.details, is_error=self.is_error)
+        return [answer] if answer.changes() else []
+
+
+class CancelWire(Wire):
+    """`{"cancel": true, "reason"?: …}`."""
+
+    cancel: bool | UnsetType = UNSET
+    reason: str | None = None
+
+    def read(self) -> list[Answer]:
+        if self.cancel is UNSET and self.reason is not None:
+            raise ValueError('a reason needs {"cancel": true} beside it')
+        return [Cancel(self.reason)] if self.cancel is True else []
+
+
+class BranchWire(CancelWire):
+    """The same, or `{"skipConversationRestore": …}`."""
+
+    skip_conversation_restore: bool | None = None
+
+    def read(self) -> list[Answer]:
+        answers = super().read()
+        if not answers and self.skip_conversation_restore is not None:
+            answers.append(SkipConversationRestore(self.skip_conversation_restore))
+        return answers
+
+
+class CompactionWire(Struct, rename="camel", forbid_unknown_fields=True):
+    """A compaction entry as a hook writes it; `type` may stand there, and `fromHook`, which is true anyway."""
+
+    summary: str
+    first_kept_entry_index: int
+    tokens_before: int
+    timestamp: str | None = None
+    type: Literal["compaction"] = "compaction"
+    from_hook: bool = True
+
+
+class CompactWire(CancelWire):
+    """The same, or `{"compactionEntry": {…}}`."""
+
+    compaction_entry: CompactionWire | None = None
+
+    def read(self) -> list[Answer]:
+        answers = super().read()
+        entry = self.compaction_entry
+        if not answers and entry is not None:
+            answers.append(
+                Compaction(entry.summary, entry.first_kept_entry_index, entry.tokens_before, entry.timestamp)
+            )
+        return answers
+
+
+class ContinueWire(Wire):
+    """`{"continue": "text"}`."""
+
+    text: str | None = msgspec.field(default=None, name="continue")
+
+    def read(self) -> list[Answer]:
+        return [] if self.text is None else [Continue(self.text)]
+
+
+_REWRITE_HINT = "; a Rewrite belongs in a before_tool_call handler"
+
+
+def _camel(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), key)
+
+
+def _wire_keys(answer: Mapping[Any, Any]) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for key, value in answer.items():
+        if not isinstance(key, str):
+            raise TypeError(f"keys of an answer are strings, not {shown(key)}")
+        if (wire_key := _camel(key)) in keys:
+            raise ValueError(f"{wire_key!r} is there twice, once in each spelling")
+        if wire_key == "compactionEntry" and isinstance(value, Mapping):
+            value = _wire_keys(value)  # ours too; what is inside of params, content and details is not
+        keys[wire_key] = value
+    return keys
+
+
+def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
+    """Turn what a handler of `name` returned into answers; an empty list is "no opinion".
+
+    Raises `TypeError` that shows the right form when `answer` has the wrong shape: on a gate that blocks.
+    """
+    if isinstance(answer, spec.answers):
+        return [answer]
+    if isinstance(answer, Mapping) and spec.wire is not None:
+        try:
+            return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
+        except (msgspec.ValidationError, ValueError, TypeError) as exc:
+            hint = _REWRITE_HINT if "params" in answer and Rewrite not in spec.answers else ""
+            raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
+    if not spec.answers:
+        raise TypeError(f"{name} handlers return nothing, not {shown(answer)}; the value is ignored")
+    hint = _REWRITE_HINT if isinstance(answer, Rewrite) else ""
+    raise TypeError(f"wrong answer {shown(answer)}: {name} handlers return {spec.forms} or None{hint}")
+
+
+# ---- how answers combine ---------------------------------------------------------------------------------------------
+
+
+def _collect_ask(run: Folding, answer: Ask) -> None:
+    first = run.outcome
+    if isinstance(first, Ask):
+        run.outcome = replace(first, also=(*first.also, answer))
+    else:
+        run.outcome = replace(answer, rewrite=first)
+
+
+def fold_gate(run: Folding, answer: Block | Ask) -> bool:
+    """The first block ends it; asks are collected."""
+    if isinstance(answer, Block):
+        run.outcome = answer
+        return True
+    _collect_ask(run, answer)
+    return False
+
+
+def fold_call(run: Folding, answer: Block | Ask | Rewrite) -> bool:
+    """Rewrites chain, each handler seeing the one before; otherwise as a gate."""
+    if not isinstance(answer, Rewrite):
+        return fold_gate(run, answer)
+    event: BeforeToolCall = run.event
+    run.event = replace(event, params=answer.input)
+    before = run.outcome.rewrite if isinstance(run.outcome, Ask) else run.outcome
+    if before is not None and answer.by not in before.by.split(", "):
+        answer = replace(answer, by=f"{before.by}, {answer.by}")
+    run.outcome = replace(run.outcome, rewrite=answer) if isinstance(run.outcome, Ask) else answer
+    return False
+
+
+def fold_result(run: Folding, answer: Replace) -> bool:
+    """Field-wise: what a later handler sets wins, what nobody sets stays."""
+    event: ToolResult = run.event
+    run.event = replace(event, **answer.changes())
+    run.outcome = replace(run.outcome, **answer.changes()) if run.outcome is not None else answer
+    return False
+
+
+def fold_session(run: Folding, answer: Cancel | SkipConversationRestore | Compaction) -> bool:
+    """The first cancel ends it; of the rest the last one wins, and a difference is reported."""
+    if run.outcome is not None and not isinstance(answer, Cancel) and run.outcome != answer:
+        run.conflict(f"answers {shown(answer)} after another hook answered {shown(run.outcome)}; the later one counts")
+    run.outcome = answer
+    return isinstance(answer, Cancel)
+
+
+def fold_end(run: Folding, answer: Continue) -> bool:
+    """The first one wins; every handler hears of the end all the same."""
+    run.outcome = run.outcome or answer
+    return False
+
+
+def fold_point(run: Folding, answer: Block | Changed[Any]) -> bool:
+    """Outputs chain, each interceptor seeing the one before; the first block ends it."""
+    if isinstance(answer, Changed):
+        event: AtPoint[Any] = run.event
+        run.event = replace(event, output=answer.output)
+        if run.outcome is not None:
+            answer = replace(answer, by=f"{run.outcome.by}, {answer.by}")
+    run.outcome = answer
+    return isinstance(answer, Block)
+
+
+def fold_compaction(run: Folding, answer: Cancel | Compaction) -> bool:
+    """As `fold_session`, once the entry has been checked: a wrong one is a failure of its handler, so it cannot count."""
+    if isinstance(answer, Compaction):
+        _check_compaction(answer, len(run.event.entries))
+    return fold_session(run, answer)
+
+
+def _check_compaction(answer: Compaction, entries: int) -> None:
+    summary, index, tokens, timestamp = structs.astuple(answer)
+    if not isinstance(summary, str) or not summary.strip():
+        raise _wrong("summary", "a text with words in it", summary)
+    if type(index) is not int or index < 1 or (entries and index > entries):  # an embedding program may give no entries
+        most = f"1 to {entries} (keep nothing)" if entries else "a number from 1 up"
+        raise _wrong(
+            "first_kept_entry_index", most, index, "event.cut_point.first_kept_entry_index keeps what is recent"
+        )
+    if type(tokens) is not int or tokens < 0:
+        raise _wrong("tokens_before", "a number from 0 up", tokens, "event.tokens_before is it")
+    try:
+        if timestamp is not None:
+            datetime.fromisoformat(timestamp)
+    except (TypeError, ValueError):
+        raise _wrong("timestamp", "ISO 8601 text", timestamp, "leave it out") from None
+
+
+def _wrong(name: str, wanted: str, found: object, remedy: str = "") -> TypeError:
+    return TypeError(
+        f"the compaction entry is rejected: {name} wants {wanted}, not {shown(found)}{remedy and f'; {remedy}'}"
+    )
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+_OBSERVE = EventSpec(lane="life")
+_GATE_FORMS = 'Block("why") or {"block": True, "reason": "why"}, Ask("title"),'
+_CANCEL = EventSpec((Cancel,), 'Cancel() or {"cancel": True},', CancelWire, fold_session, lane="life")
+
+SPECS: dict[str, EventSpec] = {
+    "session:start": _OBSERVE,
+    "session:before_switch": _CANCEL,
+    "session:switch": _OBSERVE,
+    "session:before_clear": _CANCEL,
+    "session:clear": _OBSERVE,
+    "session:before_branch": EventSpec(
+        (Cancel, SkipConversationRestore),
+        'Cancel() or {"cancel": True}, SkipConversationRestore() or {"skipConversationRestore": True},',
+        BranchWire,
+        fold_session,
+        lane="life",
+    ),
+    "session:branch": _OBSERVE,
+    "session:before_compact": EventSpec(
+        (Cancel, Compaction),
+        'Cancel() or {"cancel": True}, Compaction(summary, first_kept_entry_index, tokens_before),',
+        CompactWire,
+        fold_compaction,
+        deadline=None,
+        lane="life",
+    ),
+    "session:compact": _OBSERVE,
+    "session:shutdown": EventSpec(deadline=None, total=5.0),
+    "agent_start": _OBSERVE,
+    "agent_end": EventSpec(
+        (Continue,), 'Continue("text") or {"continue": "text"},', ContinueWire, fold_end, lane="life"
+    ),
+    "turn_start": _OBSERVE,
+    "turn_end": _OBSERVE,
+    "before_tool_call": EventSpec(
+        (Rewrite, Block, Ask),
+        f'Rewrite({{...}}) or {{"params": {{...}}}}, {_GATE_FORMS}',
+        CallWire,
+        fold_call,
+        deadline=None,
+        on_error="block",
+        lane="calls",
+    ),
+    "tool_call": EventSpec(
+        (Block, Ask),
+        _GATE_FORMS,
+        GateWire,
+        fold_gate,
+        deadline="tool_call_timeout",
+        on_error="block",
+        lane="calls",
+    ),
+    "tool_result": EventSpec((Replace,), 'Replace(content=...) or {"content": ...},', ResultWire, fold_result),
+    "after_tool_call": EventSpec(),
+}
+
+POINT_SPECS: dict[str, EventSpec] = {
+    point.name: EventSpec(
+        (Block, Changed) if point.blocks else (Changed,),
+        fold=fold_point,
+        on_error="block" if point.blocks else "continue",
+        lane="calls" if point.name == "tool.before" else None,
+        cause="interceptor",
+    )
+    for point in POINTS.values()
+}
+
+EVENT_NAMES: tuple[str, ...] = tuple(dict.fromkeys(name.partition(":")[0] for name in SPECS))
+TOOL_EVENTS = frozenset({"before_tool_call", "tool_call", "tool_result", "after_tool_call"})
+
+
+def rows_of(event_name: str) -> list[EventSpec]:
+    """Return the rows of an event: one, or one per reason for `session`."""
+    return [spec for name, spec in SPECS.items() if name.partition(":")[0] == event_name]
+
+
+def spec_name(event: Event[Any]) -> str:
+    """Return the name of the row of `event`: its type, with the reason for `session`."""
+    route = event.route
+    return route if isinstance(route, str) else route[0]

@@ -1,0 +1,1 @@
+"""How a hook file comes in: it is found, imported, registered."""

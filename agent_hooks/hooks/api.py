@@ -1,0 +1,392 @@
+"""What a hook file is handed: `register(api)` subscribes handlers, tools and tasks through it.
+
+Knows the runner only through `Binding`.  Above: loader, runner.  Below: context, dispatch_table.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
+from weakref import WeakSet
+
+from agent_hooks.dispatch.context import HookContext
+from agent_hooks.dispatch.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
+from agent_hooks.dispatch.interceptors import ALIASES, Interceptor
+from agent_hooks.dispatch.points import POINTS
+from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, OnError, rows_of
+from agent_hooks.errors import HookUsageError, did_you_mean, shown
+from agent_hooks.values.answers import (
+    Answer,
+    Ask,
+    Block,
+    Cancel,
+    Compaction,
+    Continue,
+    Replace,
+    Rewrite,
+    SkipConversationRestore,
+)
+from agent_hooks.values.content import Attachment
+from agent_hooks.values.events import (
+    AfterToolCall,
+    AgentEnd,
+    AgentStart,
+    BeforeToolCall,
+    SessionEvent,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+)
+from agent_hooks.values.tool import Tool
+
+if TYPE_CHECKING:  # only type checkers read these, and they take a millisecond
+    Fn = TypeVar("Fn", bound=Callable[..., Any])
+    Unload = TypeVar("Unload", bound=Callable[[], object])
+    A = TypeVar("A", bound=Answer)
+    Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
+    Observes = Awaitable[None] | None
+
+    SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
+    AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
+    AgentEndHandler = Callable[[AgentEnd, HookContext], Returns[Continue]]
+    TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
+    TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
+    BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]
+    ToolCallHandler = Callable[[ToolCall, HookContext], Returns[Block | Ask]]
+    ToolResultHandler = Callable[[ToolResult, HookContext], Returns[Replace]]
+    AfterToolCallHandler = Callable[[AfterToolCall, HookContext], Observes]
+
+    _Session = TypeVar("_Session", bound=SessionHandler)
+    _AgentStart = TypeVar("_AgentStart", bound=AgentStartHandler)
+    _AgentEnd = TypeVar("_AgentEnd", bound=AgentEndHandler)
+    _TurnStart = TypeVar("_TurnStart", bound=TurnStartHandler)
+    _TurnEnd = TypeVar("_TurnEnd", bound=TurnEndHandler)
+    _BeforeToolCall = TypeVar("_BeforeToolCall", bound=BeforeToolCallHandler)
+    _ToolCall = TypeVar("_ToolCall", bound=ToolCallHandler)
+    _ToolResult = TypeVar("_ToolResult", bound=ToolResultHandler)
+    _AfterToolCall = TypeVar("_AfterToolCall", bound=AfterToolCallHandler)
+
+
+class Options(TypedDict, total=False):
+    """Options of `api.on` for every event."""
+
+    priority: int
+    on_error: OnError
+    inline: bool
+
+
+class ToolOptions(Options, total=False):
+    """Options of `api.on` for tool events."""
+
+    tool: ToolMatcher
+
+
+class InterceptOptions(TypedDict, total=False):
+    """Options of `api.intercept`; `tool` and `agent` are regular expressions."""
+
+    id: str | None
+    priority: int
+    tool: str | re.Pattern[str] | None
+    agent: str | re.Pattern[str] | None
+
+
+class Binding(Protocol):
+    """The runner, as an api sees it."""
+
+    def subscriptions_changed(self) -> None:
+        """Forget what was planned from the old handlers."""
+
+    def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run `function` as a task of that hook."""
+
+    def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
+        """Hand a message to the agent."""
+
+    def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
+        """Register an interceptor of that hook."""
+        ...
+
+
+class HookAPI:
+    """What `register(api)` is handed.
+
+    Everything subscribed here belongs to the hook: it ends when the hook is unloaded.
+    """
+
+    def __init__(self, path: str, label: str | None = None) -> None:
+        self.path = path
+        self.label = label or path
+        self.handlers: dict[str, list[Handler]] = {}
+        self.interceptors: list[Interceptor] = []
+        self.tools: list[Tool] = []
+        self.unload_callbacks: list[Callable[[], object]] = []
+        self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
+        self.binding: Binding | None = None  # the runner, the last one if there are several
+        self.bindings: WeakSet[Binding] = WeakSet()
+
+    # ---- events
+
+    @overload
+    def on(self, event: Literal["session"], /, **options: Unpack[Options]) -> Callable[[_Session], _Session]: ...
+    @overload
+    def on(self, event: Literal["session"], handler: SessionHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["agent_start"], /, **options: Unpack[Options]
+    ) -> Callable[[_AgentStart], _AgentStart]: ...
+    @overload
+    def on(self, event: Literal["agent_start"], handler: AgentStartHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["agent_end"], /, **options: Unpack[Options]) -> Callable[[_AgentEnd], _AgentEnd]: ...
+    @overload
+    def on(self, event: Literal["agent_end"], handler: AgentEndHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["turn_start"], /, **options: Unpack[Options]) -> Callable[[_TurnStart], _TurnStart]: ...
+    @overload
+    def on(self, event: Literal["turn_start"], handler: TurnStartHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, event: Literal["turn_end"], /, **options: Unpack[Options]) -> Callable[[_TurnEnd], _TurnEnd]: ...
+    @overload
+    def on(self, event: Literal["turn_end"], handler: TurnEndHandler, /, **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["before_tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_BeforeToolCall], _BeforeToolCall]: ...
+    @overload
+    def on(
+        self, event: Literal["before_tool_call"], handler: BeforeToolCallHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_ToolCall], _ToolCall]: ...
+    @overload
+    def on(self, event: Literal["tool_call"], handler: ToolCallHandler, /, **options: Unpack[ToolOptions]) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["tool_result"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_ToolResult], _ToolResult]: ...
+    @overload
+    def on(
+        self, event: Literal["tool_result"], handler: ToolResultHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, event: Literal["after_tool_call"], /, **options: Unpack[ToolOptions]
+    ) -> Callable[[_AfterToolCall], _AfterToolCall]: ...
+    @overload
+    def on(
+        self, event: Literal["after_tool_call"], handler: AfterToolCallHandler, /, **options: Unpack[ToolOptions]
+    ) -> Undo: ...
+
+    def on(self, event: str, handler: Any = None, /, **options: Any) -> Any:
+        """Subscribe a handler; call it with one, or use it as a decorator.
+
+        `priority`: higher runs first, default 0.  `tool`: only events of these tools: an exact name, a compiled regular
+        expression that is searched in the name, or a list of both.  `on_error`: `"block"` or `"continue"`, what a
+        failing handler does; each event has its default.  `inline`: run a quick plain `def` on the event loop, without a
+        thread and without a deadline.
+
+        A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
+        the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
+        something that cannot be called with event and context, or an option that cannot work.
+        """
+        _check_on(event, options)
+        if handler is not None:
+            return self._subscribe(event, handler, options)
+
+        def decorate(function: Fn) -> Fn:
+            self._subscribe(event, function, options)
+            return function
+
+        return decorate
+
+    def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
+        if not callable(function):
+            raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
+        if problem := refuses_two(function):
+            raise HookUsageError(
+                f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {problem}; "
+                "a handler is `async def handler(event, ctx)`"
+            )
+        handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
+        handlers = self.handlers.setdefault(event, [])
+        handlers.append(handler)
+        self._changed()
+
+        def undo() -> None:
+            if handler in handlers:
+                handlers.remove(handler)
+                self._changed()
+
+        return undo
+
+    def _changed(self) -> None:
+        for binding in tuple(self.bindings):
+            binding.subscriptions_changed()
+
+    def bind(self, binding: Binding) -> None:
+        """Belong to a runner; every runner hears of new subscriptions, the last one gets tasks and messages."""
+        self.binding = binding
+        self.bindings.add(binding)
+
+    # ---- interceptors
+
+    @overload
+    def intercept(self, point: str, /, **options: Unpack[InterceptOptions]) -> Callable[[Fn], Fn]: ...
+    @overload
+    def intercept(
+        self, point: str, handler: Callable[[Any, Any], object], /, **options: Unpack[InterceptOptions]
+    ) -> Undo: ...
+
+    def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
+        """Register an interceptor at a point, `"tool.before"` say; call it with a handler, or use it as a decorator.
+
+        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` says what
+        is in them.  `id`: unique, made of the file and the function's name if it is not given; `priority`: higher first;
+        `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
+        undoes it, or the handler when used as a decorator.  Raises `HookUsageError` for anything that cannot work.
+        """
+        if callable(point):
+            raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
+        if unknown := options.keys() - InterceptOptions.__annotations__.keys():
+            wrong = min(unknown)
+            near = did_you_mean(wrong, InterceptOptions.__annotations__)
+            raise HookUsageError(f"api.intercept({point!r}): unknown option {wrong!r}{near}")
+        if handler is not None:
+            return self._intercept(point, handler, **options)
+
+        def decorate(function: Fn) -> Fn:
+            self._intercept(point, function, **options)
+            return function
+
+        return decorate
+
+    def _intercept(
+        self, point: str, handler: Any, id: str | None = None, priority: int = 0, tool: Any = None, agent: Any = None
+    ) -> Undo:
+        interceptor = Interceptor(id or self._new_id(handler), point, handler, priority, tool, agent)
+        if any(known.id == interceptor.id for known in self.interceptors):
+            raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
+        self.interceptors.append(interceptor)
+        undos = [binding.intercept(self.path, interceptor) for binding in tuple(self.bindings)]
+
+        def undo() -> None:
+            if interceptor in self.interceptors:
+                self.interceptors.remove(interceptor)
+            for each in undos:
+                each()
+
+        return undo
+
+    def _new_id(self, handler: object) -> str:
+        """Return an id of the file and the function; its number too when there are several of that name."""
+        base = f"{self.label}:{name_of(handler)}"
+        taken = sum(each.id.partition("#")[0] == base for each in self.interceptors)
+        return f"{base}#{taken + 1}" if taken else base
+
+    # ---- the rest
+
+    def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
+        """Send the agent a message, from any thread or task.
+
+        While the agent works, the message waits for the next request to the model; else it begins a new run.  Where the
+        agent takes no messages (print mode) a warning is logged.  Raises `HookUsageError` while the hook is loading and
+        for wrong arguments, `SendError` when it is too large, too many wait, or they come too fast.
+        """
+        if not isinstance(text, str):
+            raise HookUsageError(f"api.send(text) wants a str, not {type(text).__name__}")
+        _check_attachments(attachments := tuple(attachments))
+        if not text.strip() and not attachments:
+            raise HookUsageError("api.send(text): there is nothing in it")
+        if self.binding is None:
+            raise HookUsageError(
+                "api.send(...) cannot be used while hooks are loading: nobody is there to read it; "
+                'call it from a handler, for example of "session" with reason "start"'
+            )
+        self.binding.send(self.path, text, attachments)
+
+    def register_tool(self, tool: Tool) -> None:
+        """Offer the agent a tool: an object with `name`, `description`, `input_schema` and `async execute(...)`."""
+        if isinstance(tool, type):
+            raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
+        for attribute in ("name", "description", "input_schema", "execute"):
+            if not hasattr(tool, attribute):
+                raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}")
+        if not isinstance(tool.name, str) or not tool.name or not isinstance(tool.input_schema, Mapping):
+            raise HookUsageError(f"api.register_tool({shown(tool)}): name is a text, and input_schema a mapping")
+        if not is_async(tool.execute):
+            raise HookUsageError(f"api.register_tool: {tool.name}.execute must be an `async def`")
+        self.tools.append(tool)
+
+    def start_task(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run an async function in the background, as a task that ends with the hook.
+
+        Before the runner is entered the task is queued, and starts there.  Raises `HookUsageError` for anything but an
+        async function that has not been called yet.
+        """
+        if not is_async(function):
+            if isinstance(called := cast(object, function), CoroutineType):
+                called.close()  # or Python warns of it later, somewhere else
+            raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
+        if self.binding is None:
+            self.queued_tasks.append(function)
+        else:
+            self.binding.start_task(self.path, function)
+
+    def on_unload(self, function: Unload) -> Unload:
+        """Call `function` (sync or async) when the hook is unloaded or the runner ends; usable as a decorator."""
+        if not callable(function):
+            raise HookUsageError(f"api.on_unload({shown(function)}) wants a function")
+        self.unload_callbacks.append(function)
+        return function
+
+
+def _check_on(event: str, options: Mapping[str, Any]) -> None:
+    if callable(event):
+        raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
+    if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
+        raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
+    if event not in EVENT_NAMES:
+        raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
+    where = f"api.on({event!r})"
+    known = ToolOptions.__annotations__
+    for name, value in options.items():
+        if name not in known:
+            raise HookUsageError(f"{where}: unknown option {name!r}{did_you_mean(name, known)}")
+        if name == "priority" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise HookUsageError(f"{where}: priority wants an int, not {shown(value)}")
+    if (on_error := options.get("on_error")) not in (None, "block", "continue"):
+        raise HookUsageError(f'{where}: on_error is "block" or "continue", not {shown(on_error)}')
+    if on_error == "block" and not any(row.can_block for row in rows_of(event)):
+        raise HookUsageError(f'{where}: on_error="block" cannot work: nothing can be blocked on {event}')
+    if (tool := options.get("tool")) is not None:
+        if event not in TOOL_EVENTS:
+            raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
+        _check_matcher(where, tool)
+
+
+def _check_attachments(attachments: Sequence[object]) -> None:
+    for each in attachments:
+        if not isinstance(each, Attachment):
+            raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
+        try:
+            b64decode(each.content, validate=True)
+        except ValueError as exc:  # no model could read it, nor the session go on with it
+            raise HookUsageError(
+                f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
+            ) from None
+
+
+def _is_text_pattern(part: object) -> bool:
+    return isinstance(part, re.Pattern) and isinstance(part.pattern, str)
+
+
+def _check_matcher(where: str, tool: object) -> None:
+    parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
+    if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
+        raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

@@ -1,0 +1,325 @@
+"""Find hook files and packages, import them, and call their `register(api)`.
+
+A file is all or nothing: one that fails leaves no handler, task or module behind, and an error entry with file, line and
+traceback.  Above: runner, host, cli.  Below: api, imports, settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import stat
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from agent_hooks.concurrency.deadlines import cancelled_class
+from agent_hooks.concurrency.stepping import event_loop
+from agent_hooks.dispatch.context import HookContext
+from agent_hooks.dispatch.handlers import Handler
+from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
+from agent_hooks.hooks.api import HookAPI
+from agent_hooks.hooks.imports import forget_module, import_hook
+from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
+from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
+from agent_hooks.values.answers import Block
+from agent_hooks.values.events import ToolCall
+from agent_hooks.values.tool import Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOOKS_DIRECTORY = "hooks"
+UNDO_TIMEOUT = 5.0  # seconds for all on_unload functions of a hook that could not be loaded
+
+
+class LoadedHook(Struct, eq=False):
+    """One loaded hook: `path` as given, `resolved_path` without symlinks, and the api it registered through."""
+
+    path: str
+    resolved_path: str
+    name: str
+    api: HookAPI
+    module: ModuleType | None = None
+
+    def __repr__(self) -> str:
+        """Return what a person wants to read of it."""
+        return f"LoadedHook({self.path!r})"
+
+    @property
+    def handlers(self) -> dict[str, list[Handler]]:
+        """The subscribed handlers by event, in registration order."""
+        return self.api.handlers
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools the hook offers."""
+        return self.api.tools
+
+
+class LoadError(Struct, frozen=True):
+    """A hook that could not be loaded; `line` of `file`, or else of `path`: where in the hook it went wrong."""
+
+    path: str
+    error: str
+    line: int | None = None
+    traceback: str = ""
+    file: str | None = None  # of a package: the one of its files
+
+    def __str__(self) -> str:
+        """Return `path:line: error`."""
+        return f"{self.file or self.path}:{self.line}: {self.error}" if self.line else f"{self.path}: {self.error}"
+
+
+class LoadResult(Struct, frozen=True):
+    """What loading came to."""
+
+    hooks: list[LoadedHook]
+    errors: list[LoadError]
+
+    def fail_closed(self) -> list[LoadedHook]:
+        """Return the hooks, and for each that could not be loaded a gate that blocks every tool call.
+
+        Nobody can know what a broken file meant to stop.
+        """
+        return [*self.hooks, *(_gate_for(error) for error in self.errors)]
+
+
+class FoundHooks(Struct, frozen=True):
+    """Where hooks are, and what went wrong in looking for them."""
+
+    paths: list[str]
+    errors: list[LoadError]
+
+
+async def discover_and_load_hooks(
+    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
+) -> LoadResult:
+    """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
+
+    A file that is named twice, also through a symlink, is loaded once, at its first position.  `home` is the directory
+    that stands for `~`.  Never raises for a hook's mistake: those are in `errors`.
+    """
+    return await load_found(find_hooks(configured_paths, cwd=cwd, home=home), cwd=cwd, home=home)
+
+
+def find_hooks(
+    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
+) -> FoundHooks:
+    """Return what `discover_and_load_hooks` would load."""
+    errors: list[LoadError] = []
+    paths: list[str] = []
+    for directory in (agent_home(home), project_home(cwd)):
+        paths += _hook_files(os.path.join(directory, HOOKS_DIRECTORY), errors)
+    return FoundHooks([*paths, *map(str, configured_paths)], errors)
+
+
+async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | None = None) -> LoadResult:
+    """Load what was found; without a suspension when that is nothing."""
+    return await _load(found.paths, found.errors, cwd=cwd, home=home)
+
+
+async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
+    """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
+    if isinstance(paths, str | os.PathLike):
+        raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
+    return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
+
+
+# ---- finding ---------------------------------------------------------------------------------------------------------
+
+
+def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
+    """Return the hook files and packages of a directory by name; names that start with `.` or `_` are none."""
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        if link := dangling_link(directory):
+            text = f"the hook directory cannot be read: {link} is a symlink to nothing"
+            errors.append(LoadError(directory, text))
+        return []
+    except OSError as exc:
+        errors.append(LoadError(directory, f"the hook directory cannot be read: {os_reason(exc)}"))
+        return []
+    names = [name for name in names if name[0] not in "._"]
+    return [path for name in names if (path := os.path.join(directory, name)).endswith(".py") or is_hook_package(path)]
+
+
+def _existing(path: str) -> str:
+    """Return `path`, or the file beside it whose name differs only in kinds of space and Unicode composition."""
+    if os.path.lexists(path):
+        return path
+    directory, name = os.path.split(path)
+    if not name:
+        return path
+    directory = _existing(directory)
+    with suppress(OSError):
+        for candidate in os.listdir(directory):
+            if _spelling(candidate) == _spelling(name):
+                return os.path.join(directory, candidate)
+    return path
+
+
+def _label(path: str, roots: list[tuple[str, str]]) -> str:
+    """Return a path as a person would write it: from the project's directory, or with `~`."""
+    for root, sign in roots:
+        if path.startswith(root):
+            return sign + path[len(root) :]
+    return path
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def _spelling(name: str) -> str:
+    import unicodedata  # here, because most names are found as they are
+
+    return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
+
+
+def _look_at(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
+    """Return `path` as it is spelled on disk, the same without symlinks, and why it cannot be a hook.
+
+    `directories` keeps what is known of those.
+    """
+    try:
+        plain = stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        path, plain = _existing(path), False
+    if not plain:
+        return path, os.path.realpath(path), _why_not_a_file(path)
+    directory, name = os.path.split(path)
+    if directory not in directories:
+        directories[directory] = os.path.realpath(directory)
+    return path, os.path.join(directories[directory], name), None
+
+
+def _why_not_a_file(path: str) -> str | None:
+    if os.path.islink(path) and not os.path.exists(path):
+        return f"is a symlink to {os.readlink(path)}, which does not exist"
+    if not os.path.exists(path):
+        return "no such file"
+    if os.path.isdir(path):
+        if not is_package(path):
+            return f"is a directory; a hook is a .py file, or a directory with an {INIT}"
+        return "is a directory; its name must not end in .py" if path.endswith(".py") else None
+    return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
+
+
+# ---- loading ---------------------------------------------------------------------------------------------------------
+
+
+async def _load(
+    paths: Iterable[str], errors: list[LoadError], *, cwd: str | Path, home: str | Path | None
+) -> LoadResult:
+    hooks: list[LoadedHook] = []
+    seen: set[str] = set()
+    directories: dict[str, str] = {}
+    base = os.path.abspath(cwd)
+    roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
+    for path in paths:
+        try:
+            found = resolve_path(path, base=base, home=home)
+            found, resolved, problem = _look_at(found, directories)
+        except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
+            errors.append(LoadError(path, describe(exc)))
+            continue
+        if not resolved.endswith(".py") and is_package(resolved):
+            resolved = os.path.realpath(os.path.join(resolved, INIT))
+        if resolved in seen:
+            continue
+        seen.add(resolved)
+        if problem is not None:
+            errors.append(LoadError(path, problem))
+            continue
+        await event_loop()  # a hook may want it as soon as it is imported
+        loaded = await _load_one(path, resolved, label=_label(found, roots))
+        if isinstance(loaded, LoadedHook):
+            hooks.append(loaded)
+        else:
+            errors.append(loaded)
+    return LoadResult(hooks, errors)
+
+
+async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | LoadError:
+    """Import one hook and register it; every way it can fail is told in a `LoadError`."""
+    api = HookAPI(path, label)
+    module: ModuleType | None = None
+    try:
+        module = import_hook(resolved)
+        await _register(_register_of(module), api)
+    except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
+        await _undo(api, module)
+        if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
+            raise
+        package = os.path.basename(resolved) == INIT
+        file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
+        return LoadError(path, _load_text(exc), line, traceback_text(exc), file if package else None)
+    return LoadedHook(path, resolved, _stem(path), api, module)
+
+
+def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
+    register = getattr(module, "register", None)
+    if callable(register):
+        return register  # type: ignore[no-any-return]  # what it returns is looked at when called
+    found = "register is not callable" if hasattr(module, "register") else "there is no register"
+    raise HookUsageError(f"{found}: a hook defines `def register(api): ...`")
+
+
+async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
+    result = register(api)
+    if result is None or not inspect.isawaitable(result):
+        return
+    import anyio  # here, for it is large, and few hooks have anything to wait for
+
+    with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
+        await result
+    if deadline.cancelled_caught:
+        raise HookUsageError(f"register did not end within {DEFAULT_TIMEOUT:g} s; start long work with api.start_task")
+
+
+async def _undo(api: HookAPI, module: ModuleType | None) -> None:
+    """Take back what a failed hook had set up."""
+    api.handlers.clear()
+    api.queued_tasks.clear()
+    if api.unload_callbacks:
+        import anyio  # here, as in `_register`
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_TIMEOUT):
+            await _unload(api)
+    if module is not None:
+        forget_module(module)
+
+
+async def _unload(api: HookAPI) -> None:
+    for callback in reversed(api.unload_callbacks):
+        try:
+            result = callback()
+            if inspect.isawaitable(result):
+                await result
+        except BaseException as exc:
+            if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
+                raise  # of any other, nothing: the hook's first failure is the one that is told
+
+
+def _load_text(exc: BaseException) -> str:
+    if isinstance(exc, SyntaxError):
+        return f"{type(exc).__name__}: {exc.msg}"
+    if isinstance(exc, SystemExit):
+        code = "" if exc.code is None else shown(exc.code)
+        return f"called sys.exit({code}) while loading; a hook must not end the agent"
+    return describe(exc)
+
+
+def _gate_for(error: LoadError) -> LoadedHook:
+    api = HookAPI(error.path)
+
+    def could_not_be_loaded(event: ToolCall, ctx: HookContext) -> Block:
+        return Block(f"this hook could not be loaded, and might have blocked the call: {error}; mend or remove it")
+
+    api.on("tool_call", could_not_be_loaded, inline=True)
+    return LoadedHook(error.path, error.path, _stem(error.path), api)

@@ -1,0 +1,1 @@
+"""The order of one tool call, and its steps."""

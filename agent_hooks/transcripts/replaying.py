@@ -1,0 +1,221 @@
+"""Recorded tool calls, taken through today's gates: what would have been blocked, asked or rewritten, and by whom.
+
+Only what comes before a tool is run, by `pipeline.preflight` with a stand-in for the tool: nothing is executed.  Each
+session gets a runner of its own, for hooks that remember things remember them of one session.
+Above: cli.  Below: transcripts, bridging, pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agent_hooks.bridges.driver import BridgeUI, ForeignTool
+from agent_hooks.errors import describe
+from agent_hooks.pipeline.order import preflight
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.transcripts import BadLine, Transcript
+from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Then
+from agent_hooks.ui.base import NotifyType
+from agent_hooks.values.frozen import thaw
+from agent_hooks.values.tool import NO_SCHEMA
+
+Verdict = Literal["block", "ask", "rewrite"]
+VERDICTS: tuple[Verdict, ...] = ("block", "ask", "rewrite")  # the worst first
+
+
+class ReplayUI(BridgeUI):
+    """Nobody: a question ends the call as a no, so that it can be told from a call that goes through."""
+
+    async def confirm(self, title: str, message: str) -> bool:
+        """Take a gate's dialog for an `Ask`, as a bridge does, and say no to the pipeline's question."""
+        await super().confirm(title, message)
+        return False
+
+    def notify(self, message: str, type: NotifyType) -> None:
+        """Drop it: whom it was for is not there."""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """A recorded call that today's gates have an answer to.
+
+    `by`: who blocks or asks, or who rewrote, separated by `, `; `why`: the sentence for a person; `rewritten`: what would
+    run, or would be asked about, where that is not what was recorded; `then`: what the call came to at the time.
+    """
+
+    verdict: Verdict
+    by: str
+    why: str
+    call: RecordedCall
+    file: str
+    line: int
+    rewritten: Mapping[str, Any] | None = None
+    rewritten_by: tuple[str, ...] = ()
+    then: Then = "unknown"
+
+
+class Tally(Struct, kw_only=True):
+    """How many calls there were, and what came of them.
+
+    `repeated`: copies, beside the calls; `invalid`: inputs that no tool takes, so that no hook is asked; `unread`: lines;
+    `skipped`: files; `ran`: blocked ones that nothing stopped when they were recorded.
+    """
+
+    files: int = 0
+    skipped: int = 0
+    calls: int = 0
+    blocked: int = 0
+    asked: int = 0
+    rewritten: int = 0
+    passed: int = 0
+    invalid: int = 0
+    repeated: int = 0
+    unread: int = 0
+    ran: int = 0
+    by: dict[str, dict[str, int]] = field(default_factory=dict)  # who → verdict → how many
+
+
+class Gates(NamedTuple):
+    """What judges the calls of a session: a runner, made with a `ReplayUI`, and the schemas of tools, where known."""
+
+    runner: HookRunner
+    schemas: Mapping[str, Mapping[str, Any]] = {}
+
+
+class Replay:
+    """Replays transcripts, one after another: `await Replay(open_gates, on_answer, on_bad_line).run(transcripts)`.
+
+    `open_gates(reader)` loads the hooks for a session that such a reader reads; `on_answer` hears of each call that got
+    an answer, once it is known what came of the call; `on_bad_line` gets file, line and reason.
+    """
+
+    def __init__(
+        self,
+        open_gates: Callable[[Reader], Awaitable[Gates]],
+        on_answer: Callable[[Answered], object],
+        on_bad_line: Callable[[str, int, str], object],
+    ) -> None:
+        self.tally = Tally()
+        self.place = ("", 0)  # file and line of the call that is judged
+        self._open_gates = open_gates
+        self._on_answer = on_answer
+        self._on_bad_line = on_bad_line
+        self._seen: set[object] = set()
+        self._invalid: set[str] = set()
+        self._gates: Gates | None = None
+        self._session: tuple[str, str | None] | None = None
+        self._cwd = ""
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+
+    async def run(self, transcripts: Iterable[Transcript]) -> Tally:
+        """Take every call through the gates; raises `TranscriptError` for a file that stops being readable."""
+        async with AsyncExitStack() as stack:
+            for transcript in transcripts:
+                with transcript:
+                    self.tally.files += 1
+                    await self._file(transcript, stack)
+        return self.tally
+
+    async def _file(self, transcript: Transcript, stack: AsyncExitStack) -> None:
+        gates: Gates | None = None
+        waiting: dict[str, Answered] = {}  # for what came of the call
+        for line, found in transcript:
+            if isinstance(found, BadLine):
+                self.tally.unread += 1
+                self._on_bad_line(transcript.path, line, found.error)
+            elif isinstance(found, RecordedEnd):
+                answered = waiting.pop(found.tool_call_id, None)
+                if found.then == "invalid":
+                    self._was_invalid(found.tool_call_id, passed=answered is None)
+                elif answered is not None:
+                    self._tell(answered, found.then)
+            elif self._is_new(found):
+                gates = gates or await self._gates_of(transcript, found, stack)
+                if (answered := await self._judge(gates, found, transcript.path, line)) is not None:
+                    if (before := waiting.pop(found.tool_call_id, None)) is not None:
+                        self._tell(before, "unknown")
+                    waiting[found.tool_call_id] = answered
+        for answered in waiting.values():
+            self._tell(answered, "unknown")
+
+    def _is_new(self, call: RecordedCall) -> bool:
+        if call.key in self._seen:
+            self.tally.repeated += 1
+            return False
+        if call.key is not None:
+            self._seen.add(call.key)
+        self.tally.calls += 1
+        return True
+
+    def _was_invalid(self, call_id: str, *, passed: bool) -> None:
+        """Take back what a call was judged that, as its end tells, no hook saw."""
+        if call_id in self._seen and call_id not in self._invalid:  # copies have an end too
+            self._invalid.add(call_id)
+            self.tally.invalid += 1
+            self.tally.passed -= passed
+
+    async def _gates_of(self, transcript: Transcript, call: RecordedCall, stack: AsyncExitStack) -> Gates:
+        """Return the gates of a file's session, which its first call tells; the last file may be of the same."""
+        session = (transcript.reader.name, call.session_id)
+        if self._gates is None or call.session_id is None or session != self._session:
+            await stack.aclose()
+            self._gates = await self._open_gates(transcript.reader)
+            self._schemas = dict(self._gates.schemas)
+            self._cwd = self._gates.runner.cwd  # for a call that was recorded without one
+            self._gates.runner.set_send_handler(lambda text, attachments, source: None)  # there is no agent
+            await stack.enter_async_context(self._gates.runner)
+            self._session = session
+        return self._gates
+
+    async def _judge(self, gates: Gates, call: RecordedCall, file: str, line: int) -> Answered | None:
+        """Take a call through steps 0 to 5, and return what is to be told of it."""
+        tally = self.tally
+        if call.invalid:
+            tally.invalid += 1
+            return None
+        about: dict[str, Any] = {"call": call, "file": file, "line": line}
+        if call.refused is not None:
+            return Answered(verdict="block", by="the bridge", why=f"{call.refused} (the bridge)", **about)
+        self.place = file, line
+        runner = gates.runner
+        runner.set_session_file(file, session_id=call.session_id)
+        runner.agent_id = call.agent_id
+        runner.cwd = call.cwd or self._cwd
+        tool = ForeignTool(call.tool_name, input_schema=self._schemas.get(call.tool_name, NO_SCHEMA))
+        try:
+            judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
+        except Exception as exc:  # what nobody foresaw is a denial in every host, and the next call is another one
+            return Answered(verdict="block", by="agent-hooks", why=f"could not be judged: {describe(exc)}", **about)
+        block = judged.block
+        if judged.rewritten_by and judged.input != call.input:
+            about |= {"rewritten": judged.arguments, "rewritten_by": judged.rewritten_by}
+        if block is None:
+            if "rewritten" in about:
+                by = ", ".join(judged.rewritten_by)
+                return Answered(verdict="rewrite", by=by, why=f"rewritten by {by}", **about)
+            tally.passed += 1
+            return None
+        if block.cause == "user":  # the pipeline's question, to which nobody answered
+            return Answered(verdict="ask", by=block.by, why=f"{block.reason} ({block.by})", **about)
+        if block.cause == "schema" and not judged.rewritten_by:
+            tally.invalid += 1
+            return None
+        return Answered(verdict="block", by=block.by, why=str(block), **about)
+
+    def _tell(self, answered: Answered, then: Then) -> None:
+        tally = self.tally
+        match answered.verdict:
+            case "block":
+                tally.blocked += 1
+                tally.ran += then in ("ran", "failed")
+            case "ask":
+                tally.asked += 1
+            case "rewrite":
+                tally.rewritten += 1
+        counts = tally.by.setdefault(answered.by, dict.fromkeys(VERDICTS, 0))
+        counts[answered.verdict] += 1
+        self._on_answer(replace(answered, then=then))

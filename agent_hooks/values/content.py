@@ -1,0 +1,325 @@
+"""What a conversation is made of: content blocks, messages, and the entries of a session file.
+
+One frozen struct per shape; `msgspec` gives each its JSON form (camelCase) and its JSON Schema.  Fields without a value
+are left out on the wire.  A field with a `default_factory` is always written: `omit_defaults` skips only plain defaults.
+Above: answers, events.  Below: frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from agent_hooks.values.frozen import FrozenList, freeze
+
+
+class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of all values on our wire: frozen, camelCase in JSON, absent when without a value."""
+
+
+def as_tuples(value: Struct, *names: str) -> None:
+    """Make the named fields of a frozen struct tuples where its author gave lists."""
+    for name in names:
+        if isinstance(given := getattr(value, name), list):
+            force_setattr(value, name, tuple(given))
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+class TextContent(Value, frozen=True, tag_field="type", tag="text"):
+    """A piece of text."""
+
+    type: ClassVar[Literal["text"]] = "text"
+
+    text: str
+
+
+class ImageContent(Value, frozen=True, tag_field="type", tag="image"):
+    """An image: `data` is base64 text, `mime_type` for example `image/png`."""
+
+    type: ClassVar[Literal["image"]] = "image"
+
+    data: str
+    mime_type: str
+
+
+class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
+    """What a model thought before it answered; assistant messages only.
+
+    `signature` is for the model that thought it, and opaque to everybody else: it wants its thoughts back unchanged.
+    """
+
+    type: ClassVar[Literal["thinking"]] = "thinking"
+
+    thinking: str
+    signature: str | None = None
+
+
+class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
+    """A tool call the model asks for; assistant messages only.
+
+    `arguments` is what the model wrote, decoded; `invalid` holds the text when it was no JSON object; `signature` as in
+    `ThinkingContent`.
+    """
+
+    type: ClassVar[Literal["toolCall"]] = "toolCall"
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    invalid: str | None = None
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "arguments", freeze(self.arguments))
+
+
+ContentBlock = TextContent | ImageContent
+AssistantBlock = TextContent | ThinkingContent | ToolCallContent
+
+_blocks = (TextContent, ImageContent)
+
+
+def content_blocks(content: object) -> Sequence[ContentBlock]:
+    """Return `content` as a read-only list of blocks.
+
+    Accepts a plain `str` (one text block), blocks, and blocks in their wire form, in any sequence.  Raises `TypeError`
+    for anything else.
+    """
+    if type(content) is FrozenList:
+        for block in content:
+            if not isinstance(block, _blocks):
+                break
+        else:
+            return content
+    if isinstance(content, str):
+        return FrozenList([TextContent(content)])
+    if not isinstance(content, list | tuple):
+        raise TypeError(f"content must be a str or a list of blocks, not {type(content).__name__}")
+    return FrozenList([block if isinstance(block, _blocks) else _block(block) for block in content])
+
+
+def _block(value: object) -> ContentBlock:
+    try:
+        return msgspec.convert(value, ContentBlock)  # type: ignore[no-any-return]  # convert takes a union at run time
+    except msgspec.ValidationError as exc:
+        raise TypeError(f"not a content block: {exc}; a text block is TextContent('…')") from None
+
+
+def text_of_content(content: Sequence[object]) -> str:
+    """Return the text blocks of `content`, joined by newlines; other blocks are left out."""
+    return "\n".join(block.text for block in content if isinstance(block, TextContent))
+
+
+class ToolOutput(Value, frozen=True):
+    """What a tool returns: `content` for the model, `details` for screens and hooks, `is_error` when it failed."""
+
+    content: Sequence[ContentBlock]
+    details: Any = None
+    is_error: bool = field(default_factory=bool)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, content: str | Sequence[ContentBlock], details: Any = None, is_error: bool = False
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "content", content_blocks(self.content))
+        if self.details is not None:
+            force_setattr(self, "details", freeze(self.details))
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by newlines."""
+        return text_of_content(self.content)
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+class Attachment(Value, frozen=True, kw_only=True):
+    """A file that came with a message; `content` is base64 text."""
+
+    kind: Literal["image", "document"]
+    file_name: str
+    mime_type: str
+    content: str
+    extracted_text: str | None = None
+
+
+class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
+    """What the person said, or a hook in their place; `timestamp` in Unix milliseconds.
+
+    `source`: the path of the hook that sent it with `api.send`, `None` for the person.
+    """
+
+    role: ClassVar[Literal["user"]] = "user"
+
+    content: Sequence[ContentBlock]
+    timestamp: int
+    attachments: tuple[Attachment, ...] = ()
+    source: str | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: str | Sequence[ContentBlock],
+            timestamp: int,
+            attachments: tuple[Attachment, ...] = (),
+            source: str | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "content", content_blocks(self.content))
+        as_tuples(self, "attachments")
+
+
+class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="assistant"):
+    """One response of the model; `stop_reason` is `stop`, `tool_use`, `length`, `aborted` or `error`."""
+
+    role: ClassVar[Literal["assistant"]] = "assistant"
+
+    content: tuple[AssistantBlock, ...]
+    timestamp: int
+    provider: str
+    model: str
+    stop_reason: str = field(default_factory=lambda: "stop")
+    usage: Mapping[str, Any] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: str | Sequence[AssistantBlock],
+            timestamp: int,
+            provider: str,
+            model: str,
+            stop_reason: str = "stop",
+            usage: Mapping[str, Any] | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        content: object = self.content
+        if isinstance(content, str):
+            force_setattr(self, "content", (TextContent(content),))
+        as_tuples(self, "content")
+        force_setattr(self, "usage", freeze(self.usage))
+
+    @property
+    def text(self) -> str:
+        """The words of the response, without thinking and tool calls."""
+        return text_of_content(self.content)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallContent, ...]:
+        """The tool calls of the response, in the model's order."""
+        return tuple(block for block in self.content if isinstance(block, ToolCallContent))
+
+
+class ToolResultMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="toolResult"):
+    """What a tool call came to, as the model is shown it."""
+
+    role: ClassVar[Literal["toolResult"]] = "toolResult"
+
+    tool_call_id: str
+    tool_name: str
+    content: Sequence[ContentBlock]
+    timestamp: int
+    details: Any = None
+    is_error: bool = field(default_factory=bool)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            tool_call_id: str,
+            tool_name: str,
+            content: str | Sequence[ContentBlock],
+            timestamp: int,
+            details: Any = None,
+            is_error: bool = False,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "content", content_blocks(self.content))
+        force_setattr(self, "details", freeze(self.details))
+
+
+Message = UserMessage | AssistantMessage | ToolResultMessage
+
+
+# ---- session entries -------------------------------------------------------------------------------------------------
+
+
+class SessionHeader(Value, frozen=True, kw_only=True, tag_field="type", tag="session"):
+    """Entry 0 of a session file; `timestamp` is ISO 8601 in UTC."""
+
+    type: ClassVar[Literal["session"]] = "session"
+
+    version: int
+    id: str
+    timestamp: str
+    cwd: str
+    branched_from: str | None = None
+
+
+class MessageEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="message"):
+    """A message of the conversation."""
+
+    type: ClassVar[Literal["message"]] = "message"
+
+    timestamp: str
+    message: Message
+
+
+class ModelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="model_change"):
+    """From here on another model answers."""
+
+    type: ClassVar[Literal["model_change"]] = "model_change"
+
+    timestamp: str
+    provider: str
+    model_id: str
+
+
+class ThinkingLevelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="thinking_level_change"):
+    """From here on the model thinks more or less."""
+
+    type: ClassVar[Literal["thinking_level_change"]] = "thinking_level_change"
+
+    timestamp: str
+    thinking_level: str
+
+
+class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="compaction"):
+    """A summary that stands for the entries before `first_kept_entry_index`."""
+
+    type: ClassVar[Literal["compaction"]] = "compaction"
+
+    timestamp: str
+    summary: str
+    first_kept_entry_index: int
+    tokens_before: int
+    from_hook: bool = False
+
+
+Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEntry | CompactionEntry
+
+
+class ExecResult(Struct, frozen=True):
+    """What a program did; `killed` when a signal ended it, ours (timeout) or another's; then `code` is not 0."""
+
+    stdout: str
+    stderr: str
+    code: int
+    killed: bool = False

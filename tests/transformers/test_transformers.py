@@ -1,0 +1,626 @@
+"""Transformers: what they make of a call and of its result, and what their configuration may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_hooks import Block, HookError, Tool, ToolCall, ToolOutput, wrap_tool
+from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.host.tools import builtin_tools
+from agent_hooks.transformers import TRANSFORMERS, add_default_excludes, builtin_transformer, exclude_directories
+from agent_hooks.transformers.base import ConfiguredTransformer
+from agent_hooks.transformers.command_intercept import Transformers, load_transformers
+from agent_hooks.transformers.config import parse
+from agent_hooks.transformers.default_args import transform as default_args
+from support import EchoTool, hook_on, runner_of
+
+
+def configure(directory: Path, text: str, **own: str) -> Path:
+    """Write the `command_intercept.yaml` of a home or a project, and transformers beside it."""
+    path = directory / ".agent" / "command_intercept.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(dedent(text))
+    for name, source in own.items():
+        file = path.parent / "transformers" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(dedent(source))
+    return path
+
+
+def loaded(project: Path, home: Path, text: str, **own: str) -> Transformers:
+    """Return what the project's file comes to."""
+    configure(project, text, **own)
+    return load_transformers(cwd=project, home=home)
+
+
+def around(tool: Tool, transformers: Transformers, *hooks: LoadedHook) -> tuple[Tool, list[HookError]]:
+    """Return the tool with these transformers and hooks around it, and the list its failures go to."""
+    runner, errors = runner_of(*hooks, transformers=transformers.configured)
+    return wrap_tool(tool, runner), errors
+
+
+def host_tool(name: str, project: Path) -> Tool:
+    """Return a built-in tool that works in the project."""
+    return next(tool for tool in builtin_tools(cwd=str(project)) if tool.name == name)
+
+
+def plant(project: Path) -> None:
+    """Put files into a project, some of them where nobody wants to look."""
+    for name in ("src/a.py", "src/b.min.js", "node_modules/x/c.py", "src/.venv/lib/d.py", "x.egg-info/e.py"):
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("needle\n")
+
+
+EXCLUDE = """
+    version: 1
+    tools:
+      {tool}:
+        transformers:
+          - name: exclude_directories
+            config: {{patterns: [.venv, node_modules/, "*.egg-info"]}}
+"""
+
+
+# ---- C1: nothing to do -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("C1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "version: 1\n",
+        "version: 1\nenabled: false\ntools: {bash: {transformers: [{name: no_such}]}}",
+        "version: 1\ntools: {bash: {enabled: false, transformers: [{name: default_args, config: {set: {a: 1}}}]}}",
+        "version: 1\ntools: {no_tool: {transformers: [{name: default_args, config: {set: {a: 1}}}]}}",
+        "version: 1\ntools: {bash: {transformers: [{name: exclude_directories}]}}",
+        "version: 1\ntools: {bash: }",
+        "version: 1\ntools: {bash: {transformers: []}}",
+    ],
+)
+async def test_without_a_file_switched_off_or_not_listed_the_input_stays(
+    home: Path, project: Path, text: str | None
+) -> None:
+    """The tool gets what it was called with, and its result has nothing added."""
+    if text is not None:
+        configure(project, text)
+    bare = EchoTool()
+    tool, errors = around(bare, load_transformers(cwd=project, home=home))
+    output = await tool.execute("1", {"command": "ls"})
+    assert bare.inputs == [{"command": "ls"}]
+    assert output == ToolOutput("ran ls", {"command": "ls"})
+    assert errors == []
+
+
+async def test_both_files_apply_the_agent_homes_first(home: Path, project: Path) -> None:
+    """Each sees what the one before left."""
+    text = (
+        "version: 1\ntools: {{bash: {{transformers: [{{name: default_args, config: {{append: {{command: {}}}}}}}]}}}}"
+    )
+    configure(home, text.format("' one'"))
+    configure(project, text.format("' two'"))
+    bare = EchoTool()
+    tool, _ = around(bare, load_transformers(cwd=project, home=home))
+    output = await tool.execute("1", {"command": "echo"})
+    assert bare.inputs == [{"command": "echo one two"}]
+    assert output.text.splitlines() == [
+        "ran echo one two",
+        "[default_args changed this call of bash: command='echo one']",
+        "[default_args changed this call of bash: command='echo one two']",
+    ]
+
+
+@pytest.mark.parametrize("off", ["enabled: false", "tools: {bash: {enabled: false}}"])
+def test_either_file_can_switch_off_what_it_names(home: Path, project: Path, off: str) -> None:
+    """All of it, or one tool."""
+    configure(home, "version: 1\ntools: {bash: {auto_allow: true, transformers: [{name: default_args}]}}")
+    configure(project, f"version: 1\n{off}")
+    assert load_transformers(cwd=project, home=home) == Transformers()
+
+
+def test_what_a_bridge_may_allow_is_kept_the_projects_word_counts(home: Path, project: Path) -> None:
+    """Only a plain true counts, and not beside a mistake."""
+    configure(home, "version: 1\ntools: {bash: {auto_allow: true}, ls: {auto_allow: true}, find: {}}")
+    configure(project, "version: 1\ntools: {ls: {auto_allow: false}, grep: {auto_allow: true, zzz: 1}}")
+    assert load_transformers(cwd=project, home=home).auto_allow == {"bash"}
+
+
+# ---- C2: directories that are left out -------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("C2")
+@pytest.mark.parametrize(("name", "left_out"), [("find", 4), ("grep", 4)])
+async def test_the_hosts_own_tools_leave_directories_out(home: Path, project: Path, name: str, left_out: int) -> None:
+    """Nothing from them, wherever they are; one line says how many files, another which tool and directories."""
+    plant(project)
+    (project / "node_modules" / "x" / "more.py").write_text("needle\n")
+    tool, _ = around(host_tool(name, project), loaded(project, home, EXCLUDE.format(tool=name)))
+    output = await tool.execute("1", {"pattern": "*.py" if name == "find" else "needle"})
+    lines = output.text.splitlines()
+    assert lines[0].startswith("src/a.py")
+    assert lines[-2] == f"[{left_out} files left out by exclude]"
+    assert lines[-1] == (
+        f"[exclude_directories changed this call of {name}: exclude=.venv/, node_modules/, *.egg-info/]"
+    )
+    assert not any(word in line for line in lines[:-1] for word in ("node_modules", ".venv", "egg-info"))
+
+
+@pytest.mark.behaviour("C2")
+async def test_of_a_tool_without_exclusion_the_output_is_filtered(home: Path, project: Path) -> None:
+    """As Glob of another agent, which lists absolute paths; the line says how many."""
+
+    async def body(tool_input: dict[str, Any]) -> ToolOutput:
+        return ToolOutput(f"{project}/src/a.py\n{project}/node_modules/x/c.py\n{project}/src/.venv/lib/d.py\n")
+
+    tool, _ = around(EchoTool("Glob", body), loaded(project, home, EXCLUDE.format(tool="Glob")))
+    output = await tool.execute("1", {"command": "**/*.py"})
+    assert output.text.splitlines() == [
+        f"{project}/src/a.py",
+        "[exclude_directories took 2 lines out of this result of Glob: .venv, node_modules/, *.egg-info]",
+    ]
+
+
+@pytest.mark.behaviour("C2")
+@pytest.mark.parametrize(
+    ("name", "tool_input"),
+    [
+        ("ls", {"path": "."}),
+        ("ls", {"path": "node_modules/x"}),
+        ("bash", {"command": "find . -type f"}),
+        ("bash", {"command": "grep -rn needle ."}),
+        ("bash", {"command": "ls -la"}),
+        ("bash", {"command": "ls -R"}),
+        ("bash", {"command": "du -a"}),
+    ],
+)
+async def test_ls_and_bash_leave_directories_out_of_what_they_list(
+    home: Path, project: Path, name: str, tool_input: dict[str, Any]
+) -> None:
+    """However the lines look."""
+    plant(project)
+    tool, _ = around(host_tool(name, project), loaded(project, home, EXCLUDE.format(tool=name)))
+    output = await tool.execute("1", tool_input)
+    *lines, note = output.text.splitlines()
+    assert note.startswith("[exclude_directories took ")
+    assert not any(word in line for line in lines for word in ("node_modules", ".venv", "c.py", "d.py", "egg-info"))
+    assert tool_input.get("path") == "node_modules/x" or any("src" in line for line in lines)
+
+
+@pytest.mark.behaviour("C2")
+@pytest.mark.parametrize("path", ["src/.venv", "src/.venv/lib/d.py", "link"])
+async def test_an_excluded_directory_that_is_asked_for_stays_excluded(home: Path, project: Path, path: str) -> None:
+    """By its own name, below it, and through a symlink."""
+    plant(project)
+    (project / "link").symlink_to("src/.venv")
+    tool, _ = around(host_tool("grep", project), loaded(project, home, EXCLUDE.format(tool="grep")))
+    output = await tool.execute("1", {"pattern": "needle", "path": path})
+    assert output.text.splitlines()[:2] == ["no matches", "[1 file left out by exclude]"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp: cannot stat 'node_modules/x': No such file",
+        '  File "/usr/lib/node_modules.py", line 3',
+        "added 12 packages to ./node_modules/x",
+        "src/node_modules.py:1: x",
+        "build: ok",
+        "node_modules is large",
+        "",
+    ],
+)
+def test_a_line_that_only_mentions_a_directory_stays(line: str) -> None:
+    """What it begins with decides."""
+    content = ToolOutput(f"one\n{line}\nthree").content
+    kept = exclude_directories.filter_output({}, content, {"patterns": ["node_modules", "build"]})
+    assert kept == content
+
+
+def test_what_lies_above_the_project_never_counts() -> None:
+    """A project below /home/me/build is not empty for all who leave build out."""
+    content = ToolOutput("/home/me/build/p/a.py\n/home/me/build/p/build/b.py\n./build/c.py").content
+    config = {"patterns": ["build"], "root": "/home/me/build/p"}
+    kept = exclude_directories.filter_output({"path": "/home/me/build/p"}, content, config)
+    assert ToolOutput(kept).text == "/home/me/build/p/a.py"
+
+
+@given(st.text(), st.lists(st.text(max_size=8), max_size=3))
+def test_a_filter_only_takes_lines_out(text: str, patterns: list[str]) -> None:
+    """Whatever the text and the patterns are; what stays is in its order, and a second time takes nothing."""
+    content = ToolOutput(text).content
+    kept = exclude_directories.filter_output({}, content, {"patterns": patterns})
+    lines = iter(text.splitlines())
+    assert all(line in lines for line in ToolOutput(kept).text.splitlines())
+    again = exclude_directories.filter_output({}, kept, {"patterns": patterns})
+    assert ToolOutput(again).text == ToolOutput(kept).text
+
+
+async def test_grep_leaves_files_out_that_fit_a_glob(home: Path, project: Path) -> None:
+    """The tool is told; one that cannot be told has its output filtered."""
+    plant(project)
+    step = "{name: add_default_excludes, config: {glob_excludes: ['*.min.js']}}"
+    text = f"version: 1\ntools: {{grep: {{transformers: [{step}]}}}}"
+    tool, _ = around(host_tool("grep", project), loaded(project, home, text))
+    output = await tool.execute("1", {"pattern": "needle", "path": "src", "exclude": ["*.py"]})
+    assert output.text.splitlines() == [
+        "no matches",
+        "[3 files left out by exclude]",
+        "[add_default_excludes changed this call of grep: exclude=*.py, *.min.js]",
+    ]
+    content = ToolOutput("a.min.js:1: x\nb/a.min.js\na.js").content
+    assert ToolOutput(add_default_excludes.filter_output({}, content, {"glob_excludes": ["*.min.js"]})).text == "a.js"
+    assert add_default_excludes.filter_output({}, content, {}) == content
+    assert add_default_excludes.transform({"a": 1}, {}) == {"a": 1}
+
+
+# ---- default arguments -----------------------------------------------------------------------------------------------
+
+
+def test_default_args_sets_what_is_absent_and_appends_once() -> None:
+    """A value the model gave stays; text that is at the end already is not added again; lists get an item."""
+    config = {
+        "set": {"timeout": 60, "path": "."},
+        "append": {"command": " --color=never", "exclude": "dist", "no": "x"},
+    }
+    given_input = {"command": "ls", "timeout": 5, "exclude": ["a"]}
+    once = default_args(given_input, config)
+    assert once == {"command": "ls --color=never", "timeout": 5, "path": ".", "exclude": ["a", "dist"]}
+    assert default_args(once, config) == once
+    assert given_input == {"command": "ls", "timeout": 5, "exclude": ["a"]}
+    with pytest.raises(TypeError, match="append: timeout is int"):
+        default_args({"timeout": 5}, {"append": {"timeout": "x"}})
+
+
+# ---- C3: chains and failures -----------------------------------------------------------------------------------------
+
+OWN = """
+    version: 1
+    tools:
+      bash:
+        transformers:
+          - {name: default_args, config: {append: {command: " one"}}}
+          - {name: mine, config: {word: two}}
+"""
+
+
+@pytest.mark.behaviour("C3")
+async def test_two_transformers_are_chained_before_everybody_who_judges(home: Path, project: Path) -> None:
+    """A gate sees what would really run."""
+    mine = """
+        def transform(tool_input, config):
+            tool_input["command"] += " " + config.pop("word")
+            return tool_input
+    """
+    seen: list[Any] = []
+
+    async def gate(event: ToolCall, ctx: object) -> Block | None:
+        seen.append(event.input["command"])
+        return None
+
+    bare = EchoTool()
+    tool, errors = around(bare, loaded(project, home, OWN, mine=mine), hook_on("tool_call", gate))
+    for _ in range(2):  # what a transformer does to its arguments stays with it
+        await tool.execute("1", {"command": "echo"})
+    assert seen == ["echo one two"] * 2
+    assert bare.inputs == [{"command": "echo one two"}] * 2
+    assert errors == []
+
+
+@pytest.mark.behaviour("C3")
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("raise ValueError('oh no')", "ValueError: oh no"),
+        ("raise SystemExit(2)", "SystemExit: 2"),
+        ("return None", "transform returned None; it must return the input as a dict"),
+        ("return [tool_input]", "it must return the input as a dict"),
+        ("tool_input['me'] = tool_input; return tool_input", "RecursionError"),
+        ("return {'command': 5}", "5 is not of type"),
+        ("return {}", "command"),
+    ],
+)
+async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
+    home: Path, project: Path, body: str, text: str
+) -> None:
+    """With where it was configured; listeners hear of it, with file and line."""
+    mine = f"\n\ndef transform(tool_input, config):\n    {body}\n"
+    bare = EchoTool()
+    tool, errors = around(bare, loaded(project, home, OWN, mine=mine))
+    output = await tool.execute("1", {"command": "echo"})
+    assert output.is_error
+    assert bare.inputs == []
+    assert text in output.text
+    assert "mine" in output.text
+    assert output.details["status"] == "blocked"
+    if "Error" in text or "dict" in text:  # what breaks the tool's schema is nobody's exception
+        [error] = errors
+        assert str(project / ".agent/transformers/mine.py") == error.hook_path
+        assert error.outcome == "blocked"
+        assert error.line == (4 if "ValueError" in text else None)
+        assert f"transformer mine ({project}/.agent/command_intercept.yaml:7) failed: " in output.text
+
+
+@pytest.mark.behaviour("C3")
+async def test_an_async_transformer_is_no_transformer(home: Path, project: Path) -> None:
+    """They are called plainly: a coroutine is no dict, so the call is blocked; no warning of Python comes on top."""
+    bare = EchoTool()
+    tool, _ = around(
+        bare, loaded(project, home, OWN, mine="async def transform(tool_input, config): return tool_input")
+    )
+    output = await tool.execute("1", {"command": "echo"})
+    assert "transform returned <coroutine object transform" in output.text
+    assert bare.inputs == []
+
+
+@pytest.mark.parametrize("body", ["raise ValueError('oh no')", "raise SystemExit(2)", "return 5", "return [5]"])
+async def test_a_filter_that_fails_loses_no_result(home: Path, project: Path, body: str) -> None:
+    """The tool has run; the result stays, and says that nothing was taken out."""
+    mine = f"""
+        def transform(tool_input, config):
+            return tool_input
+
+        def filter_output(tool_input, content, config):
+            {body}
+    """
+    tool, errors = around(EchoTool(), loaded(project, home, OWN, mine=mine))
+    output = await tool.execute("1", {"command": "echo"})
+    assert output.text.startswith("ran echo one\n[default_args changed")
+    assert "failed on this result, so it took nothing out" in output.text
+    assert not output.is_error
+    [error] = errors
+    assert (error.handler, error.outcome) == ("filter_output", "continued")
+
+
+async def test_a_filter_may_return_text(home: Path, project: Path) -> None:
+    """And is told of when it took no line out, too."""
+    mine = """
+        def transform(tool_input, config):
+            return tool_input
+
+        def filter_output(tool_input, content, config):
+            return content[0].text.upper()
+    """
+    tool, _ = around(EchoTool(), loaded(project, home, OWN, mine=mine))
+    output = await tool.execute("1", {"command": "echo"})
+    assert output.text.splitlines()[::2] == ["RAN ECHO ONE", "[mine changed this result of bash]"]
+
+
+async def test_a_transformer_needs_no_file(home: Path, project: Path) -> None:
+    """A program hands over its own; one without code blocks."""
+
+    class Shout:
+        def transform(self, tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+            return {"command": tool_input["command"].upper()}
+
+    bare = EchoTool()
+    runner, _ = runner_of(transformers=[ConfiguredTransformer(tool="bash", name="shout", transformer=Shout())])
+    assert "RAN LS" in (await wrap_tool(bare, runner).execute("1", {"command": "ls"})).text.upper()
+    runner, _ = runner_of(transformers=[ConfiguredTransformer(tool="bash", name="shout")])
+    output = await wrap_tool(bare, runner).execute("1", {"command": "ls"})
+    assert "transformer shout failed: there is no such transformer" in output.text
+    assert bare.inputs == [{"command": "LS"}]
+
+
+# ---- C4: mistakes in the configuration -------------------------------------------------------------------------------
+
+WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what the error says
+    "b: {transformers: [{name: exclude_dirs}]}": (
+        "b",
+        3,
+        "key 'tools.b.transformers[0].name': unknown transformer 'exclude_dirs'; did you mean 'exclude_directories'?",
+    ),
+    "b: {}\n  b: {}": ("b", 4, "key 'tools': 'b' stands here twice"),
+    "b: {enabled: on}": (
+        "b",
+        3,
+        "key 'tools.b.enabled': YAML reads on as true or false; write that, or put it in quotes",
+    ),
+    "b: {enabled: 'no'}": ("b", 3, "key 'tools.b.enabled': expected true or false, found 'no'"),
+    "on: {}": ("on", 3, "key 'tools': YAML reads the key 'on' as true or false; put it in quotes"),
+    "5: {}": ("5", 3, "key 'tools': YAML reads the key '5' as a number; put it in quotes"),
+    "b: {transformer: []}": ("b", 3, "key 'tools.b': unknown key 'transformer'; did you mean 'transformers'?"),
+    "b: []": ("b", 3, "key 'tools.b': expected a mapping, found a list"),
+    "b: {transformers: {}}": ("b", 3, "key 'tools.b.transformers': expected a list, found a mapping"),
+    "b:\n    transformers:\n    - x": ("b", 5, "key 'tools.b.transformers[0]': expected a mapping, found 'x'"),
+    "b:\n    transformers:\n    - {}": ("b", 5, "key 'tools.b.transformers[0]': name is missing"),
+    "b: {transformers: [{name: 5}]}": ("b", 3, "key 'tools.b.transformers[0].name': expected a text, found '5'"),
+    "b: {transformers: [{name: x, config: 5}]}": (
+        "b",
+        3,
+        "key 'tools.b.transformers[0].config': expected a mapping, found '5'",
+    ),
+    "b:\n    transformers:\n    - name: default_args\n      config: {sett: {}}": (
+        "b",
+        6,
+        "key 'tools.b.transformers[0].config': unknown key 'sett'; did you mean 'set'?",
+    ),
+    "b:\n   transformers:\n   - name: exclude_directories\n     config:\n      patterns:\n      - a\n      - 5": (
+        "b",
+        9,
+        "key 'tools.b.transformers[0].config.patterns[1]': Expected str, got int",
+    ),
+    "b: {transformers: [{name: default_args, config: {set: {a: 1, a: 2}}}]}": (
+        "b",
+        3,
+        "key 'tools.b.transformers[0].config': 'a' stands here twice",
+    ),
+    "a: &x {}\n  b: *x": ("b", 4, "key 'tools.b': the alias *x is not read; write out what it stands for"),
+    "b: {<<: {enabled: true}}": ("b", 3, "key 'tools.b': expected a name as key, found '<<'"),
+    "b: {[x]: 1}": ("b", 3, "key 'tools.b': expected a name as key, found a list"),
+    "b: {enabled: !!python/name:os.system x}": (
+        "b",
+        3,
+        "key 'tools.b.enabled': the tag tag:yaml.org,2002:python/name:os",
+    ),
+    "b: {transformers: [{name: default_args, config: {set: {day: 2026-01-01}}}]}": (
+        "b",
+        3,
+        "YAML reads '2026-01-01' as timestamp; put it in quotes",
+    ),
+}
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("text", WRONG)
+async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
+    home: Path, project: Path, text: str
+) -> None:
+    """Until it is mended; other tools go on."""
+    name, line, error = WRONG[text]
+    path = configure(project, f"version: 1\ntools:\n  {text}\n  other:\n    transformers: [{{name: default_args}}]\n")
+    found = load_transformers(cwd=project, home=home)
+    [mistake] = found.errors
+    assert (mistake.path, mistake.line) == (str(path), line)
+    assert mistake.error.startswith(error) or error in mistake.error
+    assert mistake.error.endswith(f"; calls of {name} are blocked until it is mended")
+    bare, other = EchoTool(name), EchoTool("other")
+    blocked, _ = around(bare, found)
+    output = await blocked.execute("1", {"command": "ls"})
+    assert output.is_error
+    assert f"{path}:{line}: " in output.text
+    assert bare.inputs == []
+    running, _ = around(other, found)
+    assert (await running.execute("1", {"command": "ls"})).text == "ran ls"
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize(
+    ("text", "line", "error"),
+    [
+        ("tools: [", 1, "is not YAML, so nothing of it is active: "),
+        ("version: 1\ntools: {bash: {enabled: true}\n", 3, "is not YAML, so nothing of it is active: "),
+        ("a: b: c", 1, "mapping values are not allowed here"),
+        ("version: 1\n--- \nversion: 1\n", 2, "but found another document"),
+        ("version: 1\x00", None, "special characters are not allowed"),
+        ("[" * 3000, None, "is nested too deeply, so nothing of it is active"),
+    ],
+)
+async def test_a_file_that_is_no_yaml_is_reported_and_nothing_of_it_is_active(
+    home: Path, project: Path, text: str, line: int | None, error: str
+) -> None:
+    """The agent home's file stays active."""
+    configure(
+        home, "version: 1\ntools: {bash: {transformers: [{name: default_args, config: {append: {command: ' x'}}}]}}"
+    )
+    found = loaded(project, home, text)
+    [mistake] = found.errors
+    assert error in mistake.error
+    assert mistake.line == line
+    tool, _ = around(EchoTool(), found)
+    assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("tools: {bash: {}}", ":1: key 'version': is missing: the file begins with version: 1"),
+        ("version: 2\ntools: {bash: {}}", ":1: key 'version': expected 1, found '2'"),
+        ("version: 1\ntool: {}\ntools: {bash: {}}", ":2: unknown key 'tool'; did you mean 'tools'?"),
+        ("version: 1\nenabled: maybe\ntools: {bash: {}}", ":2: key 'enabled': expected true or false, found 'maybe'"),
+        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' stands here twice"),
+    ],
+)
+def test_a_mistake_elsewhere_blocks_every_tool_the_file_names(home: Path, project: Path, text: str, error: str) -> None:
+    """Nobody can know what was meant."""
+    found = loaded(project, home, text)
+    [mistake] = found.errors
+    assert error in str(mistake)
+    assert [step.tool for step in found.configured if step.problem] == ["bash"]
+
+
+@pytest.mark.behaviour("C4")
+@pytest.mark.parametrize("text", ["", "5", "[a]", "version: 1\ntools: 5"])
+def test_a_file_that_says_nothing_we_know_is_reported(home: Path, project: Path, text: str) -> None:
+    """It names no tool, so it blocks none."""
+    found = loaded(project, home, text)
+    [mistake] = found.errors
+    assert "expected a mapping" in mistake.error
+    assert found.configured == ()
+
+
+@given(st.text() | st.binary())
+def test_no_text_makes_the_reader_fail(text: str | bytes) -> None:
+    """What is no configuration is an error in the result, never an exception."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    assert parse(data, "x.yaml").errors
+
+
+def test_a_file_that_cannot_be_read_is_reported(home: Path, project: Path) -> None:
+    """A directory, and a symlink to nothing."""
+    (home / ".agent" / "command_intercept.yaml").mkdir(parents=True)
+    (project / ".agent").mkdir()
+    (project / ".agent" / "command_intercept.yaml").symlink_to("nowhere")
+    found = load_transformers(cwd=project, home=home)
+    assert [error.error for error in found.errors] == [
+        "is not a regular file",
+        f"cannot be read: {project}/.agent/command_intercept.yaml is a symlink to nothing",
+    ]
+
+
+# ---- users' own ------------------------------------------------------------------------------------------------------
+
+MINE = "version: 1\ntools: {bash: {transformers: [{name: mine}]}}"
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "error"),
+    [
+        ("x = 1\ndef transform(:\n", 2, "SyntaxError: "),
+        ("import sys\nsys.exit(3)\n", 2, "SystemExit: 3"),
+        ("x = 1\n", None, "there is no transform: a transformer defines `def transform(tool_input, config): ...`"),
+    ],
+)
+def test_an_own_transformer_that_cannot_be_loaded_blocks_the_tool(
+    home: Path, project: Path, source: str, line: int | None, error: str
+) -> None:
+    """The error names its file and line."""
+    found = loaded(project, home, MINE, mine=source)
+    [mistake] = found.errors
+    assert (mistake.path, mistake.line) == (str(project / ".agent/transformers/mine.py"), line)
+    assert mistake.error.startswith(error)
+    assert [step.tool for step in found.configured if step.problem] == ["bash"]
+
+
+async def test_a_transformer_beside_the_file_comes_before_the_agent_homes(home: Path, project: Path) -> None:
+    """And the agent home's is there for every project; each may import what is beside it."""
+    source = "from words import WORD\ndef transform(tool_input, config): return {'command': WORD}\n"
+    configure(home, "version: 1", mine=source, words="WORD = 'home'")
+    configure(project, MINE)
+    tool, _ = around(EchoTool(), load_transformers(cwd=project, home=home))
+    assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran home\n")
+    configure(project, MINE, mine=source, words="WORD = 'project'")
+    tool, _ = around(EchoTool(), load_transformers(cwd=project, home=home))
+    assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran project\n")
+
+
+def test_the_configuration_of_an_own_transformer_can_be_checked(home: Path, project: Path) -> None:
+    """With a `Config` as the built-in ones have it; an unknown name offers own ones as well."""
+    mine = """
+        from msgspec import Struct
+
+        class Config(Struct):
+            words: list[str]
+
+        def transform(tool_input, config): return tool_input
+    """
+    steps = ("{name: mine, config: {words: 5}}", "{name: mein}")
+    text = "version: 1\ntools: {{bash: {{transformers: [{}]}}, ls: {{transformers: [{}]}}}}".format(*steps)
+    found = loaded(project, home, text, mine=mine)
+    assert "config.words': Expected array, got int" in found.errors[0].error
+    assert "unknown transformer 'mein'; did you mean 'mine'?" in found.errors[1].error
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_each_built_in_transformer_has_the_form_of_a_users_own(name: str) -> None:
+    """A module with `transform` and a checked configuration; it does nothing without one."""
+    module: Any = builtin_transformer(name)
+    assert module.transform({"a": 1}, {}) == {"a": 1}
+    assert module.Config() is not None
