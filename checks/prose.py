@@ -62,11 +62,7 @@ def docstrings(tree: ast.Module, path: Path) -> tuple[list[Sentence], set[int]]:
     for node in ast.walk(tree):
         for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
             value = getattr(statement, "value", None)
-            if (
-                isinstance(statement, ast.Expr)
-                and isinstance(value, ast.Constant)
-                and isinstance(value.value, str)
-            ):
+            if isinstance(statement, ast.Expr) and isinstance(value, ast.Constant) and isinstance(value.value, str):
                 nodes.add(id(value))
                 found += sentences_of("docstrings", path, statement.lineno, value.value)
     return found, nodes
@@ -160,7 +156,9 @@ def main() -> int:
     totals, found = Counter(each.kind for each in sentences), Counter(each.kind for each in counted)
     for kind, total in totals.items():
         rate = f"1 in {total // found[kind]}" if found[kind] else "none"
-        print(f"{kind:15} {found[kind]:5} of {total:6} sentences hang on what, who or nobody: {rate} (at most 1 in {LIMIT})")
+        print(
+            f"{kind:15} {found[kind]:5} of {total:6} sentences hang on what, who or nobody: {rate} (at most 1 in {LIMIT})"
+        )
     print(f"{'trailing':15} {len(trailing):5} comments behind code are longer than {TRAILING} characters (none)")
     failed = bool(trailing) or any(found[kind] * LIMIT > total for kind, total in totals.items())
     return int(failed)
