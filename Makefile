@@ -6,7 +6,7 @@ PEERS := pluggy blinker google_adk strands pydantic_ai uvicorn
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk
-# The type checkers, the pages (which quote the newest versions' output), and the models extra are left to `make test`.
+# Type checkers, what shows the newest versions' output, and the models extra are left to `make test`; httpx2 is a client.
 OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
 	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
 	--ignore=tests/test_examples_models.py
