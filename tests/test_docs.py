@@ -116,3 +116,21 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_the_design_page_describes_each_room() -> None:
+    """A new folder of the package gets its paragraph."""
+    rooms = {path.parent.name for path in (ROOT / "agent_hooks").glob("*/__init__.py")}
+    described = re.findall(r"^\*\*(\w+)\*\* ", (ROOT / "docs" / "design.md").read_text(), re.MULTILINE)
+    assert rooms - set(described) == set()
+
+
+def test_files_of_the_package_that_pages_name_exist() -> None:
+    """A page is updated when a module moves."""
+    missing = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in re.findall(r"\b((?:agent_hooks|checks)/[\w/]+\.py)\b", page.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []
