@@ -28,6 +28,7 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python checks/prose.py
 
 explore: .venv/dev  ## property tests, with 3,000 examples each, other ones each time
 	$(BIN)/python -m pytest -q -n auto -m 'hypothesis and not client' --hypothesis-profile=explore
