@@ -377,7 +377,7 @@ async def test_report_only_is_reported_without_the_secret() -> None:
     output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
     assert output.text == GITHUB
     [error] = errors
-    assert error.error == "the result of bash holds what redaction would hide: github-token"
+    assert error.error == "the result of bash holds secrets that redaction would hide: github-token"
 
 
 def test_in_the_host_a_secret_reaches_neither_model_nor_session_nor_screen(command: Command) -> None:
@@ -410,7 +410,7 @@ def test_the_settings_of_redaction(command: Command, settings: dict[str, Any], s
     done = command("run", "--no-session", "@read config")
     assert (GITHUB in done.stdout) is shows
     assert ("[redacted ticket]" in done.stdout) is ("patterns" in settings)
-    assert ("the result of read holds what redaction would hide: github-token" in done.stderr) is says
+    assert ("the result of read holds secrets that redaction would hide: github-token" in done.stderr) is says
 
 
 def test_wrong_settings_of_redaction_name_file_and_key(command: Command) -> None:

@@ -1,8 +1,7 @@
-"""Another agent's events, taken through the runner in the order of a tool call: a `Happening` in, a `Verdict` out.
+"""Take another agent's events through the runner and the pipeline: a `Happening` in, a `Verdict` out.
 
-A tool call comes in two halves, before and after the other agent runs its tool.  Both go through `pipeline`, with a
-stand-in for the tool that hands over what came of it, so the order of the steps is written in one place only.
-Above: testing, cli.  Below: pipeline, runner, bridges.base.
+A tool call comes in two halves, before and after the other agent runs its tool.  Both halves go through the pipeline,
+with a stand-in for the tool that returns the result of the other agent's tool.  So the order stands in one place.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 class BridgeUI(SilentUI):
     """The person at the other agent: one question about a call is the agent's own permission prompt.
 
-    `asked`: the pipeline's one question, if there is one; `messages`: what hooks told the person.
+    `asked`: the pipeline's one question, if there is one; `messages`: the messages of hooks to the person.
     """
 
     def __init__(self, *, attended: bool = True) -> None:
@@ -65,9 +64,13 @@ class BridgeUI(SilentUI):
         self._attended = attended
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Hand a question over; a gate that asks ends here, and where no gate asks nobody answers."""
+        """Hand a question over to the other agent.
+
+        A gate that asks ends here.  A handler that is no gate gets no answer.
+        """
         dispatch = current_dispatch()
-        if dispatch is None:  # the pipeline asks, for everybody
+        # The pipeline asks, for all gates together.
+        if dispatch is None:
             self.asked = f"{title}\n{message}"
             return True
         if self._attended and Ask in dispatch.plan.spec.answers:
@@ -75,12 +78,12 @@ class BridgeUI(SilentUI):
         return False
 
     def notify(self, message: str, type: NotifyType) -> None:
-        """Keep it for the person."""
+        """Keep a message for the person."""
         self.messages.append(message if type == "info" else f"{type}: {message}")
 
 
 class ForeignTool:
-    """A tool that another agent runs: it gives the result that came of it; little is known of its arguments."""
+    """A stand-in for a tool that another agent runs: it returns the result that the other agent reported."""
 
     description = ""
 
@@ -94,7 +97,7 @@ class ForeignTool:
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Return what the other agent's tool returned."""
+        """Return the result of the other agent's tool."""
         assert self._output is not None, "a call that is only asked for does not run here"
         return self._output
 
@@ -104,9 +107,9 @@ class Bridging:
     `verdict = await Bridging(runner, ui).answer(happening)`.
 
     `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
-    transformer has changed them; `attended`: whether a person sits there, who can be asked; `resident`: whether this
-    object answers all of the session: then what cannot be told now is told later, and hooks may keep the agent going
-    `CONTINUE_LIMIT` times in a row, else once.
+    transformer has changed them; `attended`: whether a person is at the other agent; `resident`: whether this object
+    answers the whole session: then a message that cannot be passed on now is passed on later, and hooks may keep the
+    agent going `CONTINUE_LIMIT` times in a row, otherwise once.
     """
 
     def __init__(
@@ -124,16 +127,18 @@ class Bridging:
         self._auto_allow = auto_allow
         self._resident = resident
         self._sent: list[str] = []
-        self._turns: dict[str, int] = {}  # by agent: the index of the turn it is in
+        # The index of the current turn, by agent.
+        self._turns: dict[str, int] = {}
         self._continue_limit = CONTINUE_LIMIT if resident else 1
-        self._continued: dict[tuple[str | None, str], int] = {}  # times in a row, of each session and agent
-        # The place of the last happening; what a later one does not tell stays.
+        # How often hooks kept the agent going, in a row, by session and agent.
+        self._continued: dict[tuple[str | None, str], int] = {}
+        # The place of the last happening; a fact that the next happening does not bring stays.
         self._place = replace(runner.engine.surroundings, ui=ui, has_ui=attended)
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
 
     async def answer(self, happening: Happening) -> Verdict:
-        """Call the hooks that a happening concerns, and return what they made of it."""
+        """Call the hooks that a happening concerns, and return their verdict."""
         last = self._place
         self._place = replace(
             last,
@@ -152,7 +157,7 @@ class Bridging:
             case PermissionAsked():
                 verdict = await self._permission(happening)
             case Told():
-                verdict = await self._tell(happening)
+                verdict = await self._emit_events(happening)
             case _:
                 event = ForeignEvent(name=happening.name, native=happening.native)
                 await self._engine.reach("event", BusInput(event=event), NoOutput(), self._place)
@@ -169,7 +174,7 @@ class Bridging:
             self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
 
     def _report(self, error: HookError) -> None:
-        """Tell the person of a failure; a gate's is the reason of its block already."""
+        """Show the person a failure; the failure of a gate is the reason of its block already."""
         if error.outcome != "blocked":
             self._ui.notify(f"hook error: {error} ({error.outcome})", "error")
 
@@ -218,7 +223,7 @@ class Bridging:
         return Verdict(output=None if output.content == call.output.content else output)
 
     async def _permission(self, call: Call) -> Verdict:
-        """Let `permission.ask` answer what the other agent is about to ask the person."""
+        """Let the interceptors of `permission.ask` settle a question that the other agent is about to ask."""
         output = await self._engine.reach(
             "permission.ask",
             PermissionInput(
@@ -236,30 +241,32 @@ class Bridging:
 
     # ---- the rest
 
-    async def _prompt(self, said: PromptGiven) -> Verdict:
+    async def _prompt(self, given: PromptGiven) -> Verdict:
         output = await self._engine.reach(
             "message.before",
             MessageBeforeInput(**self._agent(), provider="", model=""),
-            MessageBeforeOutput(said.prompt),
+            MessageBeforeOutput(given.prompt),
             self._place,
         )
         if isinstance(output, Block):
             return Verdict(block=str(output))
-        self._turns[said.agent_id] = 0
+        self._turns[given.agent_id] = 0
         await self._engine.emit(AgentStart(), self._place)
         # The time is the entry_index too, which only has to grow: checkpoints go by it.
         now = int(time.time() * 1000)
         await self._engine.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now), self._place)
         context = tuple(output.context)
-        if output.message == said.prompt:
+        if output.message == given.prompt:
             return Verdict(context=context)
         rewritten = f"A hook rewrote the prompt. Read it as:\n{output.message}"
         return Verdict(
             context=(rewritten, *context),
-            messages=("a hook rewrote the prompt; the model was shown both, for this agent lets no hook change one",),
+            messages=(
+                "a hook rewrote the prompt; the model was shown both, because this agent lets no hook change a prompt",
+            ),
         )
 
-    async def _tell(self, happening: Told) -> Verdict:
+    async def _emit_events(self, happening: Told) -> Verdict:
         block, go_on = None, None
         messages: list[str] = []
         for event in happening.events:
@@ -267,8 +274,8 @@ class Bridging:
                 event = self._counted(happening, event)
             answer: object = await self._engine.emit(self._numbered(event, happening.agent_id), self._place)
             if isinstance(event, AgentEnd):
-                go_on, told = self._go_on(happening, event, answer)
-                messages += told
+                go_on, texts = self._go_on(happening, event, answer)
+                messages += texts
             elif isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):
@@ -276,12 +283,12 @@ class Bridging:
         return Verdict(block=block, go_on=go_on, messages=tuple(messages))
 
     def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
-        """Return the end with the number of times that we know of; an agent may only tell whether there was one."""
+        """Return the end with the counted number of continues; an agent may only tell whether there was one."""
         known = self._continued.get((stop.session_id, stop.agent_id), 0)
         return replace(event, continued=max(event.continued, known)) if event.continued else event
 
     def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
-        """Return what the agent is to go on with, and what the person is told: never for ever."""
+        """Return the text with which the agent goes on, up to the limit, and the messages to the person."""
         key = (stop.session_id, stop.agent_id)
         self._continued.pop(key, None)
         if not isinstance(answer, Continue):
@@ -293,7 +300,7 @@ class Bridging:
         return None, (f"the agent stops here: hooks may keep it going {times} in a row; {answer.by} wants it to go on",)
 
     def _numbered(self, event: Event[Any], agent_id: str) -> Event[Any]:
-        """Return a turn's event with its index, which another agent does not tell."""
+        """Return a turn's event with its index, which other agents do not send."""
         turn = self._turns.get(agent_id, 0)
         if isinstance(event, TurnEnd):
             self._turns[agent_id] = turn + 1
@@ -329,7 +336,7 @@ def listened_to(
     transformers: Iterable[ConfiguredTransformer] = (),
     redactor: Redactor | None = None,
 ) -> frozenset[str]:
-    """Return what hooks and settings listen to: events, points, `redaction`, `filter_output`."""
+    """Return the names that hooks and settings listen to: events, points, `redaction`, `filter_output`."""
     hooks = tuple(hooks)
     names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
     names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
@@ -339,10 +346,10 @@ def listened_to(
 
 
 def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the other agent's events that have to be installed, each with who listens to what it becomes here.
+    """Return the other agent's events that have to be installed, each with the listeners that need it.
 
-    Gates are needed always, so that a hook that comes later never fails to fire; all are, where the point `event` is
-    intercepted, which sees everything.
+    Gates are always needed, so that a hook that is added later never fails to fire.  All events are needed where the
+    point `event` is intercepted, because its interceptors see every event.
     """
     feeds = {row: tuple(name for name in (*row.feeds, "event") if name in listened) for row in rows}
     return {row.name: by for row, by in feeds.items() if by or row.gate or row.always}

@@ -2,7 +2,7 @@
 
 Such code may raise anything, `SystemExit` and groups of exceptions too, and none of it may end the agent.  Two kinds of
 exception are not a failure of the code and go on to the caller: Ctrl-C, and the cancellation of the task.  The caller
-gets every other exception as a value, because only the caller knows who is told and which policy applies.
+gets every other exception as a value, because only the caller knows which listeners hear of it and which policy applies.
 """
 
 from __future__ import annotations

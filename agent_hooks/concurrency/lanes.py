@@ -1,4 +1,4 @@
-"""Dispatches that wait for one another: first in, first out.  Above: runner, pipeline.  Below: nothing."""
+"""Dispatches that wait for one another: first in, first out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Lane:
-    """A lock that is handed to whoever waited longest; taking a free one costs no suspension.
+    """A lock that goes to the task that has waited longest; taking a free lane suspends no task.
 
-    Whoever is in a hurry sets `busy` of a free lane, and clears it when nobody is `waiting`, without a call.
+    The hot path makes no call: it sets `busy` of a free lane, and clears `busy` at the end when no task is `waiting`.
     """
 
     __slots__ = ("busy", "waiting")
@@ -26,13 +26,15 @@ class Lane:
         if not self.busy:
             self.busy = True
             return
-        import anyio  # here, for no lane is busy where no event loop runs
+        # Imported here, because no lane is busy where no event loop runs.
+        import anyio
 
         turn = anyio.Event()
         self.waiting.append(turn)
         try:
             await turn.wait()
-        except BaseException:  # cancelled while waiting: pass the turn on if it had just come
+        except BaseException:
+            # The task was cancelled while it waited.  If its turn had just come, the next task gets it.
             if turn.is_set():
                 self.leave()
             else:

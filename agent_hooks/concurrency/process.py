@@ -1,7 +1,7 @@
 """Run a program: bounded output, a deadline, and a whole process group that really ends.  POSIX.
 
-The pipes are ours rather than the event loop's, because a loop's `wait()` may last as long as any grandchild holds a
-pipe open.  Above: context, host.tools.bash.  Below: anyio.
+This module makes the pipes itself: with the event loop's pipes, `wait()` may last as long as any grandchild holds one
+open.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ import anyio
 from agent_hooks.errors import os_reason
 from agent_hooks.values.content import ExecResult
 
-GRACE = 2.0  # seconds between SIGTERM and SIGKILL
-DRAIN = 0.5  # seconds to read on after the program ended, while a grandchild still holds its pipe
-CAPTURE_LIMIT = 10 * 1024 * 1024  # bytes of each stream that are kept
+# Seconds between SIGTERM and SIGKILL.
+GRACE = 2.0
+# Seconds to read on after the program ended, while a grandchild still holds its pipe.
+DRAIN = 0.5
+# Bytes of each stream that are kept.
+CAPTURE_LIMIT = 10 * 1024 * 1024
 _CHUNK = 65536
 
 
@@ -38,9 +41,9 @@ class Capture:
         self._kept += chunk[: self._limit - len(self._kept)]
 
     def text(self) -> str:
-        """Return what was kept as text, with a note when something was left out."""
+        """Return the kept bytes as text, with a note when bytes were left out."""
         lost = self._total - len(self._kept)
-        # a character that the limit cut in two is left out, rather than shown as a replacement
+        # A character that the limit cut in two is left out rather than shown as a replacement.
         text, _ = codecs.utf_8_decode(self._kept, "replace", not lost)
         if lost:
             text += f"\n[{lost} more bytes were left out; {self._limit} bytes are kept]"
@@ -48,7 +51,7 @@ class Capture:
 
 
 async def run(command: str, args: Sequence[str] = (), *, cwd: str | Path, timeout: float | None = None) -> ExecResult:
-    """Run `command` with `args` in `cwd` and return what it printed.
+    """Run `command` with `args` in `cwd` and return its output.
 
     `timeout` in seconds; past it, or when the calling task is cancelled, the whole process group gets SIGTERM and, 2 s
     later, SIGKILL.  Standard input is empty.  A program that cannot be started is a result too (code 127 or 126).
@@ -93,10 +96,12 @@ async def stream(
         readers.append((ours, stderr))
         ends.append(theirs)
     try:
-        from subprocess import DEVNULL  # here: few programs that use hooks run others
+        # Imported here, because few programs that use hooks run others.
+        from subprocess import DEVNULL
 
         try:
-            with anyio.CancelScope(shield=True):  # or one that was started just now would be left to itself
+            # A cancellation at this moment would leave the new process to itself.
+            with anyio.CancelScope(shield=True):
                 process = await anyio.open_process(
                     list(argv),
                     stdin=DEVNULL if stdin is None else stdin,
@@ -133,7 +138,7 @@ async def _supervise(
                     tasks.start_soon(pump, fd, receive)
                 await process.wait()
                 tasks.cancel_scope.deadline = anyio.current_time() + DRAIN
-        # the time may also run out while a grandchild still holds the pipe of a program that ended in time
+        # The time may also run out while a grandchild still holds the pipe of a program that ended in time.
         killed = killed or (deadline.cancelled_caught and process.returncode is None)
     finally:
         if process.returncode is None:
@@ -163,7 +168,8 @@ async def _end(process: Any) -> None:
     _signal(process.pid, signal.SIGTERM)
     with anyio.move_on_after(GRACE):
         await process.wait()
-    _signal(process.pid, signal.SIGKILL)  # also for children that outlived their leader
+    # Children may have outlived their leader.
+    _signal(process.pid, signal.SIGKILL)
     await process.wait()
 
 

@@ -1,7 +1,6 @@
-"""Coroutines that run without an event loop as far as that goes, and as tasks from there on.
+"""Coroutines that run without an event loop until they need one, and as tasks from there on.
 
-What concerns no hook is judged without a suspension: it needs neither a loop nor the time and memory of one.
-Above: loader, server, cli.  Below: deadlines.
+A call that concerns no hook is judged without a suspension, and so without the time and memory of an event loop.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ T = TypeVar("T")
 
 
 class _LoopWanted:
-    """What a coroutine that is driven by hand yields when it cannot go on without an event loop."""
+    """Yielded by a coroutine that is driven by hand, when it cannot go on without an event loop."""
 
 
 @types.coroutine
 def event_loop() -> Generator[Any, Any, None]:
-    """Go on only in a task; whoever drives the coroutine by hand has to make one of it, as `run` does."""
+    """Suspend a coroutine that is driven by hand; it goes on when its driver makes a task of it, as `run` does."""
     if not (in_asyncio_task() or in_trio_task()):
         yield _LoopWanted
 
@@ -29,13 +28,13 @@ def event_loop() -> Generator[Any, Any, None]:
 def first_step(coroutine: Coroutine[Any, Any, T]) -> tuple[T] | None:
     """Run a coroutine up to its end or to `event_loop()`.
 
-    Returns what it returned, or `None`: then await `rest_of` it in a task.  Raises what it raised.
+    Returns its result in a tuple, or `None`: then await `rest_of` it in a task.  An exception of the coroutine is raised.
     """
     try:
         wanted = coroutine.send(None)
     except StopIteration as done:
         return (done.value,)
-    assert wanted is _LoopWanted, f"{wanted!r}: it waits for something that no event loop runs for"
+    assert wanted is _LoopWanted, f"{wanted!r}: a coroutine waits, and no event loop runs here"
     return None
 
 
@@ -54,7 +53,8 @@ def run(coroutine: Coroutine[Any, Any, T], *, ready: Callable[[], object] = lamb
     done = first_step(coroutine)
     if done is not None:
         return done[0]
-    import asyncio  # here, because it is what takes the time
+    # Imported here, because the import takes most of the time.
+    import asyncio
 
     ready()
 

@@ -1,9 +1,8 @@
 """Run a plain function in a daemon thread, on either backend.
 
-anyio's own worker threads keep the interpreter from ending on asyncio; a hook that sleeps for ever must not.
-A thread that has ended its call waits a while for the next one, of any event loop, because to start one costs most of a
-call; one whose call was given up is busy until that call ends.
-Above: context, dispatch, runner.  Below: anyio.
+A hook that sleeps for ever must not keep the interpreter from ending, as anyio's own worker threads do on asyncio.  A
+thread that has ended its call waits for the next one, of any event loop, because starting a thread costs most of a call.
+A thread whose call was given up is busy until that call ends.
 """
 
 from __future__ import annotations
@@ -22,15 +21,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-IDLE_TIME = 10.0  # seconds that a thread waits for another call
-MOST_IDLE = 8  # threads that wait; what is beyond ends with its call
+# Seconds that a thread waits for another call.
+IDLE_TIME = 10.0
+# Threads that wait for a call at most; each further thread ends with its call.
+MOST_IDLE = 8
 
 
 class ThreadCall:
     """One call in a thread; `running` also after the caller gave up on it."""
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
-        import anyio  # here and below: not every program has a handler for a thread
+        # Imported here and below, because not every program has a handler that runs in a thread.
+        import anyio
         from anyio.lowlevel import current_token
 
         self._function = function
@@ -39,9 +41,11 @@ class ThreadCall:
         self._begun = False
         self._done = anyio.Event()
         self._token = current_token()
-        self._context = copy_context()  # makes a nested emit from the thread known as nested
+        # By this context an emit from the thread is known as nested.
+        self._context = copy_context()
         self.given_up = False
-        self.waits: set[anyio.CancelScope] = set()  # around what the event loop does for the thread
+        # The scopes around the work that the event loop does for the thread.
+        self.waits: set[anyio.CancelScope] = set()
 
     @property
     def running(self) -> bool:
@@ -49,12 +53,16 @@ class ThreadCall:
         return self._begun and self._outcome is None
 
     async def result(self) -> Any:
-        """Hand the call to a thread, wait for it, return or raise what the function did; cancelling abandons it."""
+        """Hand the call to a thread, wait for it, and return the function's result or raise its exception.
+
+        A cancellation abandons the thread.
+        """
         _hand_over(self)
         self._begun = True
         try:
             await self._done.wait()
-        except BaseException:  # a cancellation, which goes on its way
+        except BaseException:
+            # This is a cancellation, which goes on to the caller.
             self._give_up()
             raise
         assert self._outcome is not None
@@ -73,23 +81,27 @@ class ThreadCall:
         self._outcome = self._context.run(self._call)
 
     def _call(self) -> tuple[Any, BaseException | None]:
-        try:  # a pair, so that no StopIteration or GeneratorExit travels through a future
+        # The outcome is a pair, so that no StopIteration or GeneratorExit travels through a future.
+        try:
             _become_worker(self, self._token)
             return self._function(*self._args), None
-        except KeyboardInterrupt as exc:  # Ctrl-C reaches the main thread only: this one is the function's own
+        except KeyboardInterrupt as exc:
+            # Ctrl-C reaches the main thread only, so the function raised this itself.
             failure = RuntimeError("raised KeyboardInterrupt in a thread")
             failure.__cause__ = exc
             return None, failure
-        except BaseException as exc:  # told to the dispatch, which knows the policy
+        except BaseException as exc:
+            # The dispatch gets the exception: it reports it and applies the policy of the event.
             return None, exc
 
-    def tell(self) -> None:
+    def wake_caller(self) -> None:
         """Wake the caller; in the thread, which does not wait for that."""
         loop: Any = self._token.native_token
         call_soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
         try:
             call_soon(self._done.set)
-        except RuntimeError:  # trio's RunFinishedError is one: the event loop ended first, nobody waits
+        except RuntimeError:
+            # The event loop ended first, and no task waits; trio's RunFinishedError is a RuntimeError too.
             pass
 
 
@@ -98,7 +110,8 @@ class _HandlerThread(Thread):
 
     def __init__(self, call: ThreadCall) -> None:
         super().__init__(name="agent_hooks handler", daemon=True)
-        from queue import SimpleQueue  # here and below, as above
+        # Imported here and below, as above.
+        from queue import SimpleQueue
 
         self.calls: SimpleQueue[ThreadCall] = SimpleQueue()
         self.calls.put(call)
@@ -108,8 +121,10 @@ class _HandlerThread(Thread):
             call.work()
             _be_no_worker()
             _idle.append(self)
-            call.tell()  # afterwards, so that the caller's next call finds this thread
-            del call  # what the function returned is not kept while this waits
+            # The thread is idle before the caller wakes, so that the caller's next call finds it.
+            call.wake_caller()
+            # An idle thread must not keep the function's result alive.
+            del call
             if len(_idle) > MOST_IDLE and self._leave():
                 return
 
@@ -122,7 +137,7 @@ class _HandlerThread(Thread):
             return None if self._leave() else self.calls.get()
 
     def _leave(self) -> bool:
-        """Wait no longer; return `False` when this thread is taken already, and a call is on its way."""
+        """Stop waiting for calls; return `False` when this thread is taken already and a call is on its way."""
         try:
             _idle.remove(self)
         except ValueError:
@@ -130,8 +145,10 @@ class _HandlerThread(Thread):
         return True
 
 
-_idle: list[_HandlerThread] = []  # the last one goes on first, so that those not needed end
-os.register_at_fork(after_in_child=_idle.clear)  # a forked process has none of these threads
+# The thread that became idle last is used first, so that superfluous threads end.
+_idle: list[_HandlerThread] = []
+# A forked process has none of these threads.
+os.register_at_fork(after_in_child=_idle.clear)
 
 
 def _hand_over(call: ThreadCall) -> None:
@@ -148,7 +165,7 @@ _here = local()
 
 
 def in_handler_thread() -> bool:
-    """Tell whether a handler's thread asked for what runs here."""
+    """Tell whether this code runs for a handler's thread."""
     return _thread_call.get() is not None
 
 
@@ -184,14 +201,16 @@ def on_loop(function: Callable[..., object], *args: Any) -> None:
 def _become_worker(call: ThreadCall, token: EventLoopToken) -> None:
     """Let `anyio.from_thread.run(...)` work in this thread without a token, as in anyio's own worker threads.
 
-    anyio and trio have no public way to say this of a thread they did not start; `test_threads` guards the private ones.
+    anyio and trio have no public way to say this of a thread that they did not start; `test_threads` guards the private
+    names that are used here.
     """
     from anyio._core._eventloop import set_current_async_library, threadlocals
 
     _here.token = token
     _here.others = [vars(threadlocals)]
     _thread_call.set(call)
-    set_current_async_library(None)  # the copied context says otherwise, but no event loop runs in this thread
+    # The copied context names an async library, but no event loop runs in this thread.
+    set_current_async_library(None)
     threadlocals.current_token = token
     if "trio" in sys.modules:
         from trio._threads import PARENT_TASK_DATA
@@ -204,6 +223,6 @@ def _become_worker(call: ThreadCall, token: EventLoopToken) -> None:
 
 
 def _be_no_worker() -> None:
-    """Let go of the event loop, which may end while this thread waits for a call of another one."""
+    """Drop the references to the event loop, which may end while this thread waits for a call of another one."""
     for names in (*vars(_here).pop("others", ()), vars(_here)):
         names.clear()

@@ -76,11 +76,11 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
         return self._begin().__await__()
 
     def send(self, value: Any) -> Any:
-        """Run to the next suspension; this is what event loops call."""
+        """Run to the next suspension; event loops call this."""
         return self._begin().send(value)
 
     def throw(self, *args: Any) -> Any:
-        """Raise in the coroutine; this is what event loops call."""
+        """Raise in the coroutine; event loops call this."""
         return self._begin().throw(*args)
 
     def close(self) -> None:
@@ -92,7 +92,8 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
         raise HookUsageError(forgotten_await(self._what))
 
     __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __eq__ = __ne__ = _refuse  # a comparison is a forgotten await
+    # A comparison means that the await was forgotten.
+    __eq__ = __ne__ = _refuse
     __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -100,14 +101,14 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
 
 
 def forgotten_await(what: str) -> str:
-    """Return what to tell the author of a hook that did not await `what`."""
+    """Return the error text for the author of a hook that did not await `what`."""
     return f"`{what}` was not awaited: write `await {what}` in an `async def` handler; a plain `def` handler " + (
         "uses subprocess.run(...) instead" if what.startswith("ctx.exec") else "returns Ask(title, message) instead"
     )
 
 
 class HookUI:
-    """The person, as a handler sees them; while a dialog is open the handler's clock stands."""
+    """The person to ask; while a dialog is open the handler's clock stands."""
 
     __slots__ = ("_timed", "_ui", "_unawaited")
 
@@ -117,19 +118,19 @@ class HookUI:
         self._unawaited = unawaited
 
     def select(self, title: str, options: Sequence[str]) -> Pending[str | None]:
-        """Let the person choose one of `options`; `None` when they cancel or nobody is there."""
+        """Let the person choose one of `options`; `None` when they cancel or no person is there."""
         return self._pending("ctx.ui.select(...)", lambda: self._ui.select(title, list(options)))
 
     def confirm(self, title: str, message: str = "") -> Pending[bool]:
-        """Ask yes or no; `False` when nobody is there."""
+        """Ask yes or no; `False` when no person is there."""
         return self._pending("ctx.ui.confirm(...)", lambda: self._ui.confirm(title, message))
 
     def input(self, title: str, placeholder: str | None = None) -> Pending[str | None]:
-        """Ask for a line of text; `placeholder` is a hint, not a default.  `None` when cancelled or nobody is there."""
+        """Ask for a line of text; `None` when cancelled or no person is there.  `placeholder` is only a hint."""
         return self._pending("ctx.ui.input(...)", lambda: self._ui.input(title, placeholder))
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
-        """Tell the person something; not awaited, from any thread."""
+        """Show the person a message; not awaited, from any thread."""
         self._ui.notify(message, type)
 
     def _pending(self, what: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> Pending[T]:
@@ -145,10 +146,11 @@ class HookUI:
 
 
 class HookContext(Struct, eq=False):
-    """What a handler gets beside the event."""
+    """The second argument of a handler."""
 
     _timed: Timed
-    unawaited: list[str] | None = None  # for the runner: what the running handler asked for and has not awaited
+    # The dialogs and programs that the running handler asked for and has not awaited; the one loop reads it.
+    unawaited: list[str] | None = None
 
     def _asked_for(self) -> list[str]:
         if self.unawaited is None:
@@ -167,7 +169,7 @@ class HookContext(Struct, eq=False):
 
     @property
     def has_ui(self) -> bool:
-        """Whether somebody can answer a dialog."""
+        """Whether a person can answer a dialog."""
         return self._timed.surroundings.has_ui
 
     @property
@@ -213,9 +215,8 @@ class HookContext(Struct, eq=False):
             )
 
         async def run() -> ExecResult:
-            from agent_hooks.concurrency import (
-                process,  # here, because it needs an event loop, and few hooks run programs
-            )
+            # Imported here, because it needs an event loop, and few hooks run programs.
+            from agent_hooks.concurrency import process
 
             return await process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout)
 

@@ -1,4 +1,4 @@
-"""A function that a hook subscribed, as the one loop calls it.  Above: api, interceptors.  Below: patterns, threads."""
+"""A function that a hook subscribed, in the form in which the one loop calls it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ ToolMatcher = str | re.Pattern[str] | Sequence[str | re.Pattern[str]]
 
 
 class Handler:
-    """A function that a hook subscribed, and what the runner needs to know of it."""
+    """A function that a hook subscribed, with its hook, its event, its options and its statistics.
+
+    `hook`: the path of the hook; `label`: the same path as a person would write it.
+    """
 
     __slots__ = (
         "abandoned",
@@ -52,19 +55,23 @@ class Handler:
         inline: bool = False,
     ) -> None:
         self.function = function
-        self.hook = hook  # the path
-        self.label = label  # the path as a person would write it
+        self.hook = hook
+        self.label = label
         self.event = event
         self.name = name_of(function)
         self.priority = priority
         self.tool = tool
         self.on_error = on_error
         self.threaded = not inline and not is_async(function)
-        self.call = self._in_thread if self.threaded else function  # what the one loop calls
-        self.direct = self.threaded or is_coroutine_function(function)  # whether that gives a coroutine for sure
+        # The one loop calls this.
+        self.call = self._in_thread if self.threaded else function
+        # Whether `call` returns a coroutine for sure.
+        self.direct = self.threaded or is_coroutine_function(function)
         self.stats = Stats()
-        self.abandoned: ThreadCall | None = None  # a thread that outlived its dispatch
-        self.mistaken = False  # whether its answer to an event that takes none has been reported
+        # A thread that outlived its dispatch.
+        self.abandoned: ThreadCall | None = None
+        # Whether an answer to an event that takes none has been reported.
+        self.mistaken = False
 
     @property
     def file(self) -> str | None:
@@ -91,7 +98,8 @@ class Handler:
 
     def replaced_by(self, function: Callable[..., Any]) -> Handler:
         """Return a copy that calls `function`, inline, and shares everything else."""
-        from copy import copy  # here, for few programs do this
+        # Imported here, because few programs do this.
+        from copy import copy
 
         other = copy(self)
         other.function = other.call = function
@@ -114,7 +122,8 @@ def refuses_two(function: Callable[..., Any]) -> str | None:
     if isinstance(function, FunctionType):
         code = function.__code__
         if code.co_argcount == 2 and not code.co_kwonlyargcount:
-            return None  # as most are; the signature takes as long as the rest of a subscription
+            # Most handlers are like this, and reading a signature takes as long as the rest of a subscription.
+            return None
     try:
         # of the function that is called: a decorator may hand the one inside more
         signature = inspect.signature(function, follow_wrapped=False)

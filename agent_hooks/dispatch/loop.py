@@ -177,7 +177,7 @@ class Dispatch:
                 else:
                     ended = answer is not None and self._take_answer(handler, answer)
             except BaseException as exc:
-                # Rule 5 says who hears of it and which policy applies.
+                # Rule 5 names the listeners and the policy.
                 clock = self.clock
                 if clock is not None and clock.gave_up:
                     # `drive` is closing this frame.
@@ -294,7 +294,7 @@ class Dispatch:
     ) -> bool:
         """Report a failure of the running handler, apply its policy, and return whether the dispatch ends.
 
-        `always_block`: block where the event can be blocked, whatever the policy.
+        `always_block`: the policy does not count; the event is blocked if it can be.
         """
         handler, spec = self.handler, self.plan.spec
         handler.stats.failures += 1
@@ -322,7 +322,7 @@ class Dispatch:
 
 
 async def _await(awaitable: Awaitable[Any]) -> Any:
-    """Await what a generator can only `yield from`."""
+    """Await any awaitable; a generator can `yield from` a coroutine only."""
     return await awaitable
 
 

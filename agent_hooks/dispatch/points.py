@@ -1,8 +1,7 @@
-"""The points at which interceptors step in, as one table: what they are told, what they may change, what blocks.
+"""The points at which interceptors step in, as one table: the input, the output, and whether an interceptor may block.
 
-An interceptor gets a frozen input and an output of its own to change.  What it left there is read back, checked and
-copied before the next one runs, so a reference that somebody kept changes nothing later.
-Above: dispatch_table, interceptors.  Below: events, answers, content.
+An interceptor gets a frozen input, and an output of its own to change.  The changed output is read back, checked and
+copied before the next interceptor runs, so a reference that an interceptor keeps changes nothing later.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from agent_hooks.values.frozen import freeze, thaw
 O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
 
 
-# ---- what interceptors are told, and what they change ----------------------------------------------------------------
+# ---- inputs and outputs ----------------------------------------------------------------
 
 
 class Input(Struct, frozen=True, kw_only=True):
@@ -62,7 +61,7 @@ class ResultDraft(ToolOutput, frozen=False):  # type: ignore[misc]  # frozen as 
 
 
 class ToolAfterOutput(Struct):
-    """`result`: what the tool returned; change its fields, or put another `ToolOutput` there."""
+    """`result`: the output of the tool; change its fields, or put another `ToolOutput` there."""
 
     result: ToolOutput
 
@@ -87,7 +86,7 @@ class MessageBeforeOutput(Struct):
 
 
 class ParamsBeforeInput(Input, frozen=True):
-    """A run is about to begin; `metadata` is what `message.before` left."""
+    """A run is about to begin; `metadata` comes from `message.before`."""
 
     agent_id: str
     session_key: str
@@ -98,7 +97,7 @@ class ParamsBeforeInput(Input, frozen=True):
 class ParamsBeforeOutput(Struct):
     """How the model is asked in this run; `None` leaves a value to the provider.
 
-    `reasoning_level` `"off"` forbids thinking whatever `think_level` says, `"on"` asks for some.
+    `reasoning_level`: `"off"` forbids thinking at every `think_level`, `"on"` asks for some.
     """
 
     provider: str
@@ -162,7 +161,7 @@ class CommandInput(Input, frozen=True):
 
 
 class CommandOutput(Struct):
-    """`arguments`: what was typed after the command."""
+    """`arguments`: the text typed after the command."""
 
     arguments: str
     block: bool = False
@@ -177,7 +176,7 @@ class CompactingInput(Input, frozen=True):
 
 
 class CompactingOutput(Struct):
-    """`context`: texts that the summariser should know too; `prompt`: replaces what it is asked."""
+    """`context`: texts that the summariser should know too; `prompt`: replaces the question to it."""
 
     context: list[str] = field(default_factory=list)
     prompt: str | None = None
@@ -210,7 +209,7 @@ class Changed(Answer, Generic[O], frozen=True):
 
 
 class AtPoint(Event[Block | Changed[O]], Generic[O], frozen=True, tag="point"):
-    """One of the points is reached; `key` is what matchers look at: a tool's name, or an agent's id."""
+    """One of the points is reached; `key`: the tool's name or the agent's id, in which matchers are searched."""
 
     type: ClassVar[str] = "point"
     route: ClassVar[Any] = property(attrgetter("point", "key"))
@@ -230,10 +229,10 @@ def _copied(output: Any) -> Any:
     try:
         return msgspec.convert(msgspec.to_builtins(output), type(output), strict=True)
     except msgspec.ValidationError as exc:
-        raise TypeError(_told(str(exc))) from None
+        raise TypeError(_in_terms_of_output(str(exc))) from None
 
 
-def _told(text: str) -> str:
+def _in_terms_of_output(text: str) -> str:
     """Turn msgspec's "Expected `x`, got `y` - at `$.field`" into words about the output."""
     what, _, place = text.partition(" - at `$")
     return f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
@@ -253,7 +252,8 @@ def _copied_result(output: ToolAfterOutput) -> ToolAfterOutput:
     if not isinstance(result.is_error, bool):
         raise TypeError(f"output.result.is_error: expected a bool, got {shown(result.is_error)}")
     try:
-        plain = ToolOutput(result.content, result.details, result.is_error)  # freezes, and checks the blocks
+        # Freezes, and checks the blocks.
+        plain = ToolOutput(result.content, result.details, result.is_error)
     except TypeError as exc:
         raise TypeError(f"output.result.content: {exc}") from None
     return ToolAfterOutput(ResultDraft(plain.content, plain.details, plain.is_error))
@@ -262,8 +262,9 @@ def _copied_result(output: ToolAfterOutput) -> ToolAfterOutput:
 class Point(Struct, frozen=True):
     """One row of the table.
 
-    `matched`: what a matcher is searched in; `blocks`: whether `output.block` can stop what is about to happen, and a
-    failing interceptor therefore does; `when`: for people; `copy`: gives a checked, private copy of an output.
+    `matched`: whether a matcher is searched in the tool's name or in the agent's id; `blocks`: whether `output.block`
+    stops the action, and a failing interceptor does too; `when`: the moment, for people; `copy`: returns a checked, private
+    copy of an output.
     """
 
     name: str

@@ -1,10 +1,11 @@
-"""Per-handler statistics, cheap enough to be always on.  Above: api, runner.  Below: nothing."""
+"""Statistics per handler, cheap enough to be always on."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-_KEPT = 64  # durations that are kept for the median; a power of two
+# Durations that are kept for the median; a power of two.
+_KEPT = 64
 
 
 class Stats:

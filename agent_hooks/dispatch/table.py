@@ -1,7 +1,7 @@
-"""What differs between events, as data: one row per event, read by the one loop in `runner`.
+"""The differences between events, as data: one row per event, which the one loop reads.
 
-A row says which answers an event takes, how their mapping form is read, how they combine, which deadline applies, what a
-failing handler does, and which other dispatches it waits for.  Above: api, runner.  Below: events, answers.
+A row names the answers that an event takes, how their mapping form is read, how answers combine, the deadline, the policy
+for a failing handler, and the lane in which the event waits for others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OnError = Literal["block", "continue"]
 
 
 class Folding(Protocol):
-    """What a fold may read and change of the dispatch it serves."""
+    """The part of a dispatch that a fold may read and change."""
 
     event: Any
     outcome: Any
@@ -53,8 +53,8 @@ class EventSpec(Struct, frozen=True):
     `answers`: the classes a handler may return; `forms`: the same as a handler author writes them, for error texts;
     `wire`: reads the mapping form; `fold`: takes one answer into `run.outcome` (and `run.event`, which the next handler
     sees) and says whether the dispatch ends; `deadline`: the setting that limits a handler, or `total` seconds for all
-    of them; `on_error`: what a failing handler does by default; `lane`: dispatches of one lane run one after another;
-    `cause`: what a block of a handler is put down to.
+    of them; `on_error`: the default policy for a failing handler; `lane`: dispatches of one lane run one after another;
+    `cause`: the cause that the block of a handler names.
     """
 
     answers: tuple[type[Answer], ...] = ()
@@ -69,7 +69,7 @@ class EventSpec(Struct, frozen=True):
 
     @property
     def can_block(self) -> bool:
-        """Whether a handler can stop what is about to happen."""
+        """Whether a handler can stop the action that the event announces."""
         return Block in self.answers or Cancel in self.answers
 
 
@@ -207,13 +207,14 @@ def _wire_keys(answer: Mapping[Any, Any]) -> dict[str, Any]:
         if (wire_key := _camel(key)) in keys:
             raise ValueError(f"{wire_key!r} is there twice, once in each spelling")
         if wire_key == "compactionEntry" and isinstance(value, Mapping):
-            value = _wire_keys(value)  # ours too; what is inside of params, content and details is not
+            # These keys are ours too; the keys inside of params, content and details are not.
+            value = _wire_keys(value)
         keys[wire_key] = value
     return keys
 
 
 def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
-    """Turn what a handler of `name` returned into answers; an empty list is "no opinion".
+    """Turn the value that a handler of `name` returned into answers; an empty list is "no opinion".
 
     Raises `TypeError` that shows the right form when `answer` has the wrong shape: on a gate that blocks.
     """
@@ -269,7 +270,7 @@ def fold_call(run: Folding, answer: Block | Ask | Rewrite) -> bool:
 
 
 def fold_result(run: Folding, answer: Replace) -> bool:
-    """Field-wise: what a later handler sets wins, what nobody sets stays."""
+    """Combine field by field: the field that a later handler sets wins, a field that none sets stays."""
     event: ToolResult = run.event
     run.event = replace(event, **answer.changes())
     run.outcome = replace(run.outcome, **answer.changes()) if run.outcome is not None else answer
@@ -312,10 +313,11 @@ def _check_compaction(answer: Compaction, entries: int) -> None:
     summary, index, tokens, timestamp = structs.astuple(answer)
     if not isinstance(summary, str) or not summary.strip():
         raise _wrong("summary", "a text with words in it", summary)
-    if type(index) is not int or index < 1 or (entries and index > entries):  # an embedding program may give no entries
+    # An embedding program may give no entries.
+    if type(index) is not int or index < 1 or (entries and index > entries):
         most = f"1 to {entries} (keep nothing)" if entries else "a number from 1 up"
         raise _wrong(
-            "first_kept_entry_index", most, index, "event.cut_point.first_kept_entry_index keeps what is recent"
+            "first_kept_entry_index", most, index, "event.cut_point.first_kept_entry_index keeps the recent entries"
         )
     if type(tokens) is not int or tokens < 0:
         raise _wrong("tokens_before", "a number from 0 up", tokens, "event.tokens_before is it")

@@ -1,6 +1,6 @@
-"""What a hook file is handed: `register(api)` subscribes handlers, tools and tasks through it.
+"""The api of a hook: `register(api)` subscribes handlers and interceptors, and registers tools and tasks.
 
-Knows the runner only through `Binding`.  Above: loader, runner.  Below: context, dispatch_table.
+The api knows the runner only as a `Binding`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from agent_hooks.values.events import (
 )
 from agent_hooks.values.tool import Tool
 
-if TYPE_CHECKING:  # only type checkers read these, and they take a millisecond
+# Only type checkers read these; at run time they would cost a millisecond.
+if TYPE_CHECKING:
     Fn = TypeVar("Fn", bound=Callable[..., Any])
     Unload = TypeVar("Unload", bound=Callable[[], object])
     A = TypeVar("A", bound=Answer)
@@ -100,7 +101,7 @@ class Binding(Protocol):
     """The runner, as an api sees it."""
 
     def subscriptions_changed(self) -> None:
-        """Forget what was planned from the old handlers."""
+        """Drop the plans made from the old handlers."""
 
     def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run `function` as a task of that hook."""
@@ -114,7 +115,7 @@ class Binding(Protocol):
 
 
 class HookAPI:
-    """What `register(api)` is handed.
+    """The argument of `register(api)`.
 
     Everything subscribed here belongs to the hook: it ends when the hook is unloaded.
     """
@@ -127,7 +128,8 @@ class HookAPI:
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
-        self.binding: Binding | None = None  # the runner, the last one if there are several
+        # The runner; the last one, if the hook is in several.
+        self.binding: Binding | None = None
         self.bindings: WeakSet[Binding] = WeakSet()
 
     # ---- events
@@ -189,9 +191,9 @@ class HookAPI:
         """Subscribe a handler; call it with one, or use it as a decorator.
 
         `priority`: higher runs first, default 0.  `tool`: only events of these tools: an exact name, a compiled regular
-        expression that is searched in the name, or a list of both.  `on_error`: `"block"` or `"continue"`, what a
-        failing handler does; each event has its default.  `inline`: run a quick plain `def` on the event loop, without a
-        thread and without a deadline.
+        expression that is searched in the name, or a list of both.  `on_error`: `"block"` or `"continue"`, the policy for
+        a failure of the handler; each event has its default.  `inline`: run a quick plain `def` on the event loop,
+        without a thread and without a deadline.
 
         A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
@@ -248,8 +250,8 @@ class HookAPI:
     def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
         """Register an interceptor at a point, `"tool.before"` say; call it with a handler, or use it as a decorator.
 
-        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` says what
-        is in them.  `id`: unique, made of the file and the function's name if it is not given; `priority`: higher first;
+        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
+        their fields.  `id`: unique, made of the file and the function's name unless given; `priority`: higher first;
         `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
         undoes it, or the handler when used as a decorator.  Raises `HookUsageError` for anything that cannot work.
         """
@@ -313,7 +315,7 @@ class HookAPI:
             raise HookUsageError("api.send(text): there is nothing in it")
         if self.binding is None:
             raise HookUsageError(
-                "api.send(...) cannot be used while hooks are loading: nobody is there to read it; "
+                "api.send(...) cannot be used while hooks are loading: no agent is there yet to read it; "
                 'call it from a handler, for example of "session" with reason "start"'
             )
         self.binding.send(self.path, text, attachments)
@@ -339,7 +341,8 @@ class HookAPI:
         """
         if not is_async(function):
             if isinstance(called := cast(object, function), CoroutineType):
-                called.close()  # or Python warns of it later, somewhere else
+                # Otherwise Python would warn of it later, at another place.
+                called.close()
             raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
         if self.binding is None:
             self.queued_tasks.append(function)
@@ -421,7 +424,8 @@ def _check_attachments(attachments: Sequence[object]) -> None:
             raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
         try:
             b64decode(each.content, validate=True)
-        except ValueError as exc:  # no model could read it, nor the session go on with it
+        except ValueError as exc:
+            # No model could read it, and the session could not go on with it.
             raise HookUsageError(
                 f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
             ) from None

@@ -130,7 +130,7 @@ def redact_result(run: ToolRun) -> ToolRun:
     redacted, findings = redactor.output(run.output)
     if findings and redactor.report_only:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
-        text = f"the result of {call.tool.name} holds what redaction would hide: {kinds}"
+        text = f"the result of {call.tool.name} holds secrets that redaction would hide: {kinds}"
         error = HookError(
             hook_path="redaction", handler="redactor", event="tool_result", error=text, outcome="continued"
         )

@@ -1,7 +1,7 @@
-"""A plain typed Python function as a tool: name, description and JSON Schema are read off the function.
+"""A plain typed Python function as a tool: its name, description and JSON Schema come from the function.
 
-What msgspec can express and convert is what a parameter may be: dataclasses, enums, TypedDicts, dates, unions, `Literal`,
-`Annotated[str, msgspec.Meta(description=…)]`.  Above: pipeline.  Below: tool, content, errors, anyio, msgspec.
+A parameter may have any type that msgspec can express and convert: dataclasses, enums, TypedDicts, dates, unions,
+`Literal`, `Annotated[str, msgspec.Meta(description=…)]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from agent_hooks.errors import HookUsageError, describe, shown
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, Tool
 
-NO_OUTPUT = "(no output)"  # an empty text is refused by some models
+# Some models refuse an empty text.
+NO_OUTPUT = "(no output)"
 _WITHOUT_NAME: dict[object, str] = {
     Parameter.POSITIONAL_ONLY: "is positional-only, and a model names its arguments; remove the `/`",
     Parameter.VAR_POSITIONAL: "takes any number of arguments, and a model names each; use a list parameter",
@@ -26,9 +27,9 @@ _WITHOUT_NAME: dict[object, str] = {
 
 
 def as_tool(tool: Tool | Callable[..., Any]) -> Tool:
-    """Return `tool` itself, or the tool that a typed function is.
+    """Return `tool` itself, or a tool that calls the typed function `tool`.
 
-    Raises `HookUsageError` for what is neither, and for a function whose signature no model could fill in.
+    Raises `HookUsageError` for any other value, and for a function whose signature no model could fill in.
     """
     if inspect.isfunction(tool) or inspect.ismethod(tool):
         return FunctionTool(tool)
@@ -41,11 +42,11 @@ def as_tool(tool: Tool | Callable[..., Any]) -> Tool:
 
 
 class FunctionTool:
-    """The tool that a function is.
+    """A tool that calls a function.
 
     The name is the function's, the description its docstring's first paragraph, the schema comes from the type hints.
-    `async def` runs on the event loop, a plain `def` in a worker thread; as Python cannot stop a thread, a cancelled call
-    waits until the function is done, and nothing goes on behind the agent's back.
+    An `async def` runs on the event loop, a plain `def` in a worker thread.  Python cannot stop a thread, so a cancelled
+    call waits until the function is done: nothing goes on behind the agent's back.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -76,8 +77,10 @@ class FunctionTool:
         else:
             from anyio import to_thread
 
-            (value,) = await to_thread.run_sync(lambda: (self._function(**arguments),))  # trio refuses a bare coroutine
-            if inspect.isawaitable(value):  # a decorator's plain def around an async def
+            # trio refuses a bare coroutine.
+            (value,) = await to_thread.run_sync(lambda: (self._function(**arguments),))
+            # A decorator may put a plain def around an async def.
+            if inspect.isawaitable(value):
                 value = await value
         return self._output(value)
 
@@ -91,7 +94,8 @@ class FunctionTool:
                 try:
                     default = msgspec.to_builtins(parameter.default, str_keys=True, order="deterministic")
                     dumps(default, allow_nan=False)
-                except Exception:  # noqa: S112  # no JSON: infinity, or an object for "not given"; the model leaves it out
+                except Exception:  # noqa: S112  # the schema goes without it
+                    # The default is no JSON: infinity, or an object that stands for "not given".
                     continue
                 properties[parameter.name] = {**properties[parameter.name], "default": default}
         schema = {
@@ -103,7 +107,7 @@ class FunctionTool:
         return {**schema, "$defs": components} if components else schema
 
     def _arguments(self, input: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments as the hints want them; what is left out keeps the function's default."""
+        """Return the arguments in the types of the hints; an argument that is left out keeps the function's default."""
         if not isinstance(input, dict):
             raise msgspec.ValidationError(f"the input must be a JSON object, not {shown(input)}")
         if unknown := [name for name in input if name not in self._hints]:
@@ -127,9 +131,8 @@ class FunctionTool:
         try:
             details = msgspec.to_builtins(value, str_keys=True, order="deterministic")
             return ToolOutput(msgspec.json.encode(details).decode(), details)
-        except (
-            Exception
-        ) as exc:  # a foreign object may fail in any way; the function has run, and the model should know
+        except Exception as exc:
+            # A foreign object may fail in any way.  The function has run, so the model gets an error result.
             text = f"{self.name} ran, but returned {shown(value)}, which is no JSON ({describe(exc)})"
             return ToolOutput(f"{text}; return a str, JSON data, a dataclass or ToolOutput", is_error=True)
 
@@ -147,7 +150,8 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
 def _hints(function: Callable[..., Any], parameters: list[Parameter]) -> dict[str, Any]:
     try:
         found = get_type_hints(function, include_extras=True)
-    except Exception as exc:  # evaluating annotations runs foreign code
+    except Exception as exc:
+        # Evaluating annotations runs foreign code.
         raise HookUsageError(
             f"{function.__name__} cannot be a tool: its type hints cannot be read ({describe(exc)}); "
             "import or define the types at the module's top level, not under TYPE_CHECKING"
@@ -157,7 +161,8 @@ def _hints(function: Callable[..., Any], parameters: list[Parameter]) -> dict[st
         hint = found.get(parameter.name, parameter.annotation)
         try:
             msgspec.json.schema(hint)
-        except Exception as exc:  # msgspec raises TypeError and others, for types it does not know
+        except Exception as exc:
+            # msgspec raises TypeError and others for types that it does not know.
             problem = f"has a type that JSON Schema cannot express: {shown(hint)}"
             remedy = "use str, int, float, bool, list, dict, a dataclass, an enum, or a union of those"
             raise _unfit(function, parameter.name, f"{problem}; {remedy}") from exc

@@ -46,7 +46,7 @@ class InputCheck:
         try:
             if isinstance(input, dict) and self._fits(input):
                 return None
-        except Exception:  # noqa: S110  # `_problem` says what is wrong
+        except Exception:  # noqa: S110  # `_problem` makes the text
             # A bad schema, or a value that the library does not know.
             pass
         return f"{name}: {problem}" if (problem := self._problem(input)) else None

@@ -1,7 +1,4 @@
-"""A tool with hooks around it: what a program that has its own agent loop gives its agent.
-
-Above: testing, programs.  Below: pipeline, function_tool.
-"""
+"""A tool with hooks around it, for the agent of a program that has its own agent loop."""
 
 from __future__ import annotations
 
@@ -16,13 +13,14 @@ from agent_hooks.values.tool import OnUpdate, Tool
 
 
 def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
-    """Return a tool that does what `tool` does, with the runner's hooks around it.
+    """Return a tool that calls `tool`, with the runner's hooks around it.
 
-    `tool` may be a typed function, `def` or `async def`: its name, docstring and type hints tell the model what it needs.
-    A blocked call is a result with `is_error=True` whose text is the reason and who blocked; a tool that raises gives an
-    error result.  With no hook that listens, the call goes straight through and the very same result comes back.
+    `tool` may be a typed function, `def` or `async def`: its name, docstring and type hints describe it to the model.
+    A blocked call is a result with `is_error=True` whose text is the reason and the name of the blocker; a tool that
+    raises gives an error result.  A call that no hook concerns goes straight through, and the very same result comes back.
     """
-    from agent_hooks.pipeline.function_tool import as_tool  # here, because the events of another agent need no schemas
+    # Imported here, because the events of another agent need no schemas.
+    from agent_hooks.pipeline.function_tool import as_tool
 
     tool = as_tool(tool)
     runner.know_tools([tool.name])
@@ -35,7 +33,7 @@ def wrap_tools(tools: Iterable[Tool | Callable[..., Any]], runner: HookRunner) -
 
 
 class FixedTool:
-    """A tool whose name and schema stay what they were: gates must not be asked about another name than was offered."""
+    """A tool whose name and schema cannot change: gates must judge the name that was offered to the model."""
 
     def __init__(self, tool: Tool) -> None:
         self.name = tool.name
@@ -57,7 +55,7 @@ class WrappedTool:
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Run the tool as `call_tool` does, if anybody listens."""
+        """Take the call through the pipeline if it concerns a handler, a guard, a transformer or the redactor."""
         runner = self._runner
         if not runner.matchers_checked:
             runner.check_matchers()

@@ -1,1 +1,1 @@
-"""Which handlers an event goes to, when it waits for others, and who hears of failures."""
+"""The runner: it plans the handlers of an event, makes events wait for one another, and reports failures."""

@@ -376,7 +376,7 @@ class Engine:
                     watch.cancel()
                 await anyio.sleep(0.005)
 
-    # ---- what a hook's api asks
+    # ---- for the api of a hook
 
     def subscriptions_changed(self) -> None:
         """Drop all plans; may be called from a handler's thread, also while a plan is being made."""

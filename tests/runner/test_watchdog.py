@@ -42,14 +42,14 @@ class Warnings(logging.Handler):
 @pytest.fixture
 def blocks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of a second is a block."""
-    monkeypatch.setattr(watchdog, "LOOK", 0.02)
+    monkeypatch.setattr(watchdog, "INTERVAL", 0.02)
     monkeypatch.setattr(watchdog, "BLOCKED", 0.2)
 
 
 @pytest.fixture
 def slow_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of a second is long."""
-    monkeypatch.setattr(watchdog, "LOOK", 0.02)
+    monkeypatch.setattr(watchdog, "INTERVAL", 0.02)
     monkeypatch.setattr(watchdog, "SLOW", 0.2)
 
 
@@ -182,11 +182,11 @@ async def test_a_handler_that_takes_long_is_named_once(kind: str) -> None:
 
     async def slow(event: object, ctx: object) -> None:
         await until(named.is_set)
-        await anyio.sleep(5 * watchdog.LOOK)  # it is looked at some more times
+        await anyio.sleep(5 * watchdog.INTERVAL)  # it is looked at some more times
 
     def thread(event: object, ctx: object) -> None:
         assert named.wait(LONG)
-        time.sleep(5 * watchdog.LOOK)
+        time.sleep(5 * watchdog.INTERVAL)
 
     handler = thread if kind == "thread" else slow
     runner, errors = runner_of(hook_on("tool_call", handler))
@@ -243,7 +243,7 @@ async def test_a_busy_handler_that_lets_the_loop_turn_is_not_said_to_block(
     monkeypatch: pytest.MonkeyPatch, warnings: Warnings
 ) -> None:
     """It is seen on the loop at every look, until it is named as one that takes long."""
-    monkeypatch.setattr(watchdog, "LOOK", 0.05)
+    monkeypatch.setattr(watchdog, "INTERVAL", 0.05)
     monkeypatch.setattr(watchdog, "SLOW", 2 * watchdog.BLOCKED)
     named = anyio.Event()
 

@@ -55,7 +55,7 @@ class CallWatch(Protocol):
         """Cancel the call; may be repeated for code that swallows a cancellation."""
 
     def settle(self, exc: BaseException | None) -> bool:
-        """Tell, after the call ended with `exc`, whether we cancelled it and nobody else did.
+        """Tell, after the call ended with `exc`, whether this watch alone cancelled it.
 
         Raises somebody else's cancellation when the code swallowed it and it would not be delivered again.
         """
@@ -139,7 +139,7 @@ class Clock:
         # The dispatch that it belongs to; the watchdog reads it.
         self.dispatch: Any = None
 
-    # ---- what a backend provides
+    # ---- provided by each backend
 
     def attach(self) -> None:
         """Bind the clock to the current task, at the first suspension of the dispatch."""
@@ -153,7 +153,7 @@ class Clock:
         raise NotImplementedError
 
     def settle(self, exc: BaseException | None) -> bool:
-        """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did.
+        """Tell, after a handler ended with `exc`, whether this clock alone stopped it.
 
         Raises somebody else's cancellation when the handler swallowed it and it would not be delivered again.
         """
@@ -168,7 +168,7 @@ class Clock:
         """Return the watch over a call of the current task; it is in `running` until it is closed."""
         raise NotImplementedError
 
-    # ---- what they share
+    # ---- shared by the backends
 
     def arm(self) -> None:
         """Start the running handler's time: it has suspended for the first time."""
