@@ -24,8 +24,8 @@ from agent_hooks.ui.base import NotifyType
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import NO_SCHEMA
 
-Verdict = Literal["block", "ask", "rewrite"]
-VERDICTS: tuple[Verdict, ...] = ("block", "ask", "rewrite")  # the worst first
+Decision = Literal["block", "ask", "rewrite"]
+VERDICTS: tuple[Decision, ...] = ("block", "ask", "rewrite")  # the worst first
 
 
 class ReplayUI(BridgeUI):
@@ -47,7 +47,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     run, or would be asked about, where that is not what was recorded; `then`: what the call came to at the time.
     """
 
-    verdict: Verdict
+    verdict: Decision
     by: str
     why: str
     call: RecordedCall

@@ -19,7 +19,7 @@ from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, Thi
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, ThinkingContent
 
 
-class RecordedCall(Struct, forbid_unknown_fields=True):
+class ScriptedCall(Struct, forbid_unknown_fields=True):
     """A tool call of a recorded response."""
 
     name: str
@@ -27,12 +27,12 @@ class RecordedCall(Struct, forbid_unknown_fields=True):
     id: str = ""
 
 
-class RecordedResponse(Struct, rename="camel", forbid_unknown_fields=True):
+class ScriptedResponse(Struct, rename="camel", forbid_unknown_fields=True):
     """One line of a script."""
 
     text: str = ""
     thinking: str = ""
-    tool_calls: list[RecordedCall] = []
+    tool_calls: list[ScriptedCall] = []
 
 
 def create(argument: str) -> Script:
@@ -54,7 +54,7 @@ class Script:
 
     provider = "script"
 
-    def __init__(self, path: Path, responses: list[RecordedResponse]) -> None:
+    def __init__(self, path: Path, responses: list[ScriptedResponse]) -> None:
         self.id = path.name
         self._path = path
         self._responses = responses
@@ -77,12 +77,12 @@ class Script:
         yield EndPiece("tool_use" if response.tool_calls else "stop")
 
 
-def _read(path: Path, number: int, line: str) -> RecordedResponse | None:
+def _read(path: Path, number: int, line: str) -> ScriptedResponse | None:
     """Return the response a line holds, or `None` for another entry of a session file."""
     try:
         value = json.loads(line)
         if not isinstance(value, dict) or "type" not in value:
-            return msgspec.convert(value, RecordedResponse)
+            return msgspec.convert(value, ScriptedResponse)
         entry: Any = msgspec.convert(value, Entry)
     except ValueError as exc:
         raise ModelError(f"script {path}:{number}: {exc}") from None
@@ -90,5 +90,5 @@ def _read(path: Path, number: int, line: str) -> RecordedResponse | None:
     if not isinstance(message, AssistantMessage):
         return None
     thinking = "".join(block.thinking for block in message.content if isinstance(block, ThinkingContent))
-    calls = [RecordedCall(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
-    return RecordedResponse(message.text, thinking, calls)
+    calls = [ScriptedCall(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
+    return ScriptedResponse(message.text, thinking, calls)
