@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import TaskStatus
 
-from agent_hooks.errors import AbortedError, MessageBlockedError, ModelError
+from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
@@ -43,8 +43,15 @@ class Runs:
         """Whether the agent works on a prompt."""
         return self._scope is not None
 
+    def check_idle(self) -> None:
+        """Raise `HostBusyError` while a run is going on or the session is being changed."""
+        if self.running:
+            raise HostBusyError("the agent is working; abort it first")
+        if self.paused:
+            raise HostBusyError("the session is being changed; wait for that, or abort it")
+
     def resume(self) -> None:
-        """Work on what came in meanwhile."""
+        """Let runs begin again, first with the messages that came meanwhile."""
         self.paused = False
         self._wake.set()
 

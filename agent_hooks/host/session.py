@@ -46,7 +46,7 @@ class Session:
         self.id = session_id or uuid.uuid4().hex
         self.path: Path | None = None
         self.notes: list[str] = []  # what the person should know of the file that was opened
-        self.tell: Callable[[str], object] = lambda text: None
+        self.report: Callable[[str], object] = lambda text: None
         self._file: int | None = None
         self._size = 0  # bytes of whole lines in the file
         self._waiting = b""  # lines that the file does not have yet
@@ -115,6 +115,10 @@ class Session:
         """All entries so far, the header first."""
         return tuple(self._entries)
 
+    def since(self, index: int) -> list[Entry]:
+        """Return the entries from `index` on."""
+        return self._entries[index:]
+
     def turns(self) -> list[int]:
         """Return, for every turn, how many entries there were when it began: one turn, one response."""
         return [
@@ -146,13 +150,13 @@ class Session:
             self._write()
         except OSError as exc:
             if not self._failing:
-                self.tell(
+                self.report(
                     f"{self.path}: cannot be written: {os_reason(exc)}; going on, and trying again with each entry"
                 )
             self._failing = True
         else:
             if self._failing:
-                self.tell(f"{self.path}: is written again, and nothing is missing")
+                self.report(f"{self.path}: is written again, and nothing is missing")
             self._failing = False
 
     def add_message(self, message: Message) -> None:
@@ -175,7 +179,7 @@ class Session:
             try:
                 self._write()
             except OSError:
-                self.tell(f"{self.path}: {self._waiting.count(NEWLINE)} entries could not be written")
+                self.report(f"{self.path}: {self._waiting.count(NEWLINE)} entries could not be written")
         os.close(self._file)
         self._file = None
 

@@ -24,7 +24,7 @@ _decoder = msgspec.json.Decoder(Entry)
 _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)  # what decoding raises
 
 
-class Found(NamedTuple):
+class ReadEntries(NamedTuple):
     """What a session file holds.
 
     `size`: bytes of whole lines; `unwritten`: a last entry that only lacks its end of line, to be written once more;
@@ -76,13 +76,13 @@ def lock(file: int, path: Path) -> None:
         pass  # a file system without locks: better a session without one than none
 
 
-def read_entries(file: int, path: Path) -> Found:
+def read_entries(file: int, path: Path) -> ReadEntries:
     """Read all entries of an open file; raises `SessionError` that names the line."""
     with os.fdopen(os.dup(file), "rb") as reader:
         reader.seek(0)
         data = reader.read()
     *lines, last = data.split(b"\n")
-    with all_is_kept():
+    with paused_collector():
         entries = [_entry(line, number, path) for number, line in enumerate(lines, 1)]
     unwritten = b""
     if last:
@@ -94,11 +94,11 @@ def read_entries(file: int, path: Path) -> Found:
     if not entries:
         raise SessionError(f"{path}:1: is not a session: there is no whole line in it")
     _check_header(entries[0], path)
-    return Found(entries, len(data) - len(last), unwritten, bool(last) and not unwritten)
+    return ReadEntries(entries, len(data) - len(last), unwritten, bool(last) and not unwritten)
 
 
 @contextmanager
-def all_is_kept() -> Iterator[None]:
+def paused_collector() -> Iterator[None]:
     """Do without the garbage collector: it would look at all entries again and again, and find none to throw away."""
     enabled = gc.isenabled()
     gc.disable()

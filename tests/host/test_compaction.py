@@ -33,17 +33,11 @@ from agent_hooks import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.host.compaction import (
-    accept,
-    context_tokens,
-    conversation,
-    estimate_tokens,
-    prepare,
-    summarize,
-    summary_message,
-)
+from agent_hooks.host.compaction import accept, prepare, summarize
+from agent_hooks.host.exchanges import conversation, summary_message
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece
 from agent_hooks.host.models.keys import find_key
+from agent_hooks.host.tokens import context_tokens, estimate_tokens
 from agent_hooks.values.content import AssistantBlock, Entry, Message
 from agent_hooks.values.wire import to_json
 from support import hook_on, runner_of
@@ -494,7 +488,7 @@ async def test_a_summary_that_fails_makes_no_entry(pieces: list[Any], error: str
 async def test_a_single_message_is_nothing_to_summarise() -> None:
     """A hook may do something about it; the default has nothing to say."""
     model = Summarist(TextPiece("s"))
-    with pytest.raises(SessionError, match="one message is all there is"):
+    with pytest.raises(SessionError, match="the conversation is one message"):
         await summarize(prepare([HEADER, user()], model=model), model)
     assert model.requests == []
 

@@ -468,7 +468,7 @@ async def test_a_branch_begins_before_a_message_of_a_person(project: Path, index
     on = stage(project)
     async with on.host as host:
         await host.prompt("one")
-        with pytest.raises(SessionError, match=f"entry {index} is no message of a person"):
+        with pytest.raises(SessionError, match=f"entry {index} is not a user message"):
             await host.branch(index)
     assert [event.reason for event in on.events.of("session")] == ["start", "shutdown"]
 
@@ -483,7 +483,7 @@ async def test_a_file_that_cannot_be_read_is_told_before_any_hook_is_asked(proje
             ("missing.jsonl", "No such file"),
             ("foreign.jsonl", r"foreign\.jsonl:1: is not an entry"),
             ("no\0name.jsonl", "null"),
-            (on.path, "the session you are in"),
+            (on.path, "already open"),
             (busy.path, "another process works on this session"),
         ]:
             with pytest.raises(SessionError, match=text):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks import AssistantMessage, ModelError, ToolResultMessage, UserMessage
+from agent_hooks import AssistantMessage, CompactionEntry, ModelError, ToolResultMessage, UserMessage
+from agent_hooks.host.exchanges import summary_message
 from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, ModelRequest, ToolOffer, collect
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import HINT, Puppet, parse
@@ -65,11 +66,19 @@ async def test_an_earlier_prompt_does_not_count() -> None:
     assert message.tool_calls[0].arguments == {"command": "again"}
 
 
-async def test_a_summary_is_nobody_s_prompt() -> None:
-    """What it quotes was done already, and is not done again."""
-    message = await respond(says(f"{SUMMARY_PREFIX}The person said:\n@bash rm notes{SUMMARY_SUFFIX}"))
+async def test_a_summary_is_not_a_prompt() -> None:
+    """The calls that a summary quotes are not made again."""
+    text = "The person said:\n@bash rm notes"
+    entry = CompactionEntry(timestamp="2026", summary=text, first_kept_entry_index=1, tokens_before=1)
+    message = await respond(summary_message(entry))
     assert not message.tool_calls
     assert message.text == f"{HINT}\n"
+
+
+async def test_a_prompt_that_reads_like_a_summary_is_a_prompt() -> None:
+    """The person may paste the text of a summary."""
+    message = await respond(says(f"{SUMMARY_PREFIX}The person said:\n@bash ls\n{SUMMARY_SUFFIX}"))
+    assert [call.name for call in message.tool_calls] == ["bash"]
 
 
 async def test_without_calls_it_says_its_words_or_explains_itself() -> None:

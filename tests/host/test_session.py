@@ -84,7 +84,7 @@ def test_what_a_full_disk_does_not_take_is_written_as_soon_as_there_is_room(proj
     """It is told once, and once more when all is well; no line is broken, and none is missing."""
     session = Session.create(str(project))
     told: list[str] = []
-    session.tell = told.append
+    session.report = told.append
     assert session.path is not None
     with room_for(session.path.stat().st_size + 10):
         session.add_model("a", "b")
@@ -104,7 +104,7 @@ def test_what_could_not_be_written_is_told_at_the_end(project: Path) -> None:
     """The last attempt is at closing; the file is one that opens."""
     session = Session.create(str(project))
     told: list[str] = []
-    session.tell = told.append
+    session.report = told.append
     assert session.path is not None
     with room_for(session.path.stat().st_size + 10):
         session.add_model("a", "b")

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from agent_hooks.errors import ModelError
+from agent_hooks.host.exchanges import SummaryMessage
 from agent_hooks.host.model import (
-    SUMMARY_PREFIX,
     EndPiece,
     ModelRequest,
     Piece,
@@ -94,9 +94,8 @@ def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage):
-            text = text_of_content(message.content)
-            if text.startswith(SUMMARY_PREFIX):  # nobody's prompt: what it quotes was done already
-                return "", messages[index + 1 :]
+            # The calls that a summary quotes were made before the compaction.
+            text = "" if isinstance(message, SummaryMessage) else text_of_content(message.content)
             return text, messages[index + 1 :]
     return "", messages
 
