@@ -244,7 +244,7 @@ class Agent:
         finally:
             for call in calls:
                 if call.id not in results:
-                    settle(call, ToolOutput("aborted", is_error=True))
+                    settle(call, _aborted(call))
             ordered = [results[call.id] for call in calls]
             self._new += ordered
             self.messages += ordered
@@ -255,6 +255,11 @@ class Agent:
         tool = self._tools.get(call.name) or MissingTool(call.name, self._tools)
         arguments = call.arguments if call.invalid is None else call.invalid
         return await preflight(tool, call.id, arguments, runner=self._runner)
+
+
+def _aborted(call: ToolCallContent) -> ToolOutput:
+    """Return the result of an aborted call; its details tell it apart from a tool's failure, like those of a block."""
+    return ToolOutput("aborted", {"status": "aborted", "tool": call.name}, is_error=True)
 
 
 async def _hurry(scope: anyio.CancelScope) -> None:

@@ -71,8 +71,8 @@ class SessionReader:
 
 
 def _then(result: ToolResultMessage) -> Then:
+    """Return the end of a call by the fields of its result; its text may be any tool's."""
     if not result.is_error:
         return "ran"
-    if isinstance(result.details, Mapping) and result.details.get("status") == "blocked":
-        return "denied"
-    return "aborted" if [getattr(block, "text", "") for block in result.content] == ["aborted"] else "failed"
+    status = result.details.get("status") if isinstance(result.details, Mapping) else None
+    return "denied" if status == "blocked" else "aborted" if status == "aborted" else "failed"

@@ -143,8 +143,8 @@ async def test_an_aborted_turn_leaves_no_call_without_an_end(project: Path) -> N
     ]
     assert session.path is not None
     messages = [json.loads(line)["message"] for line in session.path.read_text().splitlines()[1:]]
-    results = {message["toolCallId"]: message["content"][0]["text"] for message in messages[2:]}
-    assert sorted(results.values()) == ["aborted", "quick"]
+    results = {message["content"][0]["text"]: message.get("details") for message in messages[2:]}
+    assert results == {"quick": None, "aborted": {"status": "aborted", "tool": "bash"}}
 
 
 async def test_progress_reaches_the_view(project: Path) -> None:

@@ -179,8 +179,10 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
         entry(said(ToolCallContent("1", "bash", {"command": "ls"}), ToolCallContent("2", "bash", {}, invalid="{"))),
         result("1", "a", error=False),
         result("2", "no", {"status": "blocked", "tool": "bash", "reason": "no"}),
-        result("3", "aborted"),
+        result("3", "aborted", {"status": "aborted", "tool": "bash"}),
         result("4", "boom"),
+        result("5", "aborted"),
+        result("6", "aborted", error=False),
     ]
     one = written(tmp_path / "one.jsonl", [head, *body])
     two = written(tmp_path / "two.jsonl", [head.replace(b'"one"', b'"two"'), *body])
@@ -189,7 +191,7 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
         ("bash", {"command": "ls"}, "/w", "one", False),
         ("bash", {}, "/w", "one", True),
     ]
-    assert list(ends(one).values()) == ["ran", "denied", "aborted", "failed"]
+    assert list(ends(one).values()) == ["ran", "denied", "aborted", "failed", "failed", "ran"]
     assert [call.key for call in calls(two)] == [call.key for call in found]
     assert calls(two)[0].session_id == "two"
     later = entry(said(ToolCallContent("1", "bash", {"command": "ls"})), "2026-01-02T00:00:00Z")
