@@ -516,10 +516,10 @@ async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> N
     (repo / "linked").symlink_to("file")
     done = await checkpoints.restore(repo, saved)
     assert {each.path: each.reason for each in done.left} == {
-        "deep/directory/x": "deep is in the way, which is no directory and not in the checkpoint",
-        "directory/x": "directory is in the way, which is no directory and not in the checkpoint",
+        "deep/directory/x": "deep is in the way, which is not a directory and not in the checkpoint",
+        "directory/x": "directory is in the way, which is not a directory and not in the checkpoint",
         "file": "a directory is in the way, with files that are not in the checkpoint",
-        "linked/x": "linked is in the way, which is no directory and not in the checkpoint",
+        "linked/x": "linked is in the way, which is not a directory and not in the checkpoint",
     }
     assert done.written == ("empty",)
     assert [(repo / path).read_text() for path in ("file/mine", "directory", "deep")] == ["mine"] * 3

@@ -420,9 +420,9 @@ async def test_the_model_is_asked_for_the_default_summary() -> None:
     [question] = request.messages
     assert isinstance(question, UserMessage)
     text = question.content[0].text  # type: ignore[union-attr]
-    assert text.startswith("The summary of what came before it")
+    assert text.startswith("The summary of the messages before it")
     assert "<summary>\nearlier things\n</summary>" in text
-    assert text.endswith("What the person asks of this summary: only the file names")
+    assert text.endswith("The person's instructions for this summary: only the file names")
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [line["role"] for line in lines] == ["user", "assistant", "toolResult", "assistant"]
     assert lines[2]["content"][0]["text"].endswith("… (3,000 more characters)")

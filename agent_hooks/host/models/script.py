@@ -50,7 +50,7 @@ def create(argument: str) -> Script:
 
 
 class Script:
-    """Answers with one recorded response after another, whatever it is asked."""
+    """Answers each request with the next recorded response."""
 
     provider = "script"
 

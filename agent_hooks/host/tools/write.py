@@ -1,4 +1,4 @@
-"""The `write` tool: put a text in a file, in one step.  Above: host.tools.  Below: base."""
+"""The `write` tool: write a text file in one step."""
 
 from __future__ import annotations
 
