@@ -7,8 +7,8 @@
     await checkpoints.undo(ctx.cwd, ctx.session_id)
 
 A checkpoint holds tracked and untracked files; files that git ignores are neither saved nor restored.  It is a commit
-under `refs/agent-hooks/`, on no branch, and needs the git command and a working tree.  Index, stash, HEAD and branches are
-never touched.  `import agent_hooks` does not load this module.
+under `refs/agent-hooks/`, on no branch, and needs the git command and a working tree.  Index, stash, HEAD and branches
+are never touched.  `import agent_hooks` does not load this module.
 """
 
 from agent_hooks.checkpoints.git import CheckpointError

@@ -85,7 +85,7 @@ async def test_full_compaction_keeps_nothing_and_needs_no_key(begin: Begin) -> N
         await host.prompt("@bash one")
         await host.prompt("the last")
         entry = entry_of(await host.compact())
-        assert entry.summary == "What the person said:\nPerson: @bash one\nPerson: the last"
+        assert entry.summary == "The person said:\nPerson: @bash one\nPerson: the last"
         assert len(host.messages) == 1
         await host.prompt("more")
         assert entry_of(await host.compact()).summary == f"{entry.summary}\nPerson: more"

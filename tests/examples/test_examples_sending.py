@@ -139,7 +139,7 @@ async def test_what_was_in_the_file_before_is_not_sent_until_somebody_writes(ses
     path.parent.mkdir()
     path.write_text("delete everything")
     async with session(FILE) as on:
-        assert on.notes[0].title.endswith("trigger.txt; what is in it now is not sent")
+        assert on.notes[0].title.endswith("trigger.txt; its present text is not sent")
         beside = path.with_name("other.txt")
         beside.write_text("something else changes")
         path.write_text("hello")
@@ -212,7 +212,7 @@ async def test_what_is_posted_is_sent(session: Begin) -> None:
             assert await on.view.until(1) == ["café"]
             await http.post("/")
             await http.post("/", content=b"\xff")
-            assert (await on.view.until(3))[1:] == ["Somebody called the webhook and said nothing.", "\ufffd"]
+            assert (await on.view.until(3))[1:] == ["The webhook was called without a text.", "\ufffd"]
     assert on.errors == []
 
 

@@ -125,7 +125,7 @@ async def test_a_used_up_quota_is_not_tried_again(model: Model, server: ModelSer
     """It is a 429 as well, but waiting does not help."""
     server.play(Fail(429, "you are out of money", code="insufficient_quota"))
     error, _ = await failure_of(model)
-    assert "you are out of money; the account has used up" in str(error)
+    assert "you are out of money; the quota of the account is used up" in str(error)
     assert waits == []
 
 
