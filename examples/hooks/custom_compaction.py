@@ -15,9 +15,9 @@ def register(api: HookAPI) -> None:
     async def summarise(event: SessionEvent, ctx: HookContext) -> Compaction | None:
         if event.reason != "before_compact" or event.cut_point is None or event.tokens_before is None:
             return None
-        said = [line(message) for message in event.messages_to_summarize or () if isinstance(message, UserMessage)]
+        person = [line(message) for message in event.messages_to_summarize or () if isinstance(message, UserMessage)]
         # The last summary stays part of the new one.
-        lines = [event.previous_summary or "The person said:", *said]
+        lines = [event.previous_summary or "The person said:", *person]
         return Compaction("\n".join(lines), event.cut_point.first_kept_entry_index, event.tokens_before)
 
 

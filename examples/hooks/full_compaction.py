@@ -46,8 +46,8 @@ def register(api: HookAPI) -> None:
             )
             summary = await ask(cheap, key, "\n\n".join([TASK, *wishes, *before, *map(line, messages)]))
         else:
-            said = [line(message) for message in messages if isinstance(message, UserMessage)]
-            summary = "\n".join([event.previous_summary or "The person said:", *said])
+            person = [line(message) for message in messages if isinstance(message, UserMessage)]
+            summary = "\n".join([event.previous_summary or "The person said:", *person])
         return Compaction(summary, len(event.entries), event.tokens_before)
 
 
