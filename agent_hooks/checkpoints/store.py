@@ -70,7 +70,7 @@ async def create(
     """
     if not isinstance(session_id, str) or not session_id or not isinstance(entry_index, int) or entry_index < 0:
         raise CheckpointError(
-            f"checkpoints.create wants a session id and an entry index, not {session_id, entry_index}"
+            f"checkpoints.create needs a session id and an entry index, not {session_id, entry_index}"
         )
     worktree = await open_worktree(cwd)
     async with worktree.locked():

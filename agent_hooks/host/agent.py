@@ -149,8 +149,8 @@ class Agent:
         """Add the text of a hook's `Continue` to the conversation; return `False` when the run ends all the same."""
         if continued == CONTINUE_LIMIT:
             self._view.warning(
-                f"the agent stops here: hooks have kept it going {CONTINUE_LIMIT} times in a row, which is the most; "
-                f"{answer.by} wants it to go on"
+                f"the agent stops here: hooks have continued the run {CONTINUE_LIMIT} times in a row, "
+                f"which is the limit; {answer.by} wants to continue it"
             )
             return False
         self._view.injected(answer.text, answer.by)

@@ -122,8 +122,8 @@ class Inbox:
         if size > limits.size:
             others = f" with the {len(waiting)} that wait" if waiting else ""
             raise SendError(
-                f"the message was not sent: it has {size:,} characters{others}, attachments too, and {limits.size:,} is "
-                "the most; save it in a file and send its path"
+                f"the message was not sent: it has {size:,} characters{others}, with attachments, and the limit is "
+                f"{limits.size:,}; save it in a file and send its path"
             )
         if message.source is None:
             return
@@ -133,6 +133,6 @@ class Inbox:
         if len(times) >= limits.rate:
             wait = times[0] + limits.period - self._now()
             raise SendError(
-                f"the message was not sent: {limits.rate} messages in {limits.period:g} s is the most for one hook; "
+                f"the message was not sent: one hook may send {limits.rate} messages in {limits.period:g} s; "
                 f"the next can be sent in {wait:.0f} s"
             )

@@ -29,7 +29,7 @@ from agent_hooks.values.content import (
 
 ThinkingLevel = Literal["off", "low", "medium", "high"]
 # The text around a summary, in the message that stands for the older part of a conversation.
-SUMMARY_PREFIX = "This is a summary of the conversation so far; its words are gone.\n\n<summary>\n"
+SUMMARY_PREFIX = "This is a summary of the conversation so far, in place of its messages.\n\n<summary>\n"
 SUMMARY_SUFFIX = "\n</summary>"
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 
@@ -128,7 +128,7 @@ class PieceStream(Protocol):
 class Model(Protocol):
     """A model, named by `provider` and `id`.
 
-    A model with a property `window` (tokens) is compacted for automatically, with `CompactionSettings.reserve_tokens`.
+    A model may also have `window`, its window in tokens: then a conversation that gets too long is compacted.
     """
 
     @property

@@ -199,7 +199,7 @@ def _error_of(response: HookUiResponse, request: HookUiRequest) -> str | None:
     wanted = "confirmed" if isinstance(request, ConfirmRequest) else "value"
     if given not in ([wanted], ["cancelled"]):
         there = " and ".join(repr(name) for name in given) or "nothing"
-        return f"dialog {request.id!r} wants either {wanted!r} or 'cancelled': true, and got {there}"
+        return f"dialog {request.id!r} needs either {wanted!r} or 'cancelled': true, and got {there}"
     if isinstance(request, SelectRequest) and not response.cancelled and response.value not in request.options:
         return f"dialog {request.id!r}: {shown(response.value)} is not one of its options {shown(request.options, 400)}"
     return None

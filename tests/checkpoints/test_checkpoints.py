@@ -577,7 +577,7 @@ async def test_a_repository_that_takes_no_files_is_told(repo: Path) -> None:
 @pytest.mark.parametrize(("session", "index"), [("", 0), ("s", -1), ("s", "0"), (None, 0)])
 async def test_a_checkpoint_needs_a_session_and_an_entry_index(repo: Path, session: Any, index: Any) -> None:
     """A checkpoint without them could never be found again."""
-    with pytest.raises(CheckpointError, match="wants a session id and an entry index"):
+    with pytest.raises(CheckpointError, match="needs a session id and an entry index"):
         await checkpoints.create(repo, session, index)
 
 

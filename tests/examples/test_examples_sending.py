@@ -278,7 +278,7 @@ async def test_who_sends_too_fast_is_told_so(session: Begin) -> None:
         assert set(statuses) == {200}
         answer = await http.post("/", content=b"x")
         assert answer.status_code == 429
-        assert "is the most for one hook; the next can be sent in" in answer.text
+        assert "one hook may send 60 messages in 60 s; the next can be sent in" in answer.text
         await on.view.until(InboxLimits().rate)
 
 

@@ -75,10 +75,11 @@ async def test_hooks_keep_a_run_going_so_many_times_and_the_next_one_anew(projec
     assert commands == [str(count) for count in range(CONTINUE_LIMIT)] * 2
     assert [end.continued for end in on.events.of("agent_end")] == [*range(CONTINUE_LIMIT + 1)] * 2
     assert on.events.types.count("agent_start") == 2
-    told = (
-        "the agent stops here: hooks have kept it going 8 times in a row, which is the most; hook0.py wants it to go on"
+    limit = (
+        "the agent stops here: hooks have continued the run 8 times in a row, which is the limit; "
+        "hook0.py wants to continue it"
     )
-    assert on.view.warnings == [told, told]
+    assert on.view.warnings == [limit, limit]
     assert on.view.seen[-1] == "ended None aborted=False"
 
 

@@ -115,7 +115,7 @@ async def test_each_source_has_so_many_characters_waiting_and_no_more() -> None:
     """Text, attachments and extracted texts count; the error has the number and the remedy."""
     inbox = Inbox(Waiter(), limits=InboxLimits(size=1000))
     with pytest.raises(
-        SendError, match=r"it has 1,001 characters, attachments too, and 1,000 is the most; save it in a"
+        SendError, match=r"it has 1,001 characters, with attachments, and the limit is 1,000; save it in a"
     ):
         inbox.put("x" * 1001, source="a.py")
     document = Attachment(
@@ -136,7 +136,7 @@ async def test_a_hook_may_send_so_many_in_a_time_and_a_person_as_many_as_they_li
         inbox.put("x", source="a.py")
         inbox.take()
         time.now += 10
-    with pytest.raises(SendError, match="3 messages in 60 s is the most for one hook; the next can be sent in 30 s"):
+    with pytest.raises(SendError, match="one hook may send 3 messages in 60 s; the next can be sent in 30 s"):
         inbox.put("x", source="a.py")
     inbox.put("x", source="b.py")
     for _ in range(10):

@@ -264,7 +264,7 @@ async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> N
         await host.wait_idle()
         with pytest.raises(ModelError):
             await host.prompt("two")
-    failed = f"script {project}/s.jsonl: all 0 responses are played, and one more was asked for"
+    failed = f"script {project}/s.jsonl: all 0 responses are played; add one more line"
     error = f"ended the model failed: {failed} aborted=False"
     assert on.view.seen == ["started one by None", error, "started two by None", error]
     assert on.events.types.count("agent_end") == 2

@@ -87,13 +87,13 @@ async def test_a_right_response_is_the_answer(ask: Ask, response: dict[str, Any]
     ("ask", "response", "got", "error"),
     [
         (select, {"value": "c"}, None, "'c' is not one of its options ['a', 'b']"),
-        (select, {"confirmed": True}, None, "wants either 'value' or 'cancelled': true, and got 'confirmed'"),
+        (select, {"confirmed": True}, None, "needs either 'value' or 'cancelled': true, and got 'confirmed'"),
         (select, {}, None, "and got nothing"),
         (select, {"cancelled": False}, None, "and got nothing"),
         (select, {"value": "a", "cancelled": True}, None, "and got 'value' and 'cancelled'"),
-        (confirm, {"value": "yes"}, False, "wants either 'confirmed' or 'cancelled': true, and got 'value'"),
+        (confirm, {"value": "yes"}, False, "needs either 'confirmed' or 'cancelled': true, and got 'value'"),
         (confirm, {"confirmed": True, "cancelled": True}, False, "and got 'confirmed' and 'cancelled'"),
-        (input_, {"confirmed": True}, None, "wants either 'value'"),
+        (input_, {"confirmed": True}, None, "needs either 'value'"),
     ],
 )
 async def test_a_wrong_response_is_the_default_and_an_error_that_names_the_id(

@@ -139,9 +139,7 @@ class Remote:
                     for piece in pieces_of(event):
                         yield piece
                 if response.finish_reason == "length":
-                    yield NoticePiece(
-                        f"{self._label}: the answer is cut off: it reached the most that the model may say"
-                    )
+                    yield NoticePiece(f"{self._label}: the answer is cut off: it reached the model's limit")
                 yield _end(response)
 
     # ---- the text of a failure

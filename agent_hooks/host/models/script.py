@@ -63,9 +63,7 @@ class Script:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Replay the next response; raises `ModelError` when there is none."""
         if self._played == len(self._responses):
-            raise ModelError(
-                f"script {self._path}: all {self._played} responses are played, and one more was asked for"
-            )
+            raise ModelError(f"script {self._path}: all {self._played} responses are played; add one more line")
         response = self._responses[self._played]
         self._played += 1
         if response.thinking:

@@ -39,7 +39,7 @@ class FindTool(BuiltinTool):
     )
     input_schema = object_schema(
         ["pattern"],
-        pattern=text_schema("A glob for the path below the directory; without a / it is for the name alone"),
+        pattern=text_schema("A glob for the path below the directory; without a / it matches the name alone"),
         path=text_schema("The directory to search; the working directory by default"),
         exclude=exclude_schema(),
         limit=number_schema(f"Number of files to show; {LIMIT} by default"),
