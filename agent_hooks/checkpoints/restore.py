@@ -242,7 +242,10 @@ class _Restore:
         return None
 
     def _in_the_way(self, path: str, known: dict[str, bool]) -> str | None:
-        """Return the reason why a file cannot be written: a directory or symlink is in its way.  `None` without one."""
+        """Return the reason why a file cannot be written: a directory or symlink is in its way.
+
+        A directory that holds only empty directories is removed.  `None` when the file can be written.
+        """
         full = os.path.join(self.top, path)
         parent = os.path.dirname(path)
         while parent and not os.path.lexists(os.path.join(self.top, parent)):
@@ -273,6 +276,6 @@ def _is_file(full: str) -> bool:
 
 
 def _remove_empty(directory: str) -> None:
-    """Remove a directory that holds only empty directories; raises `OSError` when it holds a file, and removes none."""
+    """Remove a directory that holds only empty directories; raises `OSError` when it holds a file, which stays."""
     for where, _, _ in os.walk(directory, topdown=False):
         os.rmdir(where)

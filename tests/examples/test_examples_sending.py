@@ -153,7 +153,7 @@ async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> No
         with anyio.fail_after(PATIENCE):
             while len(on.notes) < 2:
                 await anyio.sleep(0.01)
-        assert "is the most; save it in a file" in on.notes[1].title
+        assert "the limit is 20,000,000; save it in a file" in on.notes[1].title
         assert on.notes[1].more == "warning"
         on.trigger.write_text("short")
         assert len(await on.view.until(1)) == 1
