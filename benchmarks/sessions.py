@@ -18,13 +18,13 @@ ENTRY = MessageEntry(timestamp=now_iso(), message=UserMessage(content="What is i
 RESUME = """
 import sys
 from time import process_time
-from agent_hooks.host.compaction import conversation
+from agent_hooks.host.exchanges import conversation
 from agent_hooks.host.session import Session
-from agent_hooks.host.session_file import all_is_kept
+from agent_hooks.host.session_file import paused_collector
 
 begin = process_time()
 session = Session.open(sys.argv[1], sys.argv[2])
-with all_is_kept():
+with paused_collector():
     conversation(session.entries)
 print(process_time() - begin)
 """

@@ -1,6 +1,6 @@
-"""What `make demo` shows: a hook file stops a real tool call of a running agent, and lets the next one through.
+"""The demo of `make demo`: a hook file stops a real tool call of a running agent, and lets the next call pass.
 
-Works in a temporary project; the agent's model is the puppet, which does what the prompt says, so no key is needed.
+The demo works in a temporary project.  The agent's model is the puppet, which follows the prompt, so no key is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROMPT = "@bash rm -rf build\n---\n@bash ls build"
 
 
 def main() -> int:
-    """Run the demo; return 0 when the hook did what it says."""
+    """Run the demo; return 0 when the hook stopped the call."""
     with tempfile.TemporaryDirectory(prefix="agent-hooks-demo-") as folder:
         project = Path(folder)
         (project / "build").mkdir()
@@ -35,7 +35,7 @@ def main() -> int:
         hook.write_text(HOOK)
 
         show("The hook file .agent/hooks/no_rm.py:", HOOK)
-        show("The prompt (the puppet model does what it says, with real tools):", PROMPT)
+        show("The prompt (the puppet model follows it, with real tools):", PROMPT)
         print("$ agent-hooks run PROMPT", flush=True)
         run = subprocess.run([sys.executable, "-m", "agent_hooks", "run", "--no-session", PROMPT], cwd=project)
         saved = (project / "build" / "release.tar").is_file()

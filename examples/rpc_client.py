@@ -1,4 +1,4 @@
-"""A host in 60 lines: it starts the agent, sends it a prompt, shows what it does, and lets a person answer its hooks.
+"""A client in 60 lines: it starts the agent, sends a prompt, shows the agent's work, and lets the person answer dialogs.
 
 Try it:  python examples/rpc_client.py '@bash sudo true' --hook examples/hooks/permission_gate.py
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def main() -> int:
-    """Run one prompt; what comes after it is for `agent-hooks run`."""
+    """Run one prompt; the arguments after it are options of `agent-hooks run`."""
     prompt, *options = sys.argv[1:] or ["@bash ls"]
     command = [sys.executable, "-m", "agent_hooks", "run", "--mode", "rpc", *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
@@ -23,7 +23,8 @@ def main() -> int:
             to_agent.flush()
 
         send({"type": "prompt", "id": 1, "message": prompt})
-        for line in from_agent:  # bytes, so that only "\n" ends a line
+        # Lines of bytes, because only "\n" ends a line of the protocol.
+        for line in from_agent:
             record = json.loads(line)
             match record["type"]:
                 case "message_update":
@@ -45,7 +46,7 @@ def main() -> int:
 
 
 def ask(dialog: dict[str, Any]) -> dict[str, Any] | None:
-    """Put a hook's dialog to the person; return the answer's fields, nothing for a notification."""
+    """Show a hook's dialog to the person; return the fields of the response, `None` for a notification."""
     if dialog["method"] == "notify":
         return print(f"{dialog['notifyType']}: {dialog['message']}")
     hint = {"select": f" {dialog.get('options')}", "confirm": " [y/N]", "input": f" ({dialog.get('placeholder', '')})"}

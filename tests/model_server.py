@@ -20,7 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 KEY = "sk-top-secret-4711"
-ENVIRONMENT = {  # of each kind of model: its key's variable, its address's variable, and the path below the server
+# For each kind of model: the variable of its key, the variable of its address, and the path below the server.
+ENVIRONMENT = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
     "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
     "openai-responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
@@ -28,27 +29,32 @@ ENVIRONMENT = {  # of each kind of model: its key's variable, its address's vari
 }
 KINDS = tuple(ENVIRONMENT)
 SIZE = 7  # characters of each piece
-_numbers = itertools.count(1)  # of Anthropic's messages and calls: clients tell them apart by id
+# For the ids of Anthropic's messages and calls, which must differ.
+_numbers = itertools.count(1)
 
 Event = tuple[str, Any]  # its name, and its data
 
 
 @dataclass
 class Say:
-    """A whole response; the arguments of a call are a dict, or text that is sent as it is."""
+    """A whole response; the arguments of a call are a dict, or text that is sent unchanged.
+
+    `stop`: the stop reason in the provider's own word, if not the usual one; `cut_after`, `hang_after`: the connection
+    breaks, or nothing more comes, after so many events; `ends_early`: with `cut_after`, the stream ends in good order.
+    """
 
     text: str = ""
     thinking: str = ""
     calls: list[tuple[str, Any]] = field(default_factory=list)
-    stop: str = ""  # in the provider's own word, instead of what fits the calls
-    cut_after: int | None = None  # the connection breaks after so many events
-    ends_early: bool = False  # with `cut_after`: the stream ends in good order, though not the response
-    hang_after: int | None = None  # nothing more comes after so many events
+    stop: str = ""
+    cut_after: int | None = None
+    ends_early: bool = False
+    hang_after: int | None = None
 
 
 @dataclass
 class Fail:
-    """An HTTP error with the provider's usual body around `message`; status 0 hangs up without a word."""
+    """An HTTP error with the provider's usual body around `message`; status 0 closes the connection."""
 
     status: int
     message: str = "no"
@@ -59,14 +65,14 @@ class Fail:
 
 @dataclass
 class Raw:
-    """Whatever a server should not say, with status 200."""
+    """A body that is wrong for the protocol, with status 200."""
 
     body: str
 
 
 @dataclass
 class Recorded:
-    """A request that came."""
+    """A request that the server got."""
 
     path: str
     headers: dict[str, str]
@@ -88,7 +94,7 @@ class ModelServer:
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
 
     def play(self, *replies: Reply) -> None:
-        """Answer the next requests with these."""
+        """Answer the next requests with these replies."""
         self.replies.extend(replies)
 
     def environment(self, kind: str) -> dict[str, str]:
@@ -113,7 +119,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, *_: object) -> None:
-        """Be silent about clients that hang up."""
+        """Print no traceback for clients that hang up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -181,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
     def _hang(self) -> None:
-        """Say no more, and wait until the client hangs up."""
+        """Send no more, and wait until the client hangs up."""
         self.server.script.hanging.set()
         self.connection.settimeout(30)
         if self.connection.recv(1) == b"":

@@ -18,7 +18,8 @@ from agent_hooks.values.content import ToolCallContent
 from agent_hooks.values.tool import OnUpdate
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 60.0  # seconds after which something that has not come is missing, also on a machine with much else to do
+PATIENCE = 60.0
+"""Seconds that a test waits for an event, long enough for a busy machine."""
 
 
 def eager_loop() -> asyncio.AbstractEventLoop:
@@ -97,7 +98,7 @@ class EchoTool:
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Note the input, run the body if there is one, and answer."""
+        """Keep the input, run the body if there is one, and answer."""
         self.inputs.append(input)
         if self._body is not None:
             output = await self._body(input)
@@ -106,7 +107,7 @@ class EchoTool:
 
 
 class Endless:
-    """What begins and goes on until somebody cancels it: a tool's body, a handler, an answer of the person."""
+    """An async function that begins and runs until it is cancelled: a tool's body, a handler, an answer of the person."""
 
     def __init__(self) -> None:
         self.begun = anyio.Event()
@@ -118,7 +119,7 @@ class Endless:
 
 
 class SilentView:
-    """A view that shows nothing; a test's own overrides what it wants to see."""
+    """A view that shows nothing; a test overrides the methods that it needs."""
 
     def run_started(self, text: str, source: str | None) -> None: ...
     def run_ended(self, error: str | None, aborted: bool) -> None: ...
@@ -132,7 +133,7 @@ class SilentView:
 
 
 async def gone(pid: int) -> None:
-    """Wait until a process has ended; a zombie that nobody has fetched yet has."""
+    """Wait until a process has ended; a zombie, whose parent has not collected its exit code yet, has ended."""
     with anyio.fail_after(PATIENCE):
         while True:
             try:

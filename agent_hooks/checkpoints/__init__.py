@@ -1,14 +1,14 @@
-"""Save the files of a working tree, and take them back: what a hook needs to make branching back safe.
+"""Save the files of a working tree and restore them, so that a hook can restore them when the person branches back.
 
     from agent_hooks import checkpoints
 
     saved = await checkpoints.create(ctx.cwd, ctx.session_id, event.entry_index)
-    done = await checkpoints.restore(ctx.cwd, saved)    # untracked files too; what git ignores stays
+    done = await checkpoints.restore(ctx.cwd, saved)
     await checkpoints.undo(ctx.cwd, ctx.session_id)
 
-Kept as commits that no branch leads to, under `refs/agent-hooks/`; needs the git command and a working tree.  Index,
-stash, HEAD and branches are never touched.  Not loaded by `import agent_hooks`.
-Above: hooks, cli.  Below: process, settings, errors.
+A checkpoint holds tracked and untracked files; files that git ignores are neither saved nor restored.  It is a commit
+under `refs/agent-hooks/`, on no branch, and needs the git command and a working tree.  Index, stash, HEAD and branches
+are never touched.  `import agent_hooks` does not load this module.
 """
 
 from agent_hooks.checkpoints.git import CheckpointError

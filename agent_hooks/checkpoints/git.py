@@ -1,9 +1,11 @@
-"""Run git for checkpoints: in the person's repository only to look, in a private one beside it to write.
+"""Run git for checkpoints: the person's repository is read, and a private git directory beside it is written.
 
-The private git directory, `agent-hooks/` in the person's, shares the object store and has an index, attributes and a
-configuration of its own.  So no filter, line-ending rule or hook of the person's comes between a file and its bits; the
-person's index (locked, sparse, in the middle of a merge) does not matter; and untracked files are as quick as tracked
-ones from the second checkpoint on.  Above: snapshot, store, restore.  Below: process.
+The private directory, `agent-hooks/` in the person's git directory, shares the object store and has an index, attributes
+and a configuration of its own.  That has three effects:
+
+1. The person's filters, line-ending rules and hooks do not change the bytes that are saved.
+2. The person's index does not matter; it may be locked, sparse, or in the middle of a merge.
+3. From the second checkpoint on, untracked files are as quick as tracked ones.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import anyio
 from agent_hooks.concurrency import process
 from agent_hooks.errors import AgentHooksError, os_reason
 
-# what a person sets for all of git, as opposed to what git tells the programs that it starts
+# The variables that a person sets for all of git.  git itself sets the others, for the programs that it starts.
 _KEPT = {
     "GIT_CEILING_DIRECTORIES",
     "GIT_CONFIG_GLOBAL",
@@ -34,35 +36,37 @@ _BIT_BY_BIT = (
     *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
     *("-c", "core.sparseCheckout=false", "-c", "core.splitIndex=false"),
-    *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),  # any name that the disk takes
+    # Any name that the disk takes is saved.
+    *("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false"),
     *("-c", "core.checkStat=default", "-c", "core.trustctime=true"),
     *("-c", "submodule.recurse=false", "-c", "i18n.commitEncoding=UTF-8"),
 )
 _ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
-_FOLLOWED = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"  # of the person's settings
+# The person's settings that hold for checkpoints too.
+_FOLLOWED = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"
 _POLL = 0.02  # seconds between two looks at a lock: a file lock has no event to wait for
 
 
 class CheckpointError(AgentHooksError):
-    """A checkpoint cannot be made or restored; the text says why and what helps."""
+    """A checkpoint cannot be made or restored; the text gives the reason and the remedy."""
 
 
 class Output(NamedTuple):
-    """What a git command came to."""
+    """The exit code and output of a git command."""
 
     code: int
     out: bytes
     err: str
 
     def need(self) -> bytes:
-        """Return what it printed; raises `CheckpointError` with git's own words when it failed."""
+        """Return the output; raises `CheckpointError` with git's own error when the command failed."""
         if self.code:
             raise CheckpointError(f"git failed: {self.err.strip() or f'exit code {self.code}'}")
         return self.out
 
 
 class Worktree:
-    """A working tree: `top` is its directory, `private` what belongs to checkpoints."""
+    """A working tree: `top` is its directory, `private` the private git directory."""
 
     def __init__(self, top: str, private: str, objects: str, exclude: str, object_format: str) -> None:
         self.top = top
@@ -89,12 +93,12 @@ class Worktree:
         return await run_git(*_BIT_BY_BIT, *self.settings, *args, cwd=self.top, env=self._environment, stdin=stdin)
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
-        """Run git on the person's repository; nothing but refs of ours is ever changed there."""
+        """Run git on the person's repository; it never changes anything there but our refs."""
         return await run_git(*args, cwd=self.top, env=environment(), stdin=stdin)
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Hold the private directory, which is made at first: one checkpoint at a time, in whatever process."""
+        """Lock the private directory, and make it at first: one checkpoint at a time, in all processes."""
         try:
             os.makedirs(self.private, exist_ok=True)
             lock = os.open(os.path.join(self.private, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -111,7 +115,8 @@ class Worktree:
                 self._prepare()
             except OSError as exc:
                 raise self._unwritable(exc) from None
-            with suppress(FileNotFoundError):  # left by a git that was killed: nobody else can hold it now
+            # A git process that was killed has left it: no other one can be running, because we hold our own lock.
+            with suppress(FileNotFoundError):
                 os.unlink(f"{self.index}.lock")
             yield
         finally:
@@ -121,7 +126,7 @@ class Worktree:
         return CheckpointError(f"{self.private}: checkpoints cannot be written: {os_reason(exc)}")
 
     def _prepare(self) -> None:
-        """Make what is missing; hold the lock."""
+        """Make the missing files of the private directory; the caller holds the lock."""
         version = "0" if self.object_format == "sha1" else "1"
         extension = "" if self.object_format == "sha1" else f"[extensions]\n\tobjectFormat = {self.object_format}\n"
         for directory in ("refs", "info"):
@@ -132,11 +137,13 @@ class Worktree:
             "info/attributes": _ATTRIBUTES,
         }.items():
             path = os.path.join(self.private, name)
-            if not os.path.exists(path) or not os.path.getsize(path):  # a killed process may have left it empty
+            # A killed process may have left an empty file.
+            if not os.path.exists(path) or not os.path.getsize(path):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
         link = os.path.join(self.private, "info", "exclude")
-        if os.path.islink(link) and os.readlink(link) != self.exclude:  # the repository was moved
+        # The repository was moved.
+        if os.path.islink(link) and os.readlink(link) != self.exclude:
             os.unlink(link)
         if not os.path.islink(link):
             os.symlink(self.exclude, link)
@@ -149,9 +156,10 @@ def environment() -> dict[str, str]:
 
 
 async def run_git(*args: str, cwd: str, env: dict[str, str], stdin: bytes = b"") -> Output:
-    """Run git and return what it printed; raises `CheckpointError` when there is no git."""
+    """Run git and return its output; raises `CheckpointError` when git or the directory is missing."""
     out, err = bytearray(), process.Capture()
-    with tempfile.TemporaryFile() as file:  # rather than a pipe, which would need somebody to feed it
+    # A pipe as stdin would need a task that writes to it.
+    with tempfile.TemporaryFile() as file:
         file.write(stdin)
         file.seek(0)
         try:
@@ -178,7 +186,7 @@ async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
     ask = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects", "--git-path", "info/exclude")
     found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=environment())
     if found.code:
-        raise CheckpointError(_why_none(where, found.err))
+        raise CheckpointError(_missing_worktree(where, found.err))
     try:
         top, private, objects, exclude, object_format = os.fsdecode(found.out).splitlines()
     except ValueError:
@@ -196,7 +204,8 @@ async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
     return worktree
 
 
-def _why_none(where: str, err: str) -> str:
+def _missing_worktree(where: str, err: str) -> str:
+    """Return the error text for git's own error; git has one exit code for all of them."""
     if "not a git repository" in err:
         return f"{where} is not in a git repository, so there are no checkpoints; `git init` makes it one"
     if "must be run in a work tree" in err:
@@ -205,19 +214,19 @@ def _why_none(where: str, err: str) -> str:
 
 
 def names_in(out: bytes) -> list[str]:
-    """Return what git separated by NUL; bytes that are no UTF-8 become surrogates, as everywhere in Python."""
+    """Return the names that git separated by NUL; bytes that are not UTF-8 become surrogates."""
     return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
 
 def listed(names: Iterable[str]) -> bytes:
-    """Return names as git reads them with `-z --stdin`."""
+    """Return names in the form that git reads with `-z --stdin`."""
     return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 def real_parents(top: str, path: str, known: dict[str, bool]) -> bool:
-    """Tell whether all directories above `path` (relative to `top`) are directories, and no symlinks.
+    """Tell whether all directories above `path` (relative to `top`) are directories, and not symlinks.
 
-    `known` keeps what was found, for one look at many paths.
+    `known` keeps the results, for a series of many paths.
     """
     parent = os.path.dirname(path)
     if not parent:

@@ -1,8 +1,7 @@
-"""From a checkpoint back to the working tree.  What is there now is saved before anything is changed.
+"""Restore the working tree from a checkpoint, after the present files were saved.
 
-Only paths that the two trees know are touched: written when they differ, deleted when they are in the tree of now and not
-in the checkpoint.  So what git ignores stays, and so does what a checkpoint had to leave out.
-Above: nothing.  Below: store, snapshot, git.
+There are two trees, of the present files and of the checkpoint.  A path that differs is written, a path that only the
+present tree has is deleted, and any other path stays: files that git ignores, and files that the checkpoint lacks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,11 @@ from agent_hooks.errors import os_reason
 
 
 class Restored(Struct, frozen=True):
-    """What a restore did: files `written` and `deleted`, what was `left` and why; `undo` has the files as they were."""
+    """The result of a restore.
+
+    `written`, `deleted`: the changed files; `left`: the paths that were not restored, each with the reason; `undo`: the
+    checkpoint of the files before the restore.
+    """
 
     checkpoint: Checkpoint
     undo: Checkpoint
@@ -40,7 +43,7 @@ class Change(NamedTuple):
 
 
 class Diff(Struct, frozen=True):
-    """What changed since a checkpoint: the paths, and a patch as `git diff` prints it."""
+    """The changes since a checkpoint: the paths, and a patch in the form of `git diff`."""
 
     changes: tuple[Change, ...]
     patch: str
@@ -53,12 +56,13 @@ async def restore(
     max_file_size: int = MAX_FILE_SIZE,
     leave: Collection[str] = (),
 ) -> Restored:
-    """Make the working tree what it was at the checkpoint, and first keep what it is now, for `undo`.
+    """Save the present files for `undo`, then restore the files of the checkpoint.
 
-    Ignored files, what the checkpoint had skipped, and the paths in `leave` are not touched; nor are index, stash, HEAD
-    and branches.  What could not be restored is in `left` of the result.  Raises `CheckpointError`, and has then changed
-    nothing, when there is no working tree, it is another one, or what is there now cannot be saved; should git fail later
-    than that, the text says so.
+    Ignored files, the files that the checkpoint skipped, and the paths in `leave` are not touched; nor are index, stash,
+    HEAD and branches.  `left` of the result has the paths that could not be restored.
+    Raises `CheckpointError` when there is no working tree, the checkpoint is of another one, or the present files cannot
+    be saved; no file is changed then.  When git fails later, the text of the `CheckpointError` says that the restore
+    stopped in the middle.
     """
     worktree = await open_worktree(cwd)
     if checkpoint.top != worktree.top and os.path.isdir(checkpoint.top):
@@ -83,9 +87,9 @@ async def restore(
 
 
 async def undo(cwd: str | PathLike[str], session_id: str | None = None, *, leave: Collection[str] = ()) -> Restored:
-    """Take the last restore back (of a session, or of all): the files as they were before it.
+    """Undo the last restore, of a session or of all sessions: restore the files as they were before it.
 
-    An undo is a restore too: a second one takes the first back.  Raises `CheckpointError` when there is none.
+    An undo is a restore too: a second undo takes back the first.  Raises `CheckpointError` when there was no restore.
     """
     undos = [each for each in await kept(await open_worktree(cwd), session_id) if is_undo(each)]
     if not undos:
@@ -100,7 +104,7 @@ async def diff(
     max_file_size: int = MAX_FILE_SIZE,
     leave: Collection[str] = (),
 ) -> Diff:
-    """Return what changed in the working tree since the checkpoint.  Raises `CheckpointError`."""
+    """Return the changes in the working tree since the checkpoint.  Raises `CheckpointError`."""
     worktree = await open_worktree(cwd)
     async with worktree.locked():
         now = await take(worktree, rules(worktree, cwd, max_file_size, leave))
@@ -116,7 +120,7 @@ async def _changes(worktree: Worktree, one: str, other: str) -> tuple[Change, ..
 
 
 class _Restore:
-    """One restore on its way."""
+    """One restore in progress."""
 
     def __init__(self, worktree: Worktree, checkpoint: Checkpoint, rules: Rules, cwd: str) -> None:
         self.worktree = worktree
@@ -126,11 +130,13 @@ class _Restore:
         self.cwd = cwd
         self.written: set[str] = set()
         self.deleted: set[str] = set()
-        self.left: dict[str, str] = {}  # path → why
-        self.nested: tuple[str, ...] = ()  # repositories of their own, now
+        # For each path that is not restored, the reason.
+        self.left: dict[str, str] = {}
+        # The git repositories inside of the working tree now.
+        self.nested: tuple[str, ...] = ()
 
     async def save_now(self) -> Snapshot:
-        """Save what is there now, and with it whatever the restore would write over, ignored or large as it may be."""
+        """Save the present files, and also ignored and large files that the restore would write over."""
         now = await take(self.worktree, self.rules)
         self.nested = tuple(each.path for each in now.skipped if each.path.endswith("/"))
         known: dict[str, bool] = {}
@@ -143,16 +149,16 @@ class _Restore:
             and not self.rules.leaves(change.path)
         ]
         for each in await save(self.worktree, unsaved):
-            self.left[each.path] = f"what is there now {each.reason}"
+            self.left[each.path] = f"the present file {each.reason}"
         tree = (await self.worktree.git("write-tree")).need().decode().strip()
         saved = set(unsaved) - self.left.keys()
         return Snapshot(tree, tuple(each for each in now.skipped if each.path not in saved))
 
     async def apply(self, now: str) -> None:
-        """Make the files those of the checkpoint."""
+        """Write and delete the files that differ from the checkpoint."""
         changes = await _changes(self.worktree, now, self.checkpoint.tree)
         (await self.worktree.git("read-tree", "-m", "-i", now, self.checkpoint.tree)).need()
-        # the rules of what is ignored come first: a file that they hide again was there, ignored, all along
+        # The .gitignore files come first: a file that they ignore again was ignored when the checkpoint was made.
         known: dict[str, bool] = {}
         early = {
             change.path
@@ -186,13 +192,15 @@ class _Restore:
     async def _ignored(self, paths: Iterable[str]) -> set[str]:
         if not paths:
             return set()
-        asked = listed(f"./{path}" for path in paths)  # a bare `:!x` would be taken for more than a name
+        # Without ./, git would take `:!x` for a pattern.
+        asked = listed(f"./{path}" for path in paths)
         done = await self.worktree.git("check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
         return {path[2:] for path in names_in(done.out if done.code == 1 else done.need())}
 
     def _remove_empty_parents(self, path: str) -> None:
         parent = os.path.join(self.top, os.path.dirname(path))
-        with suppress(OSError):  # not empty: done
+        # The first directory that is not empty ends the loop.
+        with suppress(OSError):
             while parent.rstrip("/") != self.top and not f"{self.cwd}/".startswith(f"{parent}/"):
                 os.rmdir(parent)
                 parent = os.path.dirname(parent)
@@ -223,7 +231,7 @@ class _Restore:
                 self.written.add(path)
 
     def _keep_out(self, path: str) -> str | None:
-        """Return why a path is not to be touched, or `None`."""
+        """Return the reason why a path must not be touched, or `None`."""
         if self.rules.leaves(path):
             return "left alone"
         for each in self.checkpoint.skipped:
@@ -234,13 +242,16 @@ class _Restore:
         return None
 
     def _in_the_way(self, path: str, known: dict[str, bool]) -> str | None:
-        """Return what keeps a file from being written that must not be removed for it, or `None`."""
+        """Return the reason why a file cannot be written: a directory or symlink is in its way.
+
+        A directory that holds only empty directories is removed.  `None` when the file can be written.
+        """
         full = os.path.join(self.top, path)
         parent = os.path.dirname(path)
         while parent and not os.path.lexists(os.path.join(self.top, parent)):
             parent = os.path.dirname(parent)
         if parent and not real_parents(self.top, f"{parent}/x", known):
-            return f"{parent} is in the way, which is no directory and not in the checkpoint"
+            return f"{parent} is in the way, which is not a directory and not in the checkpoint"
         if os.path.isdir(full) and not os.path.islink(full):
             try:
                 _remove_empty(full)
@@ -249,7 +260,7 @@ class _Restore:
         return None
 
     def _give_back_rights(self, path: str, mode: int) -> None:
-        """Let a file that was rewritten be as private as before; git knows only whether it can be executed."""
+        """Give a rewritten file its permissions back; git keeps only whether a file can be executed."""
         full = os.path.join(self.top, path)
         with suppress(OSError):
             now = os.lstat(full).st_mode
@@ -265,6 +276,6 @@ def _is_file(full: str) -> bool:
 
 
 def _remove_empty(directory: str) -> None:
-    """Remove a directory that holds nothing but empty ones; raises `OSError`, with nothing lost, when it does."""
+    """Remove a directory that holds only empty directories; raises `OSError` when it holds a file, which stays."""
     for where, _, _ in os.walk(directory, topdown=False):
         os.rmdir(where)

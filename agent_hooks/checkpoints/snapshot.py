@@ -1,7 +1,10 @@
-"""From the working tree to a git tree: which files are saved, and which are not and why.
+"""Write the working tree as a git tree, and choose the files to save.
 
-Git lists what differs from the private index, this decides, git hashes what is left.  Never the person's index: a file
-counts as tracked or ignored as git sees it, but is saved as it lies on the disk.  Above: store, restore.  Below: git.
+1. git lists the files that differ from the private index.
+2. This module chooses among them, and gives a reason for each file that is not saved.
+3. git hashes the chosen files.
+
+git decides whether a file is tracked or ignored; the bytes are those on the disk, never those in the person's index.
 """
 
 from __future__ import annotations
@@ -19,14 +22,19 @@ from agent_hooks.checkpoints.git import CheckpointError, Output, Worktree, liste
 from agent_hooks.errors import os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
 
-_SESSIONS = f"/{PROJECT_DIRECTORY}/sessions/"  # the conversation itself is nothing to take back
+# Session files are never saved: a restore must not rewind a conversation.
+_SESSIONS = f"/{PROJECT_DIRECTORY}/sessions/"
 _MANY_FAILURES = 100
+# The only place where git names these paths is its error output.
 _UNOPENED = re.compile(r"could not open directory '(.*?)/?': (.*)")
 _UNPROCESSED = re.compile(r"Unable to process path (.*)", re.DOTALL)
 
 
 class Skipped(Struct, frozen=True):
-    """A path that is not saved, or not restored, and why; relative to the top, with a `/` at the end for a directory."""
+    """A path that is not saved or not restored, and the reason.
+
+    `path` is relative to the top of the working tree; a directory's path ends with `/`.
+    """
 
     path: str
     reason: str
@@ -37,25 +45,25 @@ class Skipped(Struct, frozen=True):
 
 
 class Snapshot(NamedTuple):
-    """The tree that was written, and what is missing in it."""
+    """The tree that was written, and the paths that it lacks."""
 
     tree: str
     skipped: tuple[Skipped, ...]
 
 
 class Rules(NamedTuple):
-    """What is not saved: untracked files larger than `max_file_size` bytes, and the paths in `leave`."""
+    """The files that are not saved: untracked ones larger than `max_file_size` bytes, and the paths in `leave`."""
 
     max_file_size: int
     leave: frozenset[str] = frozenset()
 
     def leaves(self, path: str) -> bool:
-        """Tell whether a path is none of our business: neither saved nor restored."""
+        """Tell whether a path is neither saved nor restored."""
         return _SESSIONS in f"/{path}" or any(path == each or path.startswith(f"{each}/") for each in self.leave)
 
 
 def rules(worktree: Worktree, cwd: str | os.PathLike[str], max_file_size: int, leave: Collection[str]) -> Rules:
-    """Return the rules, with the paths to leave alone taken from `cwd`."""
+    """Return the rules; relative paths in `leave` begin at `cwd`."""
     return Rules(
         max_file_size,
         frozenset(os.path.relpath(os.path.realpath(os.path.join(cwd, path)), worktree.top) for path in leave),
@@ -63,26 +71,29 @@ def rules(worktree: Worktree, cwd: str | os.PathLike[str], max_file_size: int, l
 
 
 def printable(path: str) -> str:
-    """Return a path for a person's screen: as it is, or quoted when it holds what no screen should be sent."""
+    """Return a path for a person's screen: unchanged, or quoted when it has characters that cannot be printed."""
     return path if path.isprintable() else ascii(path)
 
 
 async def take(worktree: Worktree, rules: Rules) -> Snapshot:
-    """Write the working tree as a git tree; hold the lock.  Raises `CheckpointError`."""
+    """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`."""
     try:
         return await _take(worktree, rules)
     except CheckpointError:
         if not os.path.exists(worktree.index):
             raise
-        os.unlink(worktree.index)  # damaged, or it names objects that are gone: it holds nothing but what git can redo
+        # The private index is damaged or names objects that are gone; git can make a new one from the files.
+        os.unlink(worktree.index)
         return await _take(worktree, rules)
 
 
 async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
-    changed, ignored, own_ignored = await _look(worktree)
+    changed, ignored, own_ignored = await _list_files(worktree)
     skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(changed.err)]
-    forced = set(names_in(ignored.need()))  # tracked although ignored
-    hidden = set(names_in(own_ignored.need())) - forced  # they were saved before they became ignored
+    # The files that the person tracks although they are ignored.
+    forced = set(names_in(ignored.need()))
+    # The files that were saved before they became ignored.
+    hidden = set(names_in(own_ignored.need())) - forced
     choice = _choose(worktree, [path for path in names_in(changed.need()) if path not in hidden] + [*forced], rules)
     tracked = await _tracked(worktree, choice.huge)
     for path in choice.huge:
@@ -100,8 +111,12 @@ async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
     return Snapshot(tree, tuple(sorted(skipped, key=lambda each: each.path)))
 
 
-async def _look(worktree: Worktree) -> tuple[Output, Output, Output]:
-    """Return what changed since the last snapshot, what the person tracks though ignored, and what we do."""
+async def _list_files(worktree: Worktree) -> tuple[Output, Output, Output]:
+    """Return three lists of files.
+
+    Those that changed since the last snapshot, the ignored ones in the person's index, the ignored ones in the private
+    index.
+    """
     found: dict[str, Output] = {}
 
     async def ask(key: str) -> None:
@@ -116,7 +131,7 @@ async def _look(worktree: Worktree) -> tuple[Output, Output, Output]:
 
 
 class _Choice:
-    """What becomes of the paths that git listed."""
+    """The paths to add to the private index and to remove from it, and the paths that are skipped."""
 
     def __init__(self) -> None:
         self.add: list[str] = []
@@ -125,7 +140,7 @@ class _Choice:
         self.skipped: list[Skipped] = []
 
     def skip(self, path: str, reason: str) -> None:
-        """Leave a path out, and what was known of it."""
+        """Skip a path, and remove its old version from the private index."""
         self.skipped.append(Skipped(path, reason))
         self.remove.append(path)
 
@@ -136,7 +151,7 @@ def _choose(worktree: Worktree, paths: Iterable[str], rules: Rules) -> _Choice:
     for path in dict.fromkeys(paths):
         full = os.path.join(worktree.top, path)
         if path.endswith("/"):
-            choice.skipped.append(Skipped(path, "a git repository of its own: what is in it is not saved"))
+            choice.skipped.append(Skipped(path, "a git repository of its own: the files in it are not saved"))
             continue
         if rules.leaves(path):
             choice.skip(path, "left alone")
@@ -176,7 +191,7 @@ async def _remove(worktree: Worktree, paths: Collection[str]) -> None:
 
 
 async def save(worktree: Worktree, paths: Sequence[str]) -> list[Skipped]:
-    """Put files into the private index as they lie on the disk; return those that could not be, and why."""
+    """Add files to the private index with their bytes on the disk; return the files that git could not add."""
     skipped: list[Skipped] = []
     left = list(paths)
     while left:

@@ -1,7 +1,7 @@
-"""Checkpoints as git keeps them: a commit without parents for each, and a ref `refs/agent-hooks/<session>/<name>`.
+"""Store checkpoints in git: each is a commit without parents, with a ref `refs/agent-hooks/<session>/<name>`.
 
-The name is the entry index, or `undo-N` for the state before a restore.  The commit's message has a line for a person and
-a line of JSON for us.  Above: restore.  Below: snapshot, git.
+The name is the entry index, or `undo-N` for the files before a restore.  The commit's message has a line for a person and
+a line of JSON for this module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from msgspec import Struct
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, rules, take
 
-MAX_FILE_SIZE = 50 * 2**20  # bytes
+MAX_FILE_SIZE = 50 * 2**20
+"""The most bytes of an untracked file that is saved, by default."""
 _REFS = "refs/agent-hooks/"
 _UNDO = "undo-"
 _FORMAT = "%(refname) %(objectname) %(tree) %(contents:body)"
@@ -28,9 +29,9 @@ _FORMAT = "%(refname) %(objectname) %(tree) %(contents:body)"
 class Checkpoint(Struct, frozen=True):
     """The files of a working tree at one moment.
 
-    `name`: the entry index as text, or `undo-N` for the files as they were before a restore; `entry_index`: number of
-    session entries then, `None` for an undo; `created`: Unix seconds; `top`: the working tree's directory; `skipped`:
-    what is not in it, and why; `commit`, `tree`: git's names for it.
+    `name`: the entry index as text, or `undo-N` for the files before a restore; `entry_index`: the number of session
+    entries at that moment, `None` for an undo; `created`: Unix seconds; `top`: the working tree's directory; `skipped`:
+    the paths that were not saved, with reasons; `commit`, `tree`: the git objects.
     """
 
     session_id: str
@@ -43,7 +44,7 @@ class Checkpoint(Struct, frozen=True):
 
     @property
     def entry_index(self) -> int | None:
-        """Number of session entries when it was made; `None` for the state before a restore."""
+        """The number of session entries when it was made; `None` for the files before a restore."""
         return int(self.name) if self.name.isdecimal() else None
 
     @property
@@ -60,16 +61,16 @@ async def create(
     max_file_size: int = MAX_FILE_SIZE,
     leave: Collection[str] = (),
 ) -> Checkpoint:
-    """Save the working tree that `cwd` lies in, tracked and untracked files, bit by bit.
+    """Save the tracked and untracked files of the working tree that contains `cwd`, byte by byte.
 
-    Ignored files are not saved, nor untracked ones larger than `max_file_size` bytes, nested repositories, empty
-    directories, nor the paths in `leave` (relative ones from `cwd`): `skipped` of what is returned says what and why.
-    Index, stash, HEAD and branches stay as they are.  A checkpoint of that session and entry index is replaced.
-    Raises `CheckpointError` when there is no git, no working tree, or it cannot be written.
+    Not saved are ignored files, untracked files larger than `max_file_size` bytes, nested repositories, empty
+    directories, and the paths in `leave` (relative ones begin at `cwd`); `skipped` of the checkpoint has the paths and
+    reasons.  Index, stash, HEAD and branches stay unchanged.  An earlier checkpoint of that session and entry index is
+    replaced.  Raises `CheckpointError` when git or a working tree is missing, or the checkpoint cannot be written.
     """
     if not isinstance(session_id, str) or not session_id or not isinstance(entry_index, int) or entry_index < 0:
         raise CheckpointError(
-            f"checkpoints.create wants a session id and an entry index, not {session_id, entry_index}"
+            f"checkpoints.create needs a session id and an entry index, not {session_id, entry_index}"
         )
     worktree = await open_worktree(cwd)
     async with worktree.locked():
@@ -78,23 +79,27 @@ async def create(
 
 
 async def list_checkpoints(cwd: str | PathLike[str], session_id: str | None = None) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of a session, or of all, the oldest first; raises `CheckpointError` without a repository."""
+    """Return the checkpoints of a session, or of all sessions, the oldest first.
+
+    Raises `CheckpointError` without a repository.
+    """
     return await kept(await open_worktree(cwd), session_id)
 
 
 def find_for_branch(checkpoints: Iterable[Checkpoint], target_entry_index: int) -> Checkpoint | None:
-    """Return the files as the prompt at that entry found them: the first checkpoint past it; `None` when there is none.
+    """Return the checkpoint of the files before the prompt at that entry: the first one after it, or `None`.
 
-    `target_entry_index` is `event.target_turn_index` of `before_branch`; give the checkpoints of one session.
+    `target_entry_index` is `event.target_turn_index` of `before_branch`; `checkpoints` are those of one session.
     """
     past = [each for each in checkpoints if each.entry_index is not None and each.entry_index > target_entry_index]
     return min(past, key=lambda each: each.entry_index or 0, default=None)
 
 
 async def inherit(cwd: str | PathLike[str], session_id: str, new_session_id: str, *, up_to: int) -> None:
-    """Let a branched session have the checkpoints of the one it came from, up to that entry index.
+    """Give a new session the checkpoints of the session that it was branched from, up to that entry index.
 
-    Both have the same entries until there, so that one can branch back further.  Raises `CheckpointError`.
+    Both sessions have the same entries until there, so the person can branch back further in the new one.
+    Raises `CheckpointError`.
     """
     worktree = await open_worktree(cwd)
     lines = [
@@ -112,10 +117,10 @@ async def prune(
     older_than: float | None = None,
     keep_last: int = 0,
 ) -> tuple[Checkpoint, ...]:
-    """Forget checkpoints, undos too, of a session or of all, and return them; git frees the space when it next cleans up.
+    """Delete checkpoints, undos too, of a session or of all sessions, and return them.
 
-    `older_than`: only those made more than so many seconds ago; `keep_last`: not the newest so many of each session.
-    Raises `CheckpointError` without a repository.
+    `older_than`: delete only those made more than so many seconds ago; `keep_last`: keep so many of the newest of each
+    session.  git frees the space when it next cleans up.  Raises `CheckpointError` without a repository.
     """
     worktree = await open_worktree(cwd)
     limit = time.time() - (older_than or 0)
@@ -137,7 +142,7 @@ async def prune(
 
 
 async def keep(worktree: Worktree, session_id: str, name: str, snapshot: Snapshot) -> Checkpoint:
-    """Make a tree a checkpoint: commit it, and name the commit."""
+    """Make a tree a checkpoint: commit it, and write its ref."""
     created = time.time()
     facts = {"top": worktree.top, "created": created, "skipped": [(s.path, s.reason) for s in snapshot.skipped]}
     message = f"agent_hooks checkpoint {name} of session {session_id!a}\n\n{json.dumps(facts)}\n"
@@ -147,13 +152,13 @@ async def keep(worktree: Worktree, session_id: str, name: str, snapshot: Snapsho
 
 
 async def keep_for_undo(worktree: Worktree, session_id: str, snapshot: Snapshot) -> Checkpoint:
-    """Keep the files as they are before a restore, beside those of earlier ones."""
+    """Make the tree of the files before a restore a checkpoint, with the next free number."""
     numbers = [int(each.name.removeprefix(_UNDO)) for each in await kept(worktree, session_id) if is_undo(each)]
     return await keep(worktree, session_id, f"{_UNDO}{max(numbers, default=0) + 1}", snapshot)
 
 
 async def kept(worktree: Worktree, session_id: str | None = None) -> tuple[Checkpoint, ...]:
-    """Return what `list_checkpoints` returns."""
+    """Return the checkpoints of a session, or of all sessions, the oldest first."""
     pattern = _REFS if session_id is None else ref_of(session_id, "")
     lines = (await worktree.theirs("for-each-ref", f"--format={_FORMAT}", pattern)).need().decode().splitlines()
     found = [checkpoint for line in lines if (checkpoint := _read(line)) is not None]
@@ -161,7 +166,7 @@ async def kept(worktree: Worktree, session_id: str | None = None) -> tuple[Check
 
 
 def is_undo(checkpoint: Checkpoint) -> bool:
-    """Tell whether it was made by a restore."""
+    """Tell whether a restore made this checkpoint."""
     return checkpoint.entry_index is None
 
 
@@ -171,7 +176,7 @@ def ref_of(session_id: str, name: str) -> str:
 
 
 def _read(line: str) -> Checkpoint | None:
-    """Return the checkpoint of a line that git printed; `None` for a ref that is none of ours."""
+    """Return the checkpoint in a line of git's output; `None` for any other ref."""
     ref, commit, tree, body = [*line.split(" ", 3), "", "", ""][:4]
     match = re.fullmatch(rf"{_REFS}([^/]+)/(\d+|{_UNDO}\d+)", ref)
     try:

@@ -3,8 +3,8 @@
     agent_start → [turn_start → (tool_call → tool → tool_result)* → turn_end]* → agent_end
 
 A hook that answers `Continue` at `agent_end` begins another round of turns and another `agent_end`.
-The calls of one turn are judged one after another, in the model's order, and then run in parallel; the model sees their
-results in its own order.  Above: lifecycle.  Below: pipeline, model, session, view.
+The calls of one turn are judged one after another, in the model's order, and then run in parallel; the model gets their
+results in its own order.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ from agent_hooks.values.content import (
 from agent_hooks.values.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.values.tool import OnUpdate, Tool
 
-SYSTEM = "You are a coding agent. You work in {cwd}. Use the tools to look and to act; say plainly what you did."
-END_GRACE = 5.0  # seconds that events after an abort get in all
+SYSTEM = "You are a coding agent. You work in {cwd}. Use the tools to look and to act; report your work plainly."
+END_GRACE = 5.0
+"""Seconds that all events after an abort get together."""
 
 
 class MissingTool:
-    """Stands in for a tool that the model invented: hooks see the call, and it fails."""
+    """A stand-in for a tool that the model invented: hooks get the call, and it fails."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self.name = name
@@ -59,16 +60,16 @@ class MissingTool:
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Say that there is no such tool."""
+        """Return the error result."""
         return ToolOutput(f"there is no tool {self.name!r}{self._hint}", is_error=True)
 
 
 class Agent:
-    """What works on one prompt after another; the host says in which session, and owns its events.
+    """Works on one prompt after another, in the session that the host gives it.
 
-    `model` and `thinking_level` count from the next request on.  `messages`: the conversation, as the model is shown it;
-    `turns`: for every turn of the session, how many entries there were when it began.  `before_turn` is awaited before
-    each turn, so that what it adds to the conversation is in the next request.
+    A change of `model` or `thinking_level` takes effect with the next request.  `messages`: the conversation as the model
+    is sent it; `turns`: for every turn of the session, the number of entries when it began.  `before_turn` is awaited
+    before each turn; messages that it adds to the conversation are in the next request.
     """
 
     def __init__(
@@ -92,33 +93,35 @@ class Agent:
         self._view = view
         self._before_turn = before_turn
         self.steering = Steering(runner)
-        self._params: Params | None = None  # of the run, where they are not the agent's own
-        self._new: list[Message] = []  # of this prompt
+        # The run's parameters, if they are not the agent's own.
+        self._params: Params | None = None
+        # The messages of this prompt.
+        self._new: list[Message] = []
         runner.know_tools(self._tools)
 
     async def prompt(
         self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
     ) -> AssistantMessage:
-        """Work on one prompt until a response calls no tool and no hook wants more, and return that response.
+        """Work on one prompt until a response calls no tool and no hook continues the run, and return that response.
 
         `source`: the hook that sent it, `None` for the person.
         Raises `ModelError` when the model cannot answer, and `MessageBlockedError` when an interceptor blocks the prompt;
-        another one may follow.
+        the agent can take another prompt then.
         """
         self._new = []
-        said = await self.steering.message(self.model, text, attachments, source)
+        passed = await self.steering.message(self.model, text, attachments, source)
         own = Params(self.model, self.thinking_level)
-        params = await self.steering.params(said, own)
+        params = await self.steering.params(passed, own)
         self._params = None if params == own else params
-        self.add(said.message)
+        self.add(passed.message)
         continued, ended = 0, False
         try:
             await self._runner.emit(AgentStart())
             while True:
                 message = await self._turns()
                 ended = True
-                more = await self._end(continued)
-                if more is None or not await self._go_on(more, continued):
+                answer = await self._end(continued)
+                if answer is None or not await self._go_on(answer, continued):
                     return message
                 continued, ended = continued + 1, False
         finally:
@@ -128,39 +131,40 @@ class Agent:
                     await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
 
     async def _end(self, continued: int) -> Continue | None:
-        """Tell the hooks that the agent is done; return what one wants it to go on with.
+        """Emit `agent_end` and return the hooks' answer.
 
-        All of them hear of it: an abort leaves them a moment.
+        The event reaches all hooks: an abort meanwhile leaves their handlers `END_GRACE` seconds.
         """
-        more = None
+        answer = None
         async with anyio.create_task_group() as tasks:
             with anyio.CancelScope(shield=True) as scope:
-                tasks.start_soon(_hurry, scope)
-                more = await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
+                tasks.start_soon(_limit_when_cancelled, scope)
+                answer = await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
             tasks.cancel_scope.cancel()
-        await checkpoint_if_cancelled()  # asyncio has not raised it yet
-        return more
+        # On asyncio the shield has kept the cancellation back until here.
+        await checkpoint_if_cancelled()
+        return answer
 
-    async def _go_on(self, more: Continue, continued: int) -> bool:
-        """Give the agent what a hook wants it to go on with; return `False` when it ends all the same."""
+    async def _go_on(self, answer: Continue, continued: int) -> bool:
+        """Add the text of a hook's `Continue` to the conversation; return `False` when the run ends all the same."""
         if continued == CONTINUE_LIMIT:
             self._view.warning(
-                f"the agent stops here: hooks have kept it going {CONTINUE_LIMIT} times in a row, which is the most; "
-                f"{more.by} wants it to go on"
+                f"the agent stops here: hooks have continued the run {CONTINUE_LIMIT} times in a row, "
+                f"which is the limit; {answer.by} wants to continue it"
             )
             return False
-        self._view.injected(more.text, more.by)
+        self._view.injected(answer.text, answer.by)
         try:
-            await self.inject(more.text, source=more.by)
+            await self.inject(answer.text, source=answer.by)
         except MessageBlockedError as exc:
             self._view.warning(str(exc))
             return False
         return True
 
     async def inject(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
-        """Add a user message to the conversation: what the next request goes out with.
+        """Add a user message to the conversation; it is in the next request.
 
-        Raises `MessageBlockedError` as `prompt` does.
+        Raises `MessageBlockedError` when an interceptor blocks it.
         """
         self.add((await self.steering.message(self.model, text, attachments, source)).message)
 
@@ -171,7 +175,7 @@ class Agent:
         self.session.add_message(message)
 
     async def _turns(self) -> AssistantMessage:
-        """Take turns until a response calls no tool, and return that."""
+        """Take turns until a response calls no tool, and return that response."""
         while (message := await self._turn()).tool_calls:
             pass
         return message
@@ -185,7 +189,8 @@ class Agent:
         try:
             model, request = await self._request()
             message = await collect(model, request, self._view.text, self._view.warning, self.add)
-        except BrokenResponseError as exc:  # the person has read it, so the model should know of it
+        except BrokenResponseError as exc:
+            # The person has read this part, so the conversation keeps it for the model.
             self.add(exc.partial)
             raise
         self.add(message)
@@ -210,7 +215,7 @@ class Agent:
     async def _run_calls(self, calls: Sequence[ToolCallContent]) -> list[ToolResultMessage]:
         """Judge the calls in order, run them in parallel, return their results in the model's order.
 
-        A result is saved as soon as it is there; a call that is aborted gets one too.
+        Each result is saved at once; an aborted call gets one too.
         """
         results: dict[str, ToolResultMessage] = {}
 
@@ -243,7 +248,7 @@ class Agent:
         finally:
             for call in calls:
                 if call.id not in results:
-                    settle(call, ToolOutput("aborted", is_error=True))
+                    settle(call, _aborted(call))
             ordered = [results[call.id] for call in calls]
             self._new += ordered
             self.messages += ordered
@@ -256,8 +261,13 @@ class Agent:
         return await preflight(tool, call.id, arguments, runner=self._runner)
 
 
-async def _hurry(scope: anyio.CancelScope) -> None:
-    """Once this task is cancelled, end a scope that is shielded from that in a moment."""
+def _aborted(call: ToolCallContent) -> ToolOutput:
+    """Return the result of an aborted call; its details tell it apart from a tool's failure, like those of a block."""
+    return ToolOutput("aborted", {"status": "aborted", "tool": call.name}, is_error=True)
+
+
+async def _limit_when_cancelled(scope: anyio.CancelScope) -> None:
+    """Once this task is cancelled, give a scope that is shielded from the cancellation a deadline."""
     try:
         await anyio.sleep_forever()
     finally:

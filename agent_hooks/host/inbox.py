@@ -1,8 +1,7 @@
-"""Messages for the agent from outside of its loop: of hooks, of programs, and of a person who types while it works.
+"""The inbox: messages for the agent from hooks, from clients, and from a person that types while the agent works.
 
-Whoever sends may be in any thread or task; whoever takes is the agent, between two requests to the model.  The queue is
-bounded for each source, so that a hook that sends in a circle is told so instead of filling the memory.
-Above: lifecycle.  Below: content, errors.
+Any thread or task may put a message in; the agent takes the messages out between two requests to the model.  The queue is
+bounded for each source, so that a hook that sends in a circle gets an error instead of filling the memory.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ class Injected(NamedTuple):
 
 
 class InboxLimits(Struct, frozen=True, kw_only=True):
-    """What one source may send.
+    """The limits for the messages of one source.
 
-    `count` and `size` (in characters) of its messages that wait at one time; `rate`: messages in `period` seconds, hooks
-    only: a person or program that drives the agent may be as quick as it likes.
+    `count`, `size`: the most messages, and characters of them, that wait at one time; `rate`: the most messages in
+    `period` seconds.  `rate` is for hooks only, not for the person or the client.
     """
 
     count: int = 100
@@ -47,9 +46,10 @@ class InboxLimits(Struct, frozen=True, kw_only=True):
 
 
 class Inbox:
-    """A bounded queue that any thread may fill; made on the event loop, where `arrived` is then called.
+    """A bounded queue that any thread may fill; create it on the event loop.
 
-    `arrived` is called soon after a message came, at least once for all that wait; `now` is the time in seconds.
+    `arrived` is called on that event loop soon after a message was put in, at least once for all messages that wait;
+    `now` returns the time in seconds.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class Inbox:
         self._now = now
         self._lock = Lock()
         self._waiting: deque[Injected] = deque()
-        self._times: defaultdict[str, deque[float]] = defaultdict(deque)  # of each hook's last messages
+        # For each hook, the times of its last messages.
+        self._times: defaultdict[str, deque[float]] = defaultdict(deque)
         self._closed = False
         loop: Any = current_token().native_token
         self._post = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon
@@ -76,16 +77,18 @@ class Inbox:
     def put(self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None) -> None:
         """Queue a message and wake the event loop; from any thread or task.
 
-        Raises `SendError` when the source has too much waiting, sends too fast, or the session has ended: then nothing
-        is queued.
+        Raises `SendError` when the source has too many messages waiting, sends too fast, or the session has ended; the
+        message is not queued then.
         """
         message = Injected(text, tuple(attachments), source)
         with self._lock:
             self._check(message)
-            self._waiting.append(message)  # before anybody is woken to look for it
+            # Before the event loop is woken: `arrived` looks for the message.
+            self._waiting.append(message)
             try:
                 self._post(self._arrived)
-            except RuntimeError:  # how both backends say that the event loop has ended
+            # Both backends raise it when the event loop has ended.
+            except RuntimeError:
                 self._waiting.pop()
                 self._closed = True
                 self._check(message)
@@ -93,14 +96,14 @@ class Inbox:
                 self._times[source].append(self._now())
 
     def take(self) -> tuple[Injected, ...]:
-        """Return the messages that wait, oldest first, and forget them."""
+        """Take the waiting messages out and return them, oldest first."""
         with self._lock:
             taken = tuple(self._waiting)
             self._waiting.clear()
         return taken
 
     def close(self) -> tuple[Injected, ...]:
-        """Refuse messages from here on; return those that nobody took."""
+        """Refuse messages from here on; return those that still wait."""
         with self._lock:
             self._closed = True
         return self.take()
@@ -119,8 +122,8 @@ class Inbox:
         if size > limits.size:
             others = f" with the {len(waiting)} that wait" if waiting else ""
             raise SendError(
-                f"the message was not sent: it has {size:,} characters{others}, attachments too, and {limits.size:,} is "
-                "the most; save it in a file and send its path"
+                f"the message was not sent: it has {size:,} characters{others}, with attachments, and the limit is "
+                f"{limits.size:,}; save it in a file and send its path"
             )
         if message.source is None:
             return
@@ -130,6 +133,6 @@ class Inbox:
         if len(times) >= limits.rate:
             wait = times[0] + limits.period - self._now()
             raise SendError(
-                f"the message was not sent: {limits.rate} messages in {limits.period:g} s is the most for one hook; "
+                f"the message was not sent: one hook may send {limits.rate} messages in {limits.period:g} s; "
                 f"the next can be sent in {wait:.0f} s"
             )

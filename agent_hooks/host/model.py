@@ -1,7 +1,7 @@
-"""What the host asks of a model: a request in, pieces of one response out.
+"""The protocol of a model: a request in, pieces of one response out.
 
-Pieces, because real models stream text and write the arguments of tool calls bit by bit.  `collect` puts them together.
-Above: agent, models.  Below: content, errors.
+A response comes in pieces, because real models stream text and write the arguments of tool calls bit by bit.  `collect`
+puts the pieces together.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from agent_hooks.values.content import (
 )
 
 ThinkingLevel = Literal["off", "low", "medium", "high"]
-# around a summary that stands for the older part of a conversation, as a message
-SUMMARY_PREFIX = "This is a summary of the conversation so far; its words are gone.\n\n<summary>\n"
+# The text around a summary, in the message that stands for the older part of a conversation.
+SUMMARY_PREFIX = "This is a summary of the conversation so far, in place of its messages.\n\n<summary>\n"
 SUMMARY_SUFFIX = "\n</summary>"
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
 
 
 class ToolOffer(Struct, frozen=True):
-    """A tool as the model is told of it; `input_schema` is a JSON Schema."""
+    """A tool that the model may call; `input_schema` is a JSON Schema."""
 
     name: str
     description: str
@@ -43,7 +43,7 @@ class ToolOffer(Struct, frozen=True):
 
 
 class Sampling(Struct, frozen=True):
-    """How freely the model picks its words; `None` leaves a value to the provider."""
+    """The sampling parameters of a request; `None` leaves a value to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -51,9 +51,9 @@ class Sampling(Struct, frozen=True):
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """What the model is asked: instructions, the conversation so far, and the tools it may call.
+    """A request to the model: instructions, the conversation so far, and the tools it may call.
 
-    `headers`: more headers of the HTTP request, of a model that is behind one.
+    `headers`: more headers for the HTTP request; a model without HTTP ignores them.
     """
 
     system: tuple[str, ...]
@@ -92,13 +92,13 @@ class ToolCallPiece(Struct, frozen=True):
 
 
 class NoticePiece(Struct, frozen=True):
-    """What the person should know while they wait: that the model is asked once more, say; no part of the answer."""
+    """News for the person while the model is busy, that the request is tried again say; not a part of the response."""
 
     text: str
 
 
 class EndPiece(Struct, frozen=True):
-    """Why the response ended (`stop`, `tool_use`, `length`), and what it cost, in tokens."""
+    """The end of a response: the reason (`stop`, `tool_use`, `length`), and its tokens as the provider counts them."""
 
     stop_reason: str = "stop"
     usage: Mapping[str, Any] | None = None
@@ -109,7 +109,7 @@ Piece = _Part | NoticePiece | EndPiece
 
 
 class BrokenResponseError(ModelError):
-    """The model failed after it had begun to answer; `partial` is what it had said until then, without tool calls."""
+    """The model failed after it had begun to answer; `partial` is the response until then, without tool calls."""
 
     def __init__(self, text: str, partial: AssistantMessage) -> None:
         super().__init__(text)
@@ -126,7 +126,10 @@ class PieceStream(Protocol):
 
 
 class Model(Protocol):
-    """A model: `provider` and `id` name it; `stream` raises `ModelError` when it cannot answer."""
+    """A model, named by `provider` and `id`.
+
+    A model may also have `window`, its window in tokens: then a conversation that gets too long is compacted.
+    """
 
     @property
     def provider(self) -> str: ...
@@ -135,7 +138,7 @@ class Model(Protocol):
     def id(self) -> str: ...
 
     def stream(self, request: ModelRequest) -> PieceStream:
-        """Return the pieces of one response."""
+        """Return the pieces of one response; the iteration raises `ModelError` when the model cannot answer."""
         ...
 
 
@@ -146,11 +149,11 @@ async def collect(
     on_notice: Callable[[str], object] = lambda _: None,
     on_aborted: Callable[[AssistantMessage], object] = lambda _: None,
 ) -> AssistantMessage:
-    """Ask `model` and return its whole response; `on_text` hears the text as it comes, `on_notice` the notices.
+    """Ask `model` and return its whole response.
 
-    When the task is cancelled, `on_aborted` hears what had been said until then, if anything, without tool calls.
-
-    Raises `ModelError`: as a `BrokenResponseError` when there was text already.
+    `on_text` gets each piece of text, `on_notice` each notice, as it comes.  When the task is cancelled after the first
+    text, `on_aborted` gets the response until then, without tool calls.
+    Raises `ModelError` when the model cannot answer: a `BrokenResponseError` when there was text already.
     """
     pieces: list[_Part] = []
     end = EndPiece()
@@ -167,25 +170,25 @@ async def collect(
                         if isinstance(piece, TextPiece):
                             on_text(piece.text)
     except ModelError as exc:
-        if (said := _said(model, pieces, "error")) is not None:
-            raise BrokenResponseError(str(exc), said) from None
+        if (partial := _partial(model, pieces, "error")) is not None:
+            raise BrokenResponseError(str(exc), partial) from None
         raise
     except get_cancelled_exc_class():
-        if (said := _said(model, pieces, "aborted")) is not None:
-            on_aborted(said)
+        if (partial := _partial(model, pieces, "aborted")) is not None:
+            on_aborted(partial)
         raise
     return _message(model, _blocks(pieces), end)
 
 
-def _said(model: Model, pieces: list[_Part], stop_reason: str) -> AssistantMessage | None:
-    """Return what a person has read of a response that was not finished, if anything.
+def _partial(model: Model, pieces: list[_Part], stop_reason: str) -> AssistantMessage | None:
+    """Return an unfinished response without its tool calls, `None` when it has no text yet.
 
-    The calls stay out: half of their arguments may be missing, and a call without a result breaks the session.
+    The calls are left out: half of their arguments may be missing, and a call without a result breaks the session.
     """
-    said: list[AssistantBlock] = [block for block in _blocks(pieces) if not isinstance(block, ToolCallContent)]
-    if not any(isinstance(block, TextContent) for block in said):
+    blocks: list[AssistantBlock] = [block for block in _blocks(pieces) if not isinstance(block, ToolCallContent)]
+    if not any(isinstance(block, TextContent) for block in blocks):
         return None
-    return _message(model, said, EndPiece(stop_reason))
+    return _message(model, blocks, EndPiece(stop_reason))
 
 
 def _message(model: Model, blocks: list[AssistantBlock], end: EndPiece) -> AssistantMessage:
@@ -201,7 +204,7 @@ def _message(model: Model, blocks: list[AssistantBlock], end: EndPiece) -> Assis
 
 
 def _blocks(pieces: list[_Part]) -> list[AssistantBlock]:
-    """Return the blocks, in the order in which they began; text that something else interrupts makes two of them."""
+    """Return the blocks, in the order in which they began; text with another block in between becomes two blocks."""
     found: dict[tuple[type, int], list[Any]] = {}
     texts = 0
     for before, piece in pairwise([None, *pieces]):
@@ -225,7 +228,8 @@ def _block(kind: type, pieces: list[Any], seen: set[str]) -> AssistantBlock:
 
 def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
     call_id = "".join(piece.id for piece in pieces)
-    if not call_id or call_id in seen:  # results are told apart by the id, and not every model gives one
+    # A result names its call by the id, and not every model gives one.
+    if not call_id or call_id in seen:
         call_id = f"call_{uuid.uuid4().hex[:12]}"
     seen.add(call_id)
     name = "".join(piece.name for piece in pieces)
@@ -241,7 +245,7 @@ def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a number in JSON")
 
 
 def now_ms() -> int:

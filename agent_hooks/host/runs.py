@@ -1,8 +1,7 @@
-"""The agent's runs: what is said to it is worked on, one prompt after another.
+"""The agent's runs, one after another.
 
-While a run goes on, what comes in waits in the inbox and is delivered before the next request to the model; else it
-begins a new run.  After an abort it waits until somebody says something again.
-Above: lifecycle.  Below: agent, inbox, view.
+A message that comes while no run is going on begins a run.  A message that comes during a run waits in the inbox, and
+goes into the next request to the model.  After an abort, the messages that wait stay until another message comes.
 """
 
 from __future__ import annotations
@@ -13,29 +12,37 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import TaskStatus
 
-from agent_hooks.errors import AbortedError, MessageBlockedError, ModelError
+from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
 from agent_hooks.values.content import AssistantMessage, Attachment
 
-Refusal = (ModelError, MessageBlockedError)  # why a run has no answer
+Refusal = ModelError | MessageBlockedError
+"""The errors that end a run without a response."""
 
 
 class Runs:
-    """One run after another; made on the event loop.  While `paused` none begins: the session is being changed."""
+    """Works on messages, one run after another; create it on the event loop.
+
+    While `paused`, no run begins: the session is being changed.  `count`: how many runs have begun.
+    """
 
     def __init__(self, agent: Agent, view: View) -> None:
         self.inbox = Inbox(self._arrived)
         self.paused = True
-        self.count = 0  # of runs that have begun
+        self.count = 0
         self._agent = agent
         self._view = view
-        self._taken: deque[Injected] = deque()  # off the inbox, and not yet delivered
-        self._held = False  # what was taken waits, after an abort, for something new
-        self._scope: anyio.CancelScope | None = None  # of the run that goes on
+        # Messages that were taken out of the inbox and are not delivered yet.
+        self._taken: deque[Injected] = deque()
+        # After an abort: the taken messages wait for another one.
+        self._held = False
+        # The scope of the run that is going on.
+        self._scope: anyio.CancelScope | None = None
         self._wake = anyio.Event()
-        self._changed = anyio.Event()  # set and made anew when there may be nothing left to do
+        # Set, and replaced by a new event, when there may be nothing left to do.
+        self._changed = anyio.Event()
         self._ended = anyio.Event()
 
     @property
@@ -43,14 +50,22 @@ class Runs:
         """Whether the agent works on a prompt."""
         return self._scope is not None
 
+    def check_idle(self) -> None:
+        """Raise `HostBusyError` while a run is going on or the session is being changed."""
+        if self.running:
+            raise HostBusyError("the agent is working; abort it first")
+        if self.paused:
+            raise HostBusyError("the session is being changed; wait for that, or abort it")
+
     def resume(self) -> None:
-        """Work on what came in meanwhile."""
+        """Let runs begin again, first with the messages that came meanwhile."""
         self.paused = False
         self._wake.set()
 
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
-        """Work on a prompt, now, and return the last response; raises `ModelError`, `MessageBlockedError`
-        or `AbortedError`.
+        """Work on a prompt, now, and return the last response.
+
+        Raises `ModelError`, `MessageBlockedError` or `AbortedError`.
         """
         answer = await self._run(Injected(text, tuple(attachments)))
         if answer is None:
@@ -60,7 +75,7 @@ class Runs:
         return answer
 
     def abort(self) -> bool:
-        """Stop the run, or drop what was said and has not begun; return whether there was anything."""
+        """Stop the run, or without a run drop the waiting messages; return whether there were any."""
         if self._scope is not None:
             self._scope.cancel()
             return True
@@ -78,7 +93,7 @@ class Runs:
             await self._changed.wait()
 
     async def deliver(self) -> None:
-        """Give the agent what waits; it is in the next request."""
+        """Give the agent the waiting messages; they are in the next request."""
         self._taken += self.inbox.take()
         while self._taken:
             message = self._taken.popleft()
@@ -103,7 +118,7 @@ class Runs:
             self._ended.set()
 
     async def ended(self) -> None:
-        """Wait for the end of `work`; then say what nobody took."""
+        """Wait for the end of `work`, then warn of the messages that the agent has not read."""
         await self._ended.wait()
         left = len(self._taken) + len(self.inbox.close())
         if left:
@@ -111,29 +126,29 @@ class Runs:
             self._view.warning(f"the session ends with {messages} that the agent has not read")
 
     def _next(self) -> bool:
-        """Tell whether there is something to begin a run with."""
+        """Take the messages out of the inbox; return whether there is one to begin a run with."""
         if len(self.inbox):
             self._held = False
             self._taken += self.inbox.take()
         return bool(self._taken) and not self._held
 
-    async def _run(self, message: Injected) -> AssistantMessage | ModelError | MessageBlockedError | None:
-        """Work on one prompt; return the last response, or why there is none: the error, or `None` for an abort."""
-        answer: AssistantMessage | ModelError | MessageBlockedError | None = None
+    async def _run(self, message: Injected) -> AssistantMessage | Refusal | None:
+        """Work on one prompt; return the last response, the error in its place, or `None` after an abort."""
+        answer: AssistantMessage | Refusal | None = None
         self.count += 1
         self._view.run_started(message.text, message.source)
         try:
             with anyio.CancelScope() as self._scope:
                 try:
                     answer = await self._agent.prompt(*message)
-                except Refusal as exc:
+                except (ModelError, MessageBlockedError) as exc:
                     answer = exc
         finally:
             self._scope = None
             if aborted := answer is None:
                 self._taken += self.inbox.take()
             self._held = aborted
-            self._view.run_ended(_told(answer) if isinstance(answer, Refusal) else None, aborted)
+            self._view.run_ended(_reason(answer) if isinstance(answer, Refusal) else None, aborted)
             self._wake.set()
         return answer
 
@@ -141,5 +156,5 @@ class Runs:
         self._wake.set()
 
 
-def _told(refusal: ModelError | MessageBlockedError) -> str:
+def _reason(refusal: Refusal) -> str:
     return f"the model failed: {refusal}" if isinstance(refusal, ModelError) else str(refusal)

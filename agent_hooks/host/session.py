@@ -1,9 +1,8 @@
 """A session: its entries, and the file that keeps them.
 
-JSON Lines, one entry a line, each written by one call and never changed: a kill at any moment loses at most the
-unfinished last line.  The file is locked for as long as it is open, so that two processes never write into each other.
-What the disk does not take waits in memory and is written as soon as there is room.
-Above: agent, lifecycle.  Below: session_file, content.
+The file is JSON Lines, one entry a line, each written by one call and never changed: a kill at any moment loses at most
+the unfinished last line.  The file is locked as long as it is open, so that two processes never write into it at a time.
+Entries that the disk does not take wait in memory and are written as soon as there is room.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ from agent_hooks.values.wire import to_json
 class Session:
     """The entries of one conversation, in memory and, when `path` is set, in a file.
 
-    `tell`: hears, as a text for the person, that the file cannot be written, and that it can be again.
+    `report` is called with a text for the person when the file cannot be written, and when it can be written again.
+    `notes`: texts for the person about the file that was opened.
     """
 
     def __init__(
@@ -45,11 +45,12 @@ class Session:
     ) -> None:
         self.id = session_id or uuid.uuid4().hex
         self.path: Path | None = None
-        self.notes: list[str] = []  # what the person should know of the file that was opened
-        self.tell: Callable[[str], object] = lambda text: None
+        self.notes: list[str] = []
+        self.report: Callable[[str], object] = lambda text: None
         self._file: int | None = None
-        self._size = 0  # bytes of whole lines in the file
-        self._waiting = b""  # lines that the file does not have yet
+        # The bytes of whole lines in the file, and the lines that the file does not have yet.
+        self._size = 0
+        self._waiting = b""
         self._failing = False
         header = SessionHeader(version=VERSION, id=self.id, timestamp=now_iso(), cwd=cwd, branched_from=branched_from)
         self._entries: list[Entry] = [header, *entries]
@@ -58,8 +59,8 @@ class Session:
     def create(cls, cwd: str, *, branched_from: str | None = None, entries: Iterable[Entry] = ()) -> Session:
         """Return a new session with a file of its own in `<cwd>/.agent/sessions/`; it begins with `entries`.
 
-        That directory keeps itself out of git, so that no checkpoint can hold, and no restore rewind, a live session.
-        Raises `SessionError` when it cannot be written; then there is no file.
+        That directory keeps itself out of git, so that no checkpoint holds a live session and no restore rewinds it.
+        Raises `SessionError` when the file cannot be written; there is no file then.
         """
         session = cls(cwd=cwd, branched_from=branched_from, entries=entries)
         directory = Path(os.path.abspath(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
@@ -69,7 +70,8 @@ class Session:
             ignore = directory / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
-            new = path.with_suffix(".new")  # a session file is there when it is whole, also of a long branch
+            # The file gets its name when it is whole: the entries of a long branch take several writes.
+            new = path.with_suffix(".new")
             file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise SessionError(f"{path}: the session cannot be saved: {os_reason(exc)}") from None
@@ -87,16 +89,18 @@ class Session:
 
     @classmethod
     def open(cls, path: str | Path, cwd: str) -> Session:
-        """Return the session that a file holds, to go on with it; `notes` says what is odd about the file.
+        """Return the session that a file holds, to continue it.
 
-        A last line that was not finished is dropped.  Raises `SessionError` that names the file, and the line if one is
-        wrong, and says so when another process works on it; then the file is as it was.
+        An unfinished last line is dropped, and `notes` says so, and that the session began in another directory.
+        Raises `SessionError`, with the file and the line, when the file is not a session, and when another process has it
+        open; the file is unchanged then.
         """
         path = Path(os.path.abspath(path))
         file = open_file(path)
         try:
             found = read_entries(file, path)
-        except BaseException:  # whatever it is goes on its way, without the lock
+        # A cancellation included: the lock is given up, and the exception goes on to the caller.
+        except BaseException:
             os.close(file)
             raise
         header = found.entries[0]
@@ -115,8 +119,12 @@ class Session:
         """All entries so far, the header first."""
         return tuple(self._entries)
 
+    def since(self, index: int) -> list[Entry]:
+        """Return the entries from `index` on."""
+        return self._entries[index:]
+
     def turns(self) -> list[int]:
-        """Return, for every turn, how many entries there were when it began: one turn, one response."""
+        """Return, for every turn, the number of entries when it began; a turn is one response."""
         return [
             index
             for index, entry in enumerate(self._entries)
@@ -129,7 +137,7 @@ class Session:
         return next((f"{change.provider}:{change.model_id}" for change in changes), None)
 
     def last_thinking_level(self) -> str:
-        """Return how much the model thought last."""
+        """Return the thinking level that was used last."""
         changes = (entry for entry in reversed(self._entries) if isinstance(entry, ThinkingLevelChangeEntry))
         return next((change.thinking_level for change in changes), "off")
 
@@ -137,7 +145,7 @@ class Session:
         return len(self._entries)
 
     def append(self, entry: Entry) -> None:
-        """Add an entry; when the file cannot take it now, that is told, and it is written with a later one."""
+        """Add an entry; when the file cannot be written, `report` says so, and a later entry's write tries again."""
         self._entries.append(entry)
         if self._file is None:
             return
@@ -146,13 +154,13 @@ class Session:
             self._write()
         except OSError as exc:
             if not self._failing:
-                self.tell(
+                self.report(
                     f"{self.path}: cannot be written: {os_reason(exc)}; going on, and trying again with each entry"
                 )
             self._failing = True
         else:
             if self._failing:
-                self.tell(f"{self.path}: is written again, and nothing is missing")
+                self.report(f"{self.path}: is written again, and nothing is missing")
             self._failing = False
 
     def add_message(self, message: Message) -> None:
@@ -160,22 +168,22 @@ class Session:
         self.append(MessageEntry(timestamp=now_iso(), message=message))
 
     def add_model(self, provider: str, model_id: str) -> None:
-        """Note which model answers from here on."""
+        """Add the entry that another model answers from here on."""
         self.append(ModelChangeEntry(timestamp=now_iso(), provider=provider, model_id=model_id))
 
     def add_thinking_level(self, level: str) -> None:
-        """Note how much the model thinks from here on."""
+        """Add the entry that the model thinks more or less from here on."""
         self.append(ThinkingLevelChangeEntry(timestamp=now_iso(), thinking_level=level))
 
     def close(self) -> None:
-        """Close the file; when entries are missing in it, that is told."""
+        """Close the file; when entries are missing in it, `report` says so."""
         if self._file is None:
             return
         if self._failing:
             try:
                 self._write()
             except OSError:
-                self.tell(f"{self.path}: {self._waiting.count(NEWLINE)} entries could not be written")
+                self.report(f"{self.path}: {self._waiting.count(NEWLINE)} entries could not be written")
         os.close(self._file)
         self._file = None
 
@@ -188,9 +196,10 @@ class Session:
         self.path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        """Write what waits, after the last whole line; raises `OSError`."""
+        """Write the waiting lines after the last whole line; raises `OSError`."""
         assert self._file is not None
-        if os.fstat(self._file).st_size != self._size:  # an unfinished line, of a killed process
+        # A killed process has left an unfinished line.
+        if os.fstat(self._file).st_size != self._size:
             os.ftruncate(self._file, self._size)
         lines, written = self._waiting, 0
         try:
@@ -207,5 +216,5 @@ NEWLINE = b"\n"
 
 
 def now_iso() -> str:
-    """Return the time as entries carry it: ISO 8601 in UTC."""
+    """Return the time in the form of entries: ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Read session files: every line, or an error that names the one that is wrong.  Above: session.  Below: content."""
+"""Read session files: all lines, or an error that names the first wrong line."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from agent_hooks.values.content import Entry, MessageEntry, SessionHeader, UserM
 VERSION = 1
 SESSIONS_DIRECTORY = "sessions"
 _decoder = msgspec.json.Decoder(Entry)
-_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)  # what decoding raises
+# The errors of decoding.
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError)
 
 
-class Found(NamedTuple):
-    """What a session file holds.
+class ReadEntries(NamedTuple):
+    """The content of a session file.
 
-    `size`: bytes of whole lines; `unwritten`: a last entry that only lacks its end of line, to be written once more;
-    `dropped`: whether there was an unfinished line.
+    `size`: bytes of whole lines; `unwritten`: a last line that lacks only its newline, to be written again; `dropped`:
+    whether there was an unfinished last line.
     """
 
     entries: list[Entry]
@@ -38,8 +39,9 @@ class Found(NamedTuple):
 
 
 class SessionSummary(NamedTuple):
-    """A session, as a person chooses one: when it was last `written` (ISO 8601), its first prompt, how
-    many messages it has.
+    """A session in the list that a person chooses from.
+
+    `written`: the time of the last write, ISO 8601; `first_text`: the first prompt; `messages`: how many there are.
     """
 
     path: str
@@ -51,16 +53,19 @@ class SessionSummary(NamedTuple):
 def open_file(path: Path) -> int:
     """Open and lock a session file; raises `SessionError`."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+        # Opening a pipe would wait for its other end.
+        if not stat.S_ISREG(path.stat().st_mode):
             raise SessionError(f"{path}: is not a regular file, so no session")
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     except OSError as exc:
         raise SessionError(f"{path}: the session cannot be opened: {os_reason(exc)}") from None
-    except ValueError as exc:  # a null character, which no path has
+    # The path contains a null character.
+    except ValueError as exc:
         raise SessionError(f"{path}: the session cannot be opened: {exc}") from None
     try:
         lock(file, path)
-    except BaseException:  # whatever it is goes on its way, and the file is closed
+    # The file is closed, and the exception goes on to the caller.
+    except BaseException:
         os.close(file)
         raise
     return file
@@ -76,13 +81,13 @@ def lock(file: int, path: Path) -> None:
         pass  # a file system without locks: better a session without one than none
 
 
-def read_entries(file: int, path: Path) -> Found:
-    """Read all entries of an open file; raises `SessionError` that names the line."""
+def read_entries(file: int, path: Path) -> ReadEntries:
+    """Read all entries of an open file; raises `SessionError` with the line when an entry is wrong."""
     with os.fdopen(os.dup(file), "rb") as reader:
         reader.seek(0)
         data = reader.read()
     *lines, last = data.split(b"\n")
-    with all_is_kept():
+    with paused_collector():
         entries = [_entry(line, number, path) for number, line in enumerate(lines, 1)]
     unwritten = b""
     if last:
@@ -90,16 +95,17 @@ def read_entries(file: int, path: Path) -> Found:
             entries.append(_decoder.decode(last))
             unwritten = last + b"\n"
         except _MALFORMED:
-            pass  # a line that was not finished
+            # An unfinished line.
+            pass
     if not entries:
         raise SessionError(f"{path}:1: is not a session: there is no whole line in it")
     _check_header(entries[0], path)
-    return Found(entries, len(data) - len(last), unwritten, bool(last) and not unwritten)
+    return ReadEntries(entries, len(data) - len(last), unwritten, bool(last) and not unwritten)
 
 
 @contextmanager
-def all_is_kept() -> Iterator[None]:
-    """Do without the garbage collector: it would look at all entries again and again, and find none to throw away."""
+def paused_collector() -> Iterator[None]:
+    """Pause the garbage collector: while entries are made, it would visit all of them again and again, and free none."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -129,17 +135,18 @@ def _check_header(header: Entry, path: Path) -> None:
 
 
 def list_sessions(cwd: str) -> list[SessionSummary]:
-    """Return the sessions of a directory in which something was said, the one last written first.
+    """Return the sessions of a directory that have a prompt, the last written first.
 
-    A file that is no session is left out.
+    A file that is not a session is left out.
     """
     files = Path(cwd, PROJECT_DIRECTORY, SESSIONS_DIRECTORY).glob("*.jsonl")
-    found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]  # a pipe would wait
+    # Opening a pipe would wait for its other end.
+    found = [each for path in files if path.is_file() and (each := _summary(path)) is not None]
     return [summary for _, summary in sorted(found, key=lambda each: (each[0], each[1].path), reverse=True)]
 
 
 def _summary(path: Path) -> tuple[int, SessionSummary] | None:
-    """Return a session and when it was last written."""
+    """Return a session and the time of its last write in ns, or `None` for a file that is not to be listed."""
     try:
         with path.open("rb") as file:
             header = _decoder.decode(file.readline())
@@ -157,5 +164,6 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                         str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages
                     )
     except (OSError, *_MALFORMED):
-        pass  # not ours to list; opening it says what is wrong
+        # Not a session to list; opening it gives the reason.
+        pass
     return None

@@ -1,7 +1,7 @@
-"""The points of the host that concern the model: what a message, a run, a request and a summary are made of.
+"""The points of the host that concern the model: a message, a run's parameters, a request, a summary.
 
-Each method builds the input of a point, lets the interceptors of the runner change the output, and returns what they made
-of it; without one that listens it returns what it was given.  Above: agent, lifecycle.  Below: models, runner.
+Each method builds the input of a point, passes the output through the interceptors of the runner, and returns the changed
+output.  Without an interceptor the output comes back as it was.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from agent_hooks.values.frozen import freeze
 O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
 
 
-class Said(NamedTuple):
-    """A message as the interceptors left it; `metadata` is for the later points of the same run."""
+class PassedMessage(NamedTuple):
+    """A message after its interceptors; `metadata` is for the later points of the same run."""
 
     message: UserMessage
     text: str
@@ -49,7 +49,7 @@ class Said(NamedTuple):
 
 
 class Params(NamedTuple):
-    """How the model is asked in one run."""
+    """The parameters of the requests in one run."""
 
     model: Model
     thinking_level: ThinkingLevel
@@ -57,14 +57,14 @@ class Params(NamedTuple):
 
 
 class Steering:
-    """What interceptors make of what goes to the model; one for an agent."""
+    """Passes everything that goes to the model through the interceptors; one for an agent."""
 
     def __init__(self, runner: HookRunner) -> None:
         self._engine = runner.engine
 
     async def message(
         self, model: Model, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
-    ) -> Said:
+    ) -> PassedMessage:
         """Pass a message through `message.before`; raises `MessageBlockedError`."""
         output = await self._engine.reach(
             "message.before",
@@ -75,16 +75,16 @@ class Steering:
             raise MessageBlockedError(f"the message was blocked: {output}")
         blocks = [TextContent(each) for each in (output.message, *output.context)]
         message = UserMessage(content=blocks, timestamp=now_ms(), attachments=tuple(attachments), source=source)
-        return Said(message, output.message, freeze(output.metadata))
+        return PassedMessage(message, output.message, freeze(output.metadata))
 
-    async def params(self, said: Said, params: Params) -> Params:
-        """Pass how the model is asked through `params.before`; raises `ModelError` for a model that cannot be had."""
+    async def params(self, passed: PassedMessage, params: Params) -> Params:
+        """Pass the parameters of a run through `params.before`; raises `ModelError` when its model cannot be opened."""
         model = params.model
         before = ParamsBeforeOutput(model.provider, model.id, params.thinking_level)
         output = _output(
             await self._engine.reach(
                 "params.before",
-                ParamsBeforeInput(**self._agent(), message=said.text, metadata=said.metadata),
+                ParamsBeforeInput(**self._agent(), message=passed.text, metadata=passed.metadata),
                 before,
             ),
             before,
@@ -99,34 +99,34 @@ class Steering:
     async def request(self, model: Model, request: ModelRequest) -> ModelRequest:
         """Pass a request through `chat.system.transform`, `chat.messages.transform` and `chat.headers`."""
         reach = self._engine.reach
-        told = RequestInput(**self._agent(), provider=model.provider, model=model.id)
+        fields = RequestInput(**self._agent(), provider=model.provider, model=model.id)
         if self._engine.intercepts("chat.system.transform"):
             system = SystemOutput(list(request.system))
-            system = _output(await reach("chat.system.transform", told, system), system)
+            system = _output(await reach("chat.system.transform", fields, system), system)
             request = replace(request, system=tuple(system.system))
         if self._engine.intercepts("chat.messages.transform"):
             messages = MessagesOutput(list(request.messages))
-            messages = _output(await reach("chat.messages.transform", told, messages), messages)
+            messages = _output(await reach("chat.messages.transform", fields, messages), messages)
             request = replace(request, messages=tuple(messages.messages))
         if self._engine.intercepts("chat.headers"):
             headers = HeadersOutput(dict(request.headers))
-            headers = _output(await reach("chat.headers", told, headers), headers)
+            headers = _output(await reach("chat.headers", fields, headers), headers)
             request = replace(request, headers=headers.headers)
         return request
 
     async def compacting(self) -> CompactingOutput:
-        """Return what `session.compacting` wants a default summary to heed."""
+        """Return the output of `session.compacting`: more context and a prompt for a default summary."""
         output = CompactingOutput()
         return _output(await self._engine.reach("session.compacting", CompactingInput(**self._agent()), output), output)
 
     async def command(self, command: str, arguments: str) -> str | Block:
         """Pass a slash command through `command.execute.before`; return its arguments, or the block."""
-        told = CommandInput(command=command, session_key=self._engine.surroundings.session_id)
-        output = await self._engine.reach("command.execute.before", told, CommandOutput(arguments))
+        fields = CommandInput(command=command, session_key=self._engine.surroundings.session_id)
+        output = await self._engine.reach("command.execute.before", fields, CommandOutput(arguments))
         return output if isinstance(output, Block) else output.arguments
 
     async def config(self, settings: Struct) -> None:
-        """Show the settings in force to `config`."""
+        """Pass the settings in force to the interceptors of `config`."""
         if self._engine.intercepts("config"):
             await self._engine.reach("config", ConfigInput(settings=freeze(msgspec.to_builtins(settings))), NoOutput())
 
@@ -136,5 +136,5 @@ class Steering:
 
 
 def _output(answer: O | Block, given: O) -> O:
-    """Return the answer of a point that cannot block."""
+    """Return the output of a point that cannot block."""
     return given if isinstance(answer, Block) else answer

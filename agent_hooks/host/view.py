@@ -1,4 +1,4 @@
-"""How a host shows a person what goes on.  Above: agent, lifecycle, cli.  Below: content."""
+"""The view: the host's display of the agent's work."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from agent_hooks.values.content import ToolCallContent, ToolOutput
 
 
 class View(Protocol):
-    """What shows a person how the agent gets on; called on the event loop, and quick."""
+    """Shows the person the agent's work; the methods are called on the event loop and must return at once."""
 
     def run_started(self, text: str, source: str | None) -> None:
-        """Show that the agent begins to work on a prompt; `source`: the hook that sent it, `None` for the person."""
+        """Show that a run begins; `source`: the hook that sent the prompt, `None` for the person."""
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Show that the agent is done with a prompt; `error`: why there is no answer: the model
-        failed, or the prompt was blocked.
-        """
+        """Show that a run has ended; `error`: the failure of the model, or the block of the prompt."""
 
     def injected(self, text: str, source: str | None) -> None:
-        """Show a message that the model is given in the middle of a run; `source` as above."""
+        """Show a message that goes to the model in the middle of a run; `source` as above."""
 
     def text(self, delta: str) -> None:
-        """Show more of the model's words."""
+        """Show the next part of the model's text."""
 
     def tool_judged(self, call: ToolCallContent) -> None:
         """Show that hooks begin to judge a tool call."""
@@ -32,10 +30,10 @@ class View(Protocol):
         """Show that a tool begins to run."""
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
-        """Show what a tool has printed so far."""
+        """Show the output of a tool so far."""
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        """Show what came of a tool call."""
+        """Show the result of a tool call, and the seconds that it took."""
 
     def warning(self, text: str) -> None:
-        """Show that something is not as it should be."""
+        """Show a warning."""

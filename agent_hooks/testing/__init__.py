@@ -1,8 +1,8 @@
-"""Test doubles for hooks, the same ones this project's own tests use.
+"""Test doubles for hooks; the tests of this project use them too.
 
-`call_tool` takes a call through all steps, with a stand-in for the tool; `ScriptedUI` answers dialogs from a list,
-`RecordedEvents` keeps what was emitted, `StepClock` moves deadlines by hand; `check_bridge` is what every bridge passes.
-The pytest fixtures are in `agent_hooks.testing.fixtures`.  Above: tests.  Below: everything but host and cli.
+`call_tool` takes a tool call through all steps, with a stand-in for the tool.  `ScriptedUI` answers dialogs from a list.
+`RecordedEvents` keeps the emitted events.  `StepClock` moves deadlines by hand.  `check_bridge` checks a bridge.
+The pytest fixtures are in `agent_hooks.testing.fixtures`.
 """
 
 from __future__ import annotations
@@ -40,25 +40,29 @@ __all__ = [
 
 
 class LoadHook(Protocol):
-    """What the fixture `load_hook` is: `hook = await load_hook("gate.py")`, or with the source text of a hook."""
+    """The type of the fixture `load_hook`: `hook = await load_hook("gate.py")`, or with the source text of a hook."""
 
-    async def __call__(self, hook: str | Path, name: str = "hook.py") -> LoadedHook: ...
+    async def __call__(self, hook: str | Path, name: str = "hook.py") -> LoadedHook:
+        """Load the hook from its file or its source text; `name`: the file's name for a source text."""
+        ...
 
 
 class MakeRunner(Protocol):
-    """What the fixture `hook_runner` is: `runner = await hook_runner("gate.py", ui=ScriptedUI(True))`."""
+    """The type of the fixture `hook_runner`: `runner = await hook_runner("gate.py", ui=ScriptedUI(True))`."""
 
-    async def __call__(self, *hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner: ...
+    async def __call__(self, *hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner:
+        """Return a runner of these hooks; `options`: those of `HookRunner`."""
+        ...
 
 
 # ---- tool calls ------------------------------------------------------------------------------------------------------
 
 
 class StandInTool:
-    """A tool that does nothing but keep what it was called with, in `inputs`.
+    """A tool that does no work and keeps the inputs of its calls in `inputs`; its schema takes any input.
 
-    `output` is what it returns, or a function of the input that returns or raises it, which may be async.  Without, it
-    says what it was asked to do, and has the input in its details.  It takes any input.
+    `output`: the output of each call, or a function of the input, plain or async, that returns the output or raises.
+    Without it, the output is `ran …`, with the input as details.
     """
 
     description = "Stands in for a tool."
@@ -87,10 +91,11 @@ class StandInTool:
 async def call_tool(
     runner: HookRunner, name: str, input: Mapping[str, Any], tool: Tool | None = None, *, tool_call_id: str = "1"
 ) -> ToolOutput:
-    """Take a call of the tool `name` through all steps and return what the agent would be shown.
+    """Take a call of the tool `name` through all steps and return the output for the model.
 
-    Nothing real runs: without `tool`, a `StandInTool` takes the call; it answers `ran …`, with the input it got as
-    details.  A blocked call is an output with `is_error`, whose text is the reason and who blocked.
+    Without `tool`, a `StandInTool` takes the call: its output is `ran …`, with its input as details.  The output of a
+    blocked call has `is_error`, and its text is the reason and the hook or guard that blocked.
+    Raises `HookUsageError` when `tool` has another name.
     """
     if tool is None:
         tool = StandInTool(name)
@@ -103,7 +108,11 @@ async def call_tool(
 
 
 class Asked(NamedTuple):
-    """One dialog or notification: its method, and what it said."""
+    """One dialog or notification.
+
+    `method`: `select`, `confirm`, `input` or `notify`; `title`: its title, or the message of a notification; `more`: the
+    options, the message, the placeholder, or the type of a notification.
+    """
 
     method: str
     title: str
@@ -111,10 +120,10 @@ class Asked(NamedTuple):
 
 
 class ScriptedUI:
-    """A person who answers dialogs from a list, in order.
+    """A UI that answers dialogs from a list, in order: `ScriptedUI("the second option", True)`.
 
-    An answer may be a function of the dialog; a dialog without an answer left raises, and so fails its handler.
-    `asked` holds every dialog and notification.
+    An answer may be a function of the dialog, an `Asked`, plain or async.  A dialog for which no answer is left raises
+    `AssertionError`, so its handler fails.  `asked` holds all dialogs and notifications.
     """
 
     def __init__(self, *answers: object) -> None:
@@ -122,24 +131,24 @@ class ScriptedUI:
         self._answers = list(answers)
 
     async def select(self, title: str, options: list[str]) -> str | None:
-        """Answer with the next of the script."""
+        """Return the next answer of the script."""
         answer = await self._answer(Asked("select", title, options))
         return None if answer is None else str(answer)
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Answer with the next of the script."""
+        """Return the next answer of the script."""
         answer = await self._answer(Asked("confirm", title, message))
         if not isinstance(answer, bool):
             raise TypeError(f"the script answers confirm({title!r}) with {answer!r}; use True or False")
         return answer
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
-        """Answer with the next of the script."""
+        """Return the next answer of the script."""
         answer = await self._answer(Asked("input", title, placeholder))
         return None if answer is None else str(answer)
 
     def notify(self, message: str, type: NotifyType) -> None:
-        """Note it."""
+        """Add the notification to `asked`."""
         self.asked.append(Asked("notify", message, type))
 
     async def _answer(self, asked: Asked) -> object:
@@ -153,10 +162,7 @@ class ScriptedUI:
 
 
 class RecordedEvents:
-    """Keeps every event a runner emitted and every failure it reported.
-
-    `types` are the events' types, with the reason for `session`.
-    """
+    """Keeps the events that a runner emits in `events`, and the failures that it reports in `errors`."""
 
     def __init__(self, runner: HookRunner) -> None:
         self.events: list[Event[Any]] = []
@@ -166,7 +172,7 @@ class RecordedEvents:
 
     @property
     def types(self) -> list[str]:
-        """The types of the events, in order."""
+        """The types of the events, in order; for a `session` event with its reason: `session:start`."""
         return [
             f"{event.type}:{event.reason}" if isinstance(event, SessionEvent) else event.type for event in self.events
         ]
@@ -177,9 +183,9 @@ class RecordedEvents:
 
 
 class StepClock:
-    """Time for deadlines that only moves when told: `await clock.advance(31)` lets a 30 s deadline pass at once.
+    """A clock for deadlines, moved by hand: `await clock.advance(31)` lets a deadline of 30 s pass at once.
 
-    Takes over the deadlines of `runner`; real time, `sleep` for example, is not touched.
+    It replaces the clock of `runner` for the deadlines of handlers; `sleep` and other timers run in real time.
     """
 
     def __init__(self, runner: HookRunner) -> None:
@@ -193,17 +199,17 @@ class StepClock:
         return self._now
 
     def watch(self, clock: Clock) -> None:
-        """Have `clock` expire when time is stepped past its deadline."""
+        """Let `clock` expire when the time passes its deadline; the runner calls it."""
         self._clocks.add(clock)
         if clock.deadline != INF:
             self._armed.set()
 
     def forget(self, clock: Clock) -> None:
-        """Leave `clock` alone."""
+        """Stop watching `clock`; the runner calls it."""
         self._clocks.discard(clock)
 
     async def advance(self, seconds: float) -> None:
-        """Wait until a handler's time runs, then let `seconds` pass."""
+        """Wait until a handler's clock runs, then let `seconds` pass."""
         while not any(clock.deadline != INF for clock in self._clocks):
             self._armed = anyio.Event()
             await self._armed.wait()
@@ -211,7 +217,7 @@ class StepClock:
         await checkpoint()
 
     def skip(self, seconds: float) -> None:
-        """Let `seconds` pass at once, whether or not a handler's time runs: while a dialog is open it stands."""
+        """Let `seconds` pass at once, also when no handler's clock runs: during a dialog it stands still."""
         self._now += seconds
         for clock in tuple(self._clocks):
             if clock.deadline <= self._now:

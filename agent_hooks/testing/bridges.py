@@ -1,7 +1,4 @@
-"""The conformance suite of bridges: what every codec between another agent and our events must do.
-
-Above: testing.  Below: bridges.base, events.
-"""
+"""The conformance suite of bridges: the checks that every codec between another agent and our events must pass."""
 
 from __future__ import annotations
 
@@ -33,9 +30,9 @@ _FOREIGN = {"theme": "dark", "hooks": {"X": [{"matcher": "*", "hooks": [{"type":
 
 
 def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
-    """Raise `AssertionError`, which says what is wrong, unless `bridge` is what a bridge must be.
+    """Check a bridge; raises `AssertionError` with the first check that fails.
 
-    `payloads`: as the other agent sent them, at least one of a call that is asked for and one of a call that ended.
+    `payloads`: payloads that the other agent sent, at least one before a tool call and one after a tool call.
     """
     kinds: set[type[Happening]] = set()
     for payload in payloads:
@@ -44,7 +41,7 @@ def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
         kinds.add(type(event))
         _must(before == payload, f"{event.name}: decode changed the payload")
         _must(thaw(event.native) == before, f"{event.name}: native is not the whole payload")
-        _check_words_to_say(bridge, event)
+        _check_texts(bridge, event)
         if isinstance(event, CallAsked):
             _check_gate(bridge, event)
         if isinstance(event, CallEnded):
@@ -52,25 +49,25 @@ def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
         if isinstance(event, Told) and any(isinstance(each, AgentEnd) for each in event.events):
             _check_end(bridge, event)
         _check_refusal(bridge, event)
-    _must({CallAsked, CallEnded} <= kinds, "give payloads of a call that is asked for and of one that ended")
+    _must({CallAsked, CallEnded} <= kinds, "give at least one payload before a tool call and one after a tool call")
     _check_junk(bridge)
     _check_tools(bridge)
     _check_settings(bridge)
 
 
-def _check_words_to_say(bridge: Bridge, event: Happening) -> None:
-    """No opinion says nothing; a text for model or person is lost nowhere."""
-    silent = _said(bridge.encode(event, Verdict()), event.name)
-    _must(not _texts(silent), f"{event.name}: no opinion says {silent}")
+def _check_texts(bridge: Bridge, event: Happening) -> None:
+    """An empty verdict has no text; a text for the model or the person is never lost."""
+    silent = _decoded(bridge.encode(event, Verdict()), event.name)
+    _must(not _texts(silent), f"{event.name}: an empty verdict has the text {silent}")
     _must(bridge.encode(event, Verdict()) == bridge.encode(event, Verdict()), f"{event.name}: two replies differ")
     for verdict in (Verdict(context=("for the model",)), Verdict(messages=("for the person",))):
         text = (*verdict.context, *verdict.messages)[0]
-        told = _texts(_said(bridge.encode(event, verdict), event.name))
-        _must(any(text in each for each in told), f"{event.name}: the text {text!r} is lost")
+        texts = _texts(_decoded(bridge.encode(event, verdict), event.name))
+        _must(any(text in each for each in texts), f"{event.name}: the text {text!r} is lost")
 
 
 def _check_gate(bridge: Bridge, event: CallAsked) -> None:
-    """A block counts before all else; only an allow is an allow; a rewrite is the whole input in their words."""
+    """A block wins; only an allow is an allow; a rewrite is the whole input under the other agent's names."""
     name = event.name
     rewritten = {**event.input, "suite": "was here"}
     replies = {
@@ -79,43 +76,43 @@ def _check_gate(bridge: Bridge, event: CallAsked) -> None:
         "rewrite": bridge.encode(event, Verdict(input=rewritten)),
         "allow": bridge.encode(event, Verdict(allow=True)),
     }
-    said = {what: _said(reply, name) for what, reply in replies.items()}
+    decoded = {kind: _decoded(reply, name) for kind, reply in replies.items()}
     _must(len({reply.stdout for reply in replies.values()}) == len(replies), f"{name}: two verdicts look the same")
     everything = Verdict(block=_WHY, ask="?", allow=True, input=rewritten)
     _must(bridge.encode(event, everything) == replies["block"], f"{name}: a block is not alone")
-    for what in ("block", "ask"):
-        _must(any(_WHY in text for text in _texts(said[what])), f"{name}: the reason of {what} is lost")
-    for what in ("block", "ask", "rewrite"):
-        _must("allow" not in _texts(said[what]), f"{name}: {what} says allow")
+    for kind in ("block", "ask"):
+        _must(any(_WHY in text for text in _texts(decoded[kind])), f"{name}: the reason of {kind} is lost")
+    for kind in ("block", "ask", "rewrite"):
+        _must("allow" not in _texts(decoded[kind]), f"{name}: {kind} says allow")
     theirs = to_theirs(bridge.tools, _native_name(bridge, event), rewritten)
-    _must(any(each == theirs for each in _objects(said["rewrite"])), f"{name}: the rewrite is not the whole input")
-    asked = _said(bridge.encode(event, Verdict(ask=_WHY, input=rewritten)), name)
+    _must(any(each == theirs for each in _objects(decoded["rewrite"])), f"{name}: the rewrite is not the whole input")
+    asked = _decoded(bridge.encode(event, Verdict(ask=_WHY, input=rewritten)), name)
     _must(any(each == theirs for each in _objects(asked)), f"{name}: a question loses the rewrite")
 
 
 def _check_result(bridge: Bridge, event: CallEnded) -> None:
-    """A changed result reaches the model in one way or another."""
+    """The text of a changed result reaches the model."""
     output = ToolOutput("changed by the suite", is_error=event.output.is_error)
-    told = _texts(_said(bridge.encode(event, Verdict(output=output)), event.name))
-    _must(any("changed by the suite" in text for text in told), f"{event.name}: a changed result is lost")
+    texts = _texts(_decoded(bridge.encode(event, Verdict(output=output)), event.name))
+    _must(any("changed by the suite" in text for text in texts), f"{event.name}: a changed result is lost")
 
 
 def _check_end(bridge: Bridge, event: Happening) -> None:
-    """What the agent is to go on with reaches it, with a text that a hook sent."""
-    told = _texts(_said(bridge.encode(event, Verdict(go_on=_WHY, context=("for the model",))), event.name))
+    """The text of a `Continue` reaches the agent, and so does a text that a hook sent."""
+    texts = _texts(_decoded(bridge.encode(event, Verdict(go_on=_WHY, context=("for the model",))), event.name))
     for text in (_WHY, "for the model"):
-        _must(any(text in each for each in told), f"{event.name}: {text!r} is lost when the agent goes on")
+        _must(any(text in each for each in texts), f"{event.name}: {text!r} is lost when the agent goes on")
 
 
 def _check_refusal(bridge: Bridge, event: Happening) -> None:
     rows = {row.name: row for row in bridge.describe()}
     reply = bridge.refuse(event.name, _WHY)
-    told = any(_WHY in text for text in _texts(_said(reply, event.name)))
+    refused = any(_WHY in text for text in _texts(_decoded(reply, event.name)))
     gate = isinstance(event, CallAsked) or (event.name in rows and rows[event.name].gate)
-    _must(told or not gate, f"{event.name}: a failure of ours lets it pass in silence")
+    _must(refused or not gate, f"{event.name}: a failure of the bridge lets it pass without a text")
     if isinstance(event, CallAsked):
         _must(event.name in rows and rows[event.name].gate, f"{event.name}: describe does not call it a gate")
-        _must(bridge.refuse(None, _WHY) == reply, "a failure at an event that nobody knows does not deny a call")
+        _must(bridge.refuse(None, _WHY) == reply, "a failure at an unknown event does not deny a tool call")
 
 
 def _check_junk(bridge: Bridge) -> None:
@@ -123,9 +120,9 @@ def _check_junk(bridge: Bridge) -> None:
         try:
             bridge.decode(junk)
         except BridgeError as exc:
-            _must(bool(str(exc)), f"decode({junk!r}) does not say what is wrong")
+            _must(bool(str(exc)), f"decode({junk!r}) raises an error without a text")
         else:
-            raise AssertionError(f"decode takes {junk!r}")
+            raise AssertionError(f"decode({junk!r}) raises no BridgeError")
 
 
 def _check_tools(bridge: Bridge) -> None:
@@ -135,7 +132,10 @@ def _check_tools(bridge: Bridge) -> None:
         name, ours = to_ours(bridge.tools, words.theirs, sample)
         _must(name == words.ours, f"{words.theirs} is {name}, not {words.ours}")
         _must(set(words.arguments.values()) <= ours.keys(), f"{words.theirs}: an argument is lost")
-        _must(to_theirs(bridge.tools, words.theirs, ours) == sample, f"{words.theirs}: the way back leads elsewhere")
+        _must(
+            to_theirs(bridge.tools, words.theirs, ours) == sample,
+            f"{words.theirs}: to_theirs does not give the input back",
+        )
 
 
 def _check_settings(bridge: Bridge) -> None:
@@ -145,9 +145,9 @@ def _check_settings(bridge: Bridge) -> None:
         before = deepcopy(settings)
         installed = bridge.install(settings, command, events)
         text = json.dumps(installed)
-        _must(settings == before, "install changes what it was given")
+        _must(settings == before, "install changes its argument")
         there = {entry.event: entry for entry in bridge.installed(installed)}
-        _must(list(there) == [each for each in there if each in events], "installed finds what is not ours")
+        _must(list(there) == [each for each in there if each in events], "installed returns entries of other programs")
         for row in bridge.describe():
             _must(row.name in there, f"install leaves {row.name} out")
             _must(there[row.name].command == (*command, row.name), f"{row.name}: another command is installed")
@@ -155,17 +155,19 @@ def _check_settings(bridge: Bridge) -> None:
         one = bridge.installed(bridge.install(settings, command, events[:1]))
         _must([entry.event for entry in one] == events[:1], "install takes more events than it was asked for")
         for foreign in ("dark", "theirs"):
-            _must(foreign in text or not settings, "install loses what is not ours")
+            _must(foreign in text or not settings, "install loses the settings of other programs")
         _must(json.dumps(bridge.install(installed, command, events)) == text, "installing twice is not installing once")
-        _must(bridge.uninstall(installed) == before, "uninstall does not lead back")
+        _must(bridge.uninstall(installed) == before, "uninstall does not give the settings before install back")
         posting = bridge.install(installed, command, events, Address(20000, "token"))
         posted = {entry.event for entry in bridge.installed(posting) if entry.address is not None}
         for row in bridge.describe():
-            _must(not (row.gate and row.decides_nothing), f"{row.name}: a gate decides something")
-            _must(row.decides_nothing or row.name not in posted, f"{row.name}: what decides something is posted")
-        _must(bridge.uninstall(posting) == before, "uninstall does not find what is posted")
+            _must(not (row.gate and row.decides_nothing), f"{row.name}: describe calls it a gate and decides_nothing")
+            _must(
+                row.decides_nothing or row.name not in posted, f"{row.name}: an event that decides something is posted"
+            )
+        _must(bridge.uninstall(posting) == before, "uninstall does not find posted entries")
         _must(json.dumps(bridge.install(posting, command, events)) == text, "without an address, events are posted")
-        _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
+        _must(bridge.uninstall(before) == before, "uninstall removes entries of other programs")
 
 
 def _native_name(bridge: Bridge, event: CallAsked) -> str:
@@ -173,19 +175,19 @@ def _native_name(bridge: Bridge, event: CallAsked) -> str:
     return next((text for text in _texts(thaw(event.native)) if text in names), event.tool_name)
 
 
-def _said(reply: Reply, name: str) -> Any:
+def _decoded(reply: Reply, name: str) -> Any:
     """Return the one JSON object that a reply prints."""
     _must(reply.exit_code in (0, 2), f"{name}: exit code {reply.exit_code} lets calls pass in some agents")
     try:
-        said = json.loads(reply.stdout)
+        decoded = json.loads(reply.stdout)
     except ValueError:
         raise AssertionError(f"{name}: {reply.stdout!r} is not one JSON object") from None
-    _must(isinstance(said, dict), f"{name}: {reply.stdout!r} is no JSON object")
-    return said
+    _must(isinstance(decoded, dict), f"{name}: {reply.stdout!r} is not a JSON object")
+    return decoded
 
 
 def _texts(value: Any) -> list[str]:
-    """Return every text in JSON data."""
+    """Return all texts in JSON data."""
     if isinstance(value, str):
         return [value]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -193,7 +195,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    """Return every object in JSON data."""
+    """Return all objects in JSON data."""
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     own = [value] if isinstance(value, dict) else []
     return own + [each for item in items for each in _objects(item)]

@@ -1,7 +1,7 @@
 """pytest fixtures for tests of hooks: `pytest_plugins = ["agent_hooks.testing.fixtures"]` in a `conftest.py`.
 
-Nobody gets them without asking; pytest is imported here and nowhere else.  The tests themselves are async: anyio's own
-pytest plugin, which comes with anyio, runs them.  Above: tests.  Below: testing, loader, runner.
+They are not a plugin: a project without that line does not get them.  Only this module imports pytest.  The tests are
+async; anyio's own pytest plugin, which comes with anyio, runs them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def load_hook(tmp_path: Path, request: pytest.FixtureRequest) -> LoadHook:
     """Load a hook from a file or from source text.
 
     `hook = await load_hook("gate.py")`, or `await load_hook("def register(api): ...")`.  One line that ends in `.py` is a
-    file, looked for from pytest's root directory; any other text is the source of a hook, which is written to a file
-    called `name`.  A hook that cannot be loaded fails the test with the reason.
+    file, relative to pytest's root directory; any other text is the source of a hook, which is written to a file called
+    `name`.  A hook that cannot be loaded fails the test with the reason.
     """
 
     async def load(hook: str | Path, name: str = "hook.py") -> LoadedHook:
@@ -49,8 +49,8 @@ def hook_runner(load_hook: LoadHook, tmp_path: Path) -> MakeRunner:
     """Make a runner of hooks.
 
     `runner = await hook_runner("gate.py", ui=ScriptedUI(True))`.  Each hook is a file or source text, as for `load_hook`,
-    or a loaded hook; options are those of `HookRunner`.  It works in `tmp_path` unless `cwd=` says otherwise.
-    Hooks with background tasks need it entered: `async with await hook_runner("watcher.py") as runner:`.
+    or a loaded hook; options are those of `HookRunner`, and `cwd` is `tmp_path` by default.  For hooks with background
+    tasks, enter the runner: `async with await hook_runner("watcher.py") as runner:`.
     """
 
     async def make(*hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner:

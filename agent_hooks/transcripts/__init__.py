@@ -1,6 +1,6 @@
-"""Recorded sessions as files: found, recognised, and read line by line.  `READERS` is the table of formats.
+"""Find the files of recorded sessions, recognise their formats, and read them line by line.
 
-Above: replaying, cli.  Below: base, host, bridges.
+`READERS` is the table of formats.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Tran
 
 __all__ = ["READERS", "BadLine", "Transcript", "find_transcripts"]
 
-# module, class; the first that recognises a line reads the file
+# Module and class of each reader.  The first reader that recognises a line reads the file.
 READERS: dict[str, tuple[str, str]] = {
     "session": ("agent_hooks.transcripts.session", "SessionReader"),
     "claude-code": ("agent_hooks.transcripts.claude_code", "ClaudeCodeReader"),
 }
-LONGEST = 64 * 1024 * 1024  # bytes of a line
-_HEAD = 100  # lines within which a file shows what it is
+LONGEST = 64 * 1024 * 1024
+"""The most bytes of a line."""
+# The format of a file is recognised within so many lines.
+_HEAD = 100
 
 
 class BadLine(Struct, frozen=True):
-    """A line that could not be read, and why."""
+    """A line that could not be read, and the reason."""
 
     error: str
 
 
 class Transcript:
-    """A file that holds a recorded session, read once: `for number, found in Transcript(path)`.
+    """The file of a recorded session, to be read once: `for number, found in transcript`.
 
-    Leave it, or close it.  Raises `TranscriptError` that names the file when it cannot be opened or is none.
+    Use it as a context manager, or close it.  Raises `TranscriptError` with the path when the file cannot be opened or is
+    not a recorded session.
     """
 
     def __init__(self, path: str) -> None:
@@ -47,7 +50,8 @@ class Transcript:
             self._file: BinaryIO = open(path, "rb")  # noqa: SIM115  # closed on leaving
             self._head: list[bytes | None] = []
             self.reader = self._recognised()
-        except BaseException as exc:  # whatever it is goes on its way, and the file is closed
+        # The file is closed, and the exception goes on to the caller, an OSError as a TranscriptError.
+        except BaseException as exc:
             self.close()
             if isinstance(exc, OSError):
                 raise TranscriptError(f"{path}: cannot be read: {os_reason(exc)}") from None
@@ -67,7 +71,8 @@ class Transcript:
 
     def close(self) -> None:
         """Close the file."""
-        with suppress(AttributeError):  # it could not even be opened
+        # A file that could not be opened is no attribute.
+        with suppress(AttributeError):
             self._file.close()
 
     def __enter__(self) -> Transcript:
@@ -77,7 +82,10 @@ class Transcript:
         self.close()
 
     def __iter__(self) -> Iterator[tuple[int, RecordedCall | RecordedEnd | BadLine]]:
-        """Yield what the lines tell, with their numbers, in the order of the file."""
+        """Yield the calls, their ends and the bad lines, with line numbers, in the order of the file.
+
+        Raises `TranscriptError` when the file stops being readable.
+        """
         lines = itertools.chain(self._head, _lines(self._file))
         self._head = []
         try:
@@ -97,7 +105,7 @@ class Transcript:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines of a file, `None` for one that is too long."""
+    """Yield the lines of a file, and `None` for a line that is too long."""
     while line := file.readline(LONGEST):
         if len(line) == LONGEST and not line.endswith(b"\n"):
             while (rest := file.readline(LONGEST)) and not rest.endswith(b"\n"):
@@ -108,9 +116,9 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def find_transcripts(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each file, and whether it was named; of a directory, all `*.jsonl` below it, in the order of their paths.
+    """Yield each file, and whether `paths` names it; for a directory, all `*.jsonl` files below it, sorted by path.
 
-    That puts the sub-agents of a session right behind it.  A file that is named twice comes once.
+    In that order, the sub-agents of a session come right after it.  A file that is named twice comes once.
     """
     seen: set[str] = set()
     for path in paths:

@@ -1,7 +1,4 @@
-"""What a reader of recorded sessions is: lines of a file in, tool calls and their ends out.  It does no I/O.
-
-Above: the readers, replaying, cli.  Below: bridges.base, errors.
-"""
+"""The protocol of a reader of recorded sessions: lines of a file in, tool calls and their ends out.  It does no I/O."""
 
 from __future__ import annotations
 
@@ -17,15 +14,15 @@ Then = Literal["ran", "failed", "denied", "aborted", "invalid", "unknown"]
 
 
 class TranscriptError(AgentHooksError):
-    """A file is no recorded session, or a line of one cannot be read."""
+    """A file is not a recorded session, or a line of it cannot be read."""
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
-    """A tool call as it was recorded, in our vocabulary.
+    """A recorded tool call, in our vocabulary.
 
-    `key`: the same for every copy of this call; `time`: ISO 8601, as recorded; `native`: what hooks were sent of it, for
-    an agent with a bridge; `invalid`: its input was no JSON object, so no hook saw it; `refused`: why the bridge denies
-    it without asking a hook.  What the record lacks is `None`.
+    `key`: the same for every copy of this call; `time`: ISO 8601, as recorded; `native`: the payload for the bridge of
+    the agent that recorded the call; `invalid`: its input was not a JSON object, so no hook got the call; `refused`: the
+    reason why the bridge denies the call without asking a hook.  A field that the record lacks is `None`.
     """
 
     key: object
@@ -42,10 +39,10 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 
 
 class RecordedEnd(Struct, frozen=True):
-    """What a call came to when it was recorded.
+    """The end of a call when it was recorded.
 
-    `ran`; `failed`: with an error; `denied`: it did not run; `aborted`: the person, or the end of the agent, stopped it;
-    `invalid`: there was no such tool, or it does not take such an input, so no hook saw the call.
+    `ran`: without an error; `failed`: it ran, with an error; `denied`: it did not run; `aborted`: the person, or the end
+    of the agent, stopped it; `invalid`: there is no such tool, or its schema refuses the input, so no hook got the call.
     """
 
     tool_call_id: str
@@ -59,9 +56,9 @@ class Reader(Protocol):
     tools: Sequence[ToolWords]
 
     def recognises(self, line: bytes) -> bool:
-        """Tell whether only a file of this format has such a line near its beginning."""
+        """Tell whether such a line near the beginning of a file proves that the file has this format."""
         ...
 
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
-        """Return what a line tells of tool calls; raises `TranscriptError` for one that cannot be read."""
+        """Return the calls and ends in a line; raises `TranscriptError` when the line cannot be read."""
         ...

@@ -1,8 +1,8 @@
-"""Claude Code's transcripts, `~/.claude/projects/**/*.jsonl`, as version 2.1.329 writes them.  Below: base, the bridge.
+"""Claude Code's transcripts, `~/.claude/projects/**/*.jsonl`, in the format of version 2.1.329.
 
-One line for each block of a message; lines of many other kinds lie between.  A fork of a session is a file that begins
-with a copy of the other's lines under a new session id, and the ids of calls are the same.  A sub-agent has a file of its
-own, `<session>/subagents/agent-<id>.jsonl`; older versions put its lines into the session's.
+Each block of a message has a line of its own, with lines of many other kinds in between.  A fork of a session is a file
+that begins with a copy of the other's lines under a new session id; the ids of the calls are the same.  A sub-agent has a
+file of its own, `<session>/subagents/agent-<id>.jsonl`; older versions put its lines into the session's file.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from agent_hooks.errors import describe
 from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
 
 _NOTHING = Raw(b"null")
-# what a result begins with when no decision was recorded: older versions', and calls that came to none
+# Recent versions record a decision in a field, and then only the field counts.  Without a decision, in older versions and
+# for calls that never got to one, the beginning of the result's text is the only record.
 _DENIALS = re.compile(r"\s*(PreToolUse:\S+ hook error|The user doesn't want to proceed with this tool use)")
 _INVALID = re.compile(r"<tool_use_error>(InputValidationError|Error: No such tool available)")
-_BEGINNING = 200  # characters of a result in which that stands
+# The characters of a result that are matched.
+_BEGINNING = 200
 _MALFORMED = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 class _Line(Struct, rename="camel"):
-    """What matters of a line; what other kinds of lines have in these places may be anything."""
+    """The fields that matter; in lines of other kinds they may hold any value."""
 
     type: Any = None
     message: Raw = _NOTHING
@@ -68,7 +70,7 @@ _texts = msgspec.json.Decoder(str | list[_TextBlock] | None)
 
 
 class ClaudeCodeReader:
-    """Reads one transcript.  `path`: what hooks are told is the session's file."""
+    """Reads one transcript.  `path`: the session's file, for the payload that hooks get."""
 
     name = "claude-code"
 
@@ -78,7 +80,7 @@ class ClaudeCodeReader:
         self.tools = self._bridge.tools
 
     def recognises(self, line: bytes) -> bool:
-        """Tell whether a line names a session, or a message of one."""
+        """Tell whether a line has the id of a session or of a message."""
         try:
             found = _lines.decode(line)
         except _MALFORMED:
@@ -87,11 +89,12 @@ class ClaudeCodeReader:
         return isinstance(found.type, str) and any(isinstance(name, str) for name in names)
 
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
-        """Return what a line tells of tool calls; raises `TranscriptError`."""
+        """Return the calls and ends in a line; raises `TranscriptError`."""
         try:
             found, blocks = _decoded(line)
         except _MALFORMED:
-            try:  # half a surrogate pair, of an output that was cut, is no text to the fast decoder
+            # The fast decoder takes no half of a surrogate pair, which an output that was cut may have.
+            try:
                 found, blocks = _decoded(msgspec.json.encode(_whole(json.loads(line))))
             except _MALFORMED as exc:
                 raise TranscriptError(f"cannot be read: {describe(exc)}") from None

@@ -1,8 +1,7 @@
-"""Recorded tool calls, taken through today's gates: what would have been blocked, asked or rewritten, and by whom.
+"""Replay recorded tool calls through today's gates: which calls they would block, ask about or rewrite.
 
-Only what comes before a tool is run, by `pipeline.preflight` with a stand-in for the tool: nothing is executed.  Each
-session gets a runner of its own, for hooks that remember things remember them of one session.
-Above: cli.  Below: transcripts, bridging, pipeline.
+A call goes through `pipeline.preflight`, the steps before the tool, with a stand-in for the tool: nothing is executed.
+Each session gets a runner of its own, because hooks keep state for a session.
 """
 
 from __future__ import annotations
@@ -25,30 +24,31 @@ from agent_hooks.ui.base import NotifyType
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import NO_SCHEMA
 
-Verdict = Literal["block", "ask", "rewrite"]
-VERDICTS: tuple[Verdict, ...] = ("block", "ask", "rewrite")  # the worst first
+Decision = Literal["block", "ask", "rewrite"]
+VERDICTS: tuple[Decision, ...] = ("block", "ask", "rewrite")
+"""All decisions, the severest first."""
 
 
 class ReplayUI(BridgeUI):
-    """Nobody: a question ends the call as a no, so that it can be told from a call that goes through."""
+    """A UI without a person: a question is answered with no, so that it differs from a call that passes."""
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Take a gate's dialog for an `Ask`, as a bridge does, and say no to the pipeline's question."""
+        """Turn a gate's dialog into an `Ask`, as a bridge does, and answer the pipeline's question with no."""
         await super().confirm(title, message)
         return False
 
     def notify(self, message: str, type: NotifyType) -> None:
-        """Drop it: whom it was for is not there."""
+        """Drop the message: there is no person."""
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """A recorded call that today's gates have an answer to.
+    """A recorded call that today's gates would block, ask about or rewrite.
 
-    `by`: who blocks or asks, or who rewrote, separated by `, `; `why`: the sentence for a person; `rewritten`: what would
-    run, or would be asked about, where that is not what was recorded; `then`: what the call came to at the time.
+    `by`: the hooks, guards or transformers, separated by `, `; `why`: the sentence for a person; `rewritten`: the input
+    after the rewrites, if it differs from the recorded one; `then`: the end of the call when it was recorded.
     """
 
-    verdict: Verdict
+    verdict: Decision
     by: str
     why: str
     call: RecordedCall
@@ -60,10 +60,12 @@ class Answered(Struct, frozen=True, kw_only=True):
 
 
 class Tally(Struct, kw_only=True):
-    """How many calls there were, and what came of them.
+    """The sums of a replay.
 
-    `repeated`: copies, beside the calls; `invalid`: inputs that no tool takes, so that no hook is asked; `unread`: lines;
-    `skipped`: files; `ran`: blocked ones that nothing stopped when they were recorded.
+    `calls`: without copies; `repeated`: copies; `blocked`, `asked`, `rewritten`, `passed`, `invalid`: the decisions about
+    the calls, where `invalid` is an input that no tool takes, so no hook is asked; `unread`: lines; `skipped`: files;
+    `ran`: the blocked calls that nothing stopped when they were recorded; `by`: for each hook, guard or transformer, how
+    often it made each decision.
     """
 
     files: int = 0
@@ -77,11 +79,11 @@ class Tally(Struct, kw_only=True):
     repeated: int = 0
     unread: int = 0
     ran: int = 0
-    by: dict[str, dict[str, int]] = field(default_factory=dict)  # who → verdict → how many
+    by: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 class Gates(NamedTuple):
-    """What judges the calls of a session: a runner, made with a `ReplayUI`, and the schemas of tools, where known."""
+    """The gates for the calls of a session: a runner with a `ReplayUI`, and the schemas of tools, if known."""
 
     runner: HookRunner
     schemas: Mapping[str, Mapping[str, Any]] = {}
@@ -90,8 +92,9 @@ class Gates(NamedTuple):
 class Replay:
     """Replays transcripts, one after another: `await Replay(open_gates, on_answer, on_bad_line).run(transcripts)`.
 
-    `open_gates(reader)` loads the hooks for a session that such a reader reads; `on_answer` hears of each call that got
-    an answer, once it is known what came of the call; `on_bad_line` gets file, line and reason.
+    `open_gates(reader)` loads the hooks for a session of that reader; `on_answer` gets each call that is blocked, asked
+    about or rewritten, when the end of the call is known; `on_bad_line` gets file, line and reason.  `tally`: the sums so
+    far; `place`: file and line of the call that is judged now.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class Replay:
         on_bad_line: Callable[[str, int, str], object],
     ) -> None:
         self.tally = Tally()
-        self.place = ("", 0)  # file and line of the call that is judged
+        self.place = ("", 0)
         self._open_gates = open_gates
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
@@ -122,7 +125,8 @@ class Replay:
 
     async def _file(self, transcript: Transcript, stack: AsyncExitStack) -> None:
         gates: Gates | None = None
-        waiting: dict[str, Answered] = {}  # for what came of the call
+        # The answers whose calls have no end yet, by the call's id.
+        waiting: dict[str, Answered] = {}
         for line, found in transcript:
             if isinstance(found, BadLine):
                 self.tally.unread += 1
@@ -130,17 +134,17 @@ class Replay:
             elif isinstance(found, RecordedEnd):
                 answered = waiting.pop(found.tool_call_id, None)
                 if found.then == "invalid":
-                    self._was_invalid(found.tool_call_id, passed=answered is None)
+                    self._count_as_invalid(found.tool_call_id, passed=answered is None)
                 elif answered is not None:
-                    self._tell(answered, found.then)
+                    self._report(answered, found.then)
             elif self._is_new(found):
                 gates = gates or await self._gates_of(transcript, found, stack)
                 if (answered := await self._judge(gates, found, transcript.path, line)) is not None:
                     if (before := waiting.pop(found.tool_call_id, None)) is not None:
-                        self._tell(before, "unknown")
+                        self._report(before, "unknown")
                     waiting[found.tool_call_id] = answered
         for answered in waiting.values():
-            self._tell(answered, "unknown")
+            self._report(answered, "unknown")
 
     def _is_new(self, call: RecordedCall) -> bool:
         if call.key in self._seen:
@@ -151,27 +155,29 @@ class Replay:
         self.tally.calls += 1
         return True
 
-    def _was_invalid(self, call_id: str, *, passed: bool) -> None:
-        """Take back what a call was judged that, as its end tells, no hook saw."""
-        if call_id in self._seen and call_id not in self._invalid:  # copies have an end too
+    def _count_as_invalid(self, call_id: str, *, passed: bool) -> None:
+        """Correct the sums for a call whose end shows that no hook got it."""
+        # A copy of the call has an end too.
+        if call_id in self._seen and call_id not in self._invalid:
             self._invalid.add(call_id)
             self.tally.invalid += 1
             self.tally.passed -= passed
 
     async def _gates_of(self, transcript: Transcript, call: RecordedCall, stack: AsyncExitStack) -> Gates:
-        """Return the gates of a file's session, which its first call tells; the last file may be of the same."""
+        """Return the gates for the session of a file's first call; they stay open for the next file of that session."""
         session = (transcript.reader.name, call.session_id)
         if self._gates is None or call.session_id is None or session != self._session:
             await stack.aclose()
             self._gates = await self._open_gates(transcript.reader)
             self._schemas = dict(self._gates.schemas)
-            self._gates.runner.set_send_handler(lambda text, attachments, source: None)  # there is no agent
+            # There is no agent to send messages to.
+            self._gates.runner.set_send_handler(lambda text, attachments, source: None)
             await stack.enter_async_context(self._gates.runner)
             self._session = session
         return self._gates
 
     async def _judge(self, gates: Gates, call: RecordedCall, file: str, line: int) -> Answered | None:
-        """Take a call through steps 0 to 5, and return what is to be told of it."""
+        """Take a call through the steps 0 to 5 of the pipeline; return the answer, `None` when the call passes."""
         tally = self.tally
         if call.invalid:
             tally.invalid += 1
@@ -194,7 +200,9 @@ class Replay:
             judged = await preflight(
                 tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native, surroundings=place
             )
-        except Exception as exc:  # what nobody foresaw is a denial in every host, and the next call is another one
+        # An unforeseen error in the pipeline blocks the call in every host.  Here it becomes an answer with its text, and
+        # the replay goes on with the next call.
+        except Exception as exc:
             return Answered(verdict="block", by="agent-hooks", why=f"could not be judged: {describe(exc)}", **about)
         block = judged.block
         if judged.rewritten_by and judged.input != call.input:
@@ -205,14 +213,15 @@ class Replay:
                 return Answered(verdict="rewrite", by=by, why=f"rewritten by {by}", **about)
             tally.passed += 1
             return None
-        if block.cause == "user":  # the pipeline's question, to which nobody answered
+        # `ReplayUI` has answered the pipeline's question with no.
+        if block.cause == "user":
             return Answered(verdict="ask", by=block.by, why=f"{block.reason} ({block.by})", **about)
         if block.cause == "schema" and not judged.rewritten_by:
             tally.invalid += 1
             return None
         return Answered(verdict="block", by=block.by, why=str(block), **about)
 
-    def _tell(self, answered: Answered, then: Then) -> None:
+    def _report(self, answered: Answered, then: Then) -> None:
         tally = self.tally
         match answered.verdict:
             case "block":

@@ -1,7 +1,7 @@
-"""Our own session files, `.agent/sessions/*.jsonl`.  Below: base, content, host.session_file.
+"""Our own session files, `.agent/sessions/*.jsonl`.
 
-A branch begins with a copy of the other session's entries, so a call is told from others by its entry's time as well:
-the ids of some models begin anew in each session.
+A call is identified by its id and its entry's time: a branch begins with a copy of the other session's entries, and the
+ids of some models start again in each session.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class SessionReader:
         self._header: SessionHeader | None = None
 
     def recognises(self, line: bytes) -> bool:
-        """Tell whether a line is the head of a session."""
+        """Tell whether a line is the header of a session."""
         try:
             return isinstance(_entries.decode(line), SessionHeader)
         except _MALFORMED:
             return False
 
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
-        """Return what an entry tells of tool calls; raises `TranscriptError`."""
+        """Return the calls and ends in an entry; raises `TranscriptError`."""
         try:
             entry: Entry = _entries.decode(line)
         except _MALFORMED as exc:
@@ -71,8 +71,8 @@ class SessionReader:
 
 
 def _then(result: ToolResultMessage) -> Then:
+    """Return the end of a call by the fields of its result; its text may be any tool's."""
     if not result.is_error:
         return "ran"
-    if isinstance(result.details, Mapping) and result.details.get("status") == "blocked":
-        return "denied"
-    return "aborted" if [getattr(block, "text", "") for block in result.content] == ["aborted"] else "failed"
+    status = result.details.get("status") if isinstance(result.details, Mapping) else None
+    return "denied" if status == "blocked" else "aborted" if status == "aborted" else "failed"

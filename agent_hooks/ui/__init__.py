@@ -1,1 +1,1 @@
-"""How a handler asks the person; one module per way."""
+"""The UIs, by which a handler asks the person; one module for each."""

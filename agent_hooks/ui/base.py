@@ -1,4 +1,4 @@
-"""The protocol of a UI, and the one of nobody.  Above: context, runner, the members of this family.  Below: nothing."""
+"""The protocol of a UI, and the UI for a program without a person."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ NotifyType = Literal["info", "warning", "error"]
 
 
 class UI(Protocol):
-    """How a handler asks the person; `notify` may be called from any thread and returns at once."""
+    """Asks the person; `notify` may be called from any thread and returns at once."""
 
     async def select(self, title: str, options: list[str]) -> str | None:
         """Let the person choose one of `options`; `None` when they cancel."""
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Ask yes or no."""
+        """Ask yes or no; `False` when they cancel."""
         ...
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
@@ -25,21 +25,21 @@ class UI(Protocol):
 
 
 class SilentUI:
-    """Nobody is there: every dialog answers at once with its default.
+    """The UI without a person: every dialog is answered at once with its default.
 
-    A UI of your own may derive from it, and answers what it overrides.
+    A UI of your own may derive from it and override only some of the methods.
     """
 
     async def select(self, title: str, options: list[str]) -> str | None:
-        """Answer that nothing was chosen."""
+        """Return `None`."""
         return None
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Answer no."""
+        """Return `False`."""
         return False
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
-        """Answer that nothing was typed."""
+        """Return `None`."""
         return None
 
     def notify(self, message: str, type: NotifyType) -> None:

@@ -1,7 +1,6 @@
-"""The person behind another program: each dialog is a record to it, and waits for the response with its id.
+"""The UI of a client: each dialog is a record to the client, and waits for the response with its id.
 
-No pipe is known here: `RpcUI` hands records to a `send` function and is given responses by `answer`.
-Above: cli.  Below: ui.base.
+This module has no I/O: `RpcUI` passes records to a `send` function and takes responses by `answer`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ CancelReason = Literal["aborted", "timeout", "shutdown"]
 
 
 class HookUiRequest(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="hook_ui_request"):
-    """Base of the four requests; `id` is unique in the world."""
+    """Base of the four requests; `id` is unique."""
 
     type: ClassVar[str] = "hook_ui_request"
 
@@ -57,7 +56,7 @@ class InputRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_reques
 
 
 class NotifyRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
-    """Tell the person something; no answer is expected."""
+    """Show the person a message; it has no response."""
 
     method: Literal["notify"]
     message: str
@@ -65,7 +64,7 @@ class NotifyRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_reque
 
 
 class HookUiCancel(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag="hook_ui_cancel"):
-    """The dialog with this id is over, and an answer to it comes too late."""
+    """The dialog with this id has ended without a response, and a later response is refused."""
 
     type: ClassVar[str] = "hook_ui_cancel"
 
@@ -82,7 +81,7 @@ class HookUiResponse(
     tag="hook_ui_response",
     forbid_unknown_fields=True,
 ):
-    """The answer to a dialog: exactly one of `value` (select, input), `confirmed` (confirm) and `cancelled: true`."""
+    """The response to a dialog: exactly one of `value` (select, input), `confirmed` (confirm) and `cancelled: true`."""
 
     type: ClassVar[str] = "hook_ui_response"
 
@@ -96,10 +95,10 @@ class HookUiResponse(
 
 
 class RpcUI:
-    """Asks through records: `send(record)` may be called from any thread and returns at once.
+    """Asks by records: `send(record)` must return at once, and is called from any thread.
 
-    Dialogs are independent of each other: each is answered by its id, in any order.  One whose response is wrong settles
-    with what means "no": `None`, and `False` for `confirm`.
+    Dialogs are independent: the responses may come in any order.  A wrong response ends its dialog with the default:
+    `None`, or `False` for `confirm`.
     """
 
     def __init__(self, send: Callable[[HookUiRequest | HookUiCancel], None]) -> None:
@@ -115,7 +114,7 @@ class RpcUI:
         return chosen
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Ask yes or no; cancelled is no."""
+        """Ask yes or no; `False` when they cancel."""
         confirmed: bool = await self._ask(
             ConfirmRequest(id=_new_id(), method="confirm", title=title, message=message), False
         )
@@ -130,31 +129,31 @@ class RpcUI:
         return chosen
 
     def notify(self, message: str, type: NotifyType) -> None:
-        """Send a record that wants no answer; from any thread."""
+        """Send a record that has no response; from any thread."""
         self._send(NotifyRequest(id=_new_id(), method="notify", message=message, notify_type=type))
 
     def answer(self, response: HookUiResponse) -> str | None:
-        """Settle the dialog that `response` is for; return what is wrong with it, or `None`.
+        """End the dialog with the id of `response`; return the error of a wrong response, or `None`.
 
-        A response to no open dialog changes nothing; any other mistake settles its dialog with the default.
+        A response to no open dialog changes nothing; a response with any other error ends its dialog with the default.
         """
         dialog = self._open.pop(response.id, None)
         if dialog is None:
             return f"no dialog {shown(response.id)} is open: it has been answered or cancelled, or was never asked"
-        error = _misfit(response, dialog.request)
+        error = _error_of(response, dialog.request)
         if error is None and not response.cancelled:
             dialog.answer = response.confirmed if response.value is None else response.value
         dialog.done.set()
         return error
 
     def refuse(self, id: object) -> None:
-        """Settle a dialog with its default, because what came for it could not be read."""
+        """End a dialog with its default, because its response could not be read."""
         dialog = self._open.pop(id, None) if isinstance(id, str) else None
         if dialog is not None:
             dialog.done.set()
 
     def close(self) -> None:
-        """Settle every dialog with its default, and each that comes later at once: nobody answers any more."""
+        """End every dialog with its default, and every later one at once: the client is gone."""
         self._closed = True
         for dialog in tuple(self._open):
             self._send(HookUiCancel(id=dialog, reason="shutdown"))
@@ -164,7 +163,8 @@ class RpcUI:
         if self._closed:
             await checkpoint()
             return default
-        deadline = anyio.current_effective_deadline()  # a handler may have set one, to ask for a while only
+        # A handler may have set a deadline, to ask for a limited time only.
+        deadline = anyio.current_effective_deadline()
         dialog = self._open[request.id] = _Dialog(request, default)
         try:
             self._send(request)
@@ -184,7 +184,7 @@ def _new_id() -> str:
 
 
 class _Dialog:
-    """A request, and its answer as soon as it is `done`."""
+    """A request, and its answer when `done` is set."""
 
     def __init__(self, request: HookUiRequest, default: Any) -> None:
         self.request = request
@@ -192,14 +192,14 @@ class _Dialog:
         self.done = anyio.Event()
 
 
-def _misfit(response: HookUiResponse, request: HookUiRequest) -> str | None:
-    """Return what is wrong with a response to `request`, or `None`."""
+def _error_of(response: HookUiResponse, request: HookUiRequest) -> str | None:
+    """Return the error of a response to `request`, or `None`."""
     given = [name for name in ("value", "confirmed") if getattr(response, name) is not None]
     given += ["cancelled"] if response.cancelled else []
     wanted = "confirmed" if isinstance(request, ConfirmRequest) else "value"
     if given not in ([wanted], ["cancelled"]):
         there = " and ".join(repr(name) for name in given) or "nothing"
-        return f"dialog {request.id!r} wants either {wanted!r} or 'cancelled': true, and got {there}"
+        return f"dialog {request.id!r} needs either {wanted!r} or 'cancelled': true, and got {there}"
     if isinstance(request, SelectRequest) and not response.cancelled and response.value not in request.options:
         return f"dialog {request.id!r}: {shown(response.value)} is not one of its options {shown(request.options, 400)}"
     return None

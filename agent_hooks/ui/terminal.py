@@ -1,8 +1,7 @@
-"""The person at a terminal: lists with arrow keys and a line to type in, one dialog at a time.
+"""The UI of a terminal: lists with arrow keys and a line to type in, one dialog at a time.
 
-A `Dialog` is what prompt_toolkit shows and the answer it comes to; a `Stage` puts it on a screen.  The interactive mode
-is a stage, with its prompt line; `OwnScreen` is the one for any other program: it runs each dialog by itself.
-Above: cli.  Below: harmless, lanes, ui.base.
+A `Dialog` has the widgets of prompt_toolkit and the person's answer; a `Stage` puts it on a screen.  The interactive mode
+is a stage, which shows the dialog in place of its prompt line.  `OwnScreen` is the stage for any other program.
 """
 
 from __future__ import annotations
@@ -31,35 +30,37 @@ from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.harmless import harmless
 
 STYLE = Style([("title", "bold"), ("hint", "ansibrightblack"), ("selected", "bold ansicyan")])
-LONGEST_RECORD = 300  # columns of a question and its answer, as they stay on screen
+LONGEST_RECORD = 300
+"""The most columns of the line with a question and its answer, which stays on screen."""
 KEYS_LIST = "↑↓ Enter, Esc cancels"
 KEYS_LINE = "Enter, Esc cancels"
 KEYS_SCROLL = "PgUp PgDn"
-Line = tuple[str, str]  # style, and text that fits
+Line = tuple[str, str]
+"""A style, and a text that fits into the columns of the terminal."""
 
 
 class Option(NamedTuple):
-    """One line of a list, and what is shown beside the list while it is the chosen one."""
+    """One line of a list, and a preview that is shown below the list while the line is selected."""
 
     label: str
     preview: str = ""
 
 
 class Stage(Protocol):
-    """Where dialogs are shown, one at a time."""
+    """The place where dialogs are shown, one at a time."""
 
     async def show(self, dialog: Dialog) -> None:
-        """Show a dialog until it is closed; when cancelled, take it away."""
+        """Show a dialog until it is closed; remove it when this task is cancelled."""
 
     def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
-        """Show a line that stays; from any thread."""
+        """Show a line that stays on screen; from any thread."""
 
 
 class TerminalUI:
-    """Asks the person at the terminal: dialogs wait for one another, first come, first served.
+    """Asks the person at the terminal: dialogs wait for one another, first in, first out.
 
-    Esc and Ctrl-C in a dialog cancel it, and so does whoever cancels the handler that asks.  Without a `stage`, each
-    dialog has the terminal to itself.
+    Esc and Ctrl-C cancel a dialog, and so does the cancellation of its handler.  Without a `stage`, each dialog has the
+    terminal to itself.
     """
 
     def __init__(self, stage: Stage | None = None) -> None:
@@ -73,7 +74,7 @@ class TerminalUI:
         return None if index is None else options[index]
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Ask yes or no.  The list begins at No, so that a key meant for the prompt line allows nothing."""
+        """Ask yes or no.  No is selected at first, so that a key for the prompt line allows nothing."""
         yes_no = [Option("Yes"), Option("No")]
         index = await self.choose(title, yes_no, message=message, selected=1)
         self._record(title, None if index is None else yes_no[index].label)
@@ -93,7 +94,7 @@ class TerminalUI:
     async def choose(
         self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0
     ) -> int | None:
-        """Let the person choose, and return the index; nothing of it stays on screen.  `None` when they cancel."""
+        """Let the person choose, and return the index, `None` when they cancel; no line stays on screen."""
         if not options:
             return None
         dialog = ListDialog(title, options, message=message, selected=selected)
@@ -116,7 +117,7 @@ class TerminalUI:
 
 
 class Dialog:
-    """Something to show, with keys of its own, until `close`."""
+    """A dialog on screen, with keys of its own, until `close`."""
 
     container: Container
     focus: Window
@@ -128,15 +129,16 @@ class Dialog:
         self.keys = KeyBindings()
         self._title = harmless(title).expandtabs(4)
         self._message = harmless(message).expandtabs(4)
-        self._scroll = 0  # first shown line of title and message
-        self._hidden = 0  # how many of their lines did not fit when it was drawn
+        # The first shown line of title and message, and how many of their lines did not fit at the last drawing.
+        self._scroll = 0
+        self._hidden = 0
         self.keys.add("escape", eager=True)(lambda event: self.close(None))
         self.keys.add("c-c")(lambda event: self.close(None))
         self.keys.add("pageup")(lambda event: self._page(-1))
         self.keys.add("pagedown")(lambda event: self._page(1))
 
     def close(self, answer: Any) -> None:
-        """End the dialog with an answer; `None` cancels it."""
+        """End the dialog with an answer; `None` means cancelled."""
         if not self.closed:
             self.closed, self.answer = True, answer
             self.on_close()
@@ -150,7 +152,7 @@ class Dialog:
         return lines + [("", line) for line in wrap(self._message, columns) if self._message]
 
     def _part(self, lines: list[Line], height: int) -> list[Line]:
-        """Return the lines of `_text` that fit, from where the person has scrolled to."""
+        """Return the lines of `_text` that fit, from the scroll position on."""
         self._hidden = max(0, len(lines) - height)
         self._scroll = min(self._scroll, self._hidden)
         return lines[self._scroll : self._scroll + height]
@@ -171,7 +173,8 @@ class ListDialog(Dialog):
         self._has_preview = [bool(option.preview) or "\n" in option.label for option in options]
         self.selected = selected
         self._preview_scroll = self._preview_hidden = 0
-        self._typing = False  # somebody types, who may not have seen yet that this is no line to type in
+        # The person still types for the prompt line, and may not have noticed the list yet.
+        self._typing = False
         last = len(options) - 1
         for key, move in {"up": -1, "c-p": -1, "down": 1, "c-n": 1}.items():
             self.keys.add(key)(self._mover(move))
@@ -192,7 +195,7 @@ class ListDialog(Dialog):
         self._typing |= event.data.isprintable()
 
     def _enter(self) -> None:
-        """Choose; but the Enter after a letter was meant for the line that was being typed."""
+        """Choose the selected option, unless the Enter comes after a letter: then it was for the prompt line."""
         if not self._typing:
             self.close(self.selected)
         self._typing = False
@@ -210,8 +213,9 @@ class ListDialog(Dialog):
         return fragments(self.lines(size.columns, size.rows))
 
     def lines(self, columns: int, rows: int) -> list[Line]:
-        """Return what is shown on a terminal of this size: all of it fits."""
-        room = max(rows - 1, 3)  # a line of the conversation stays in sight
+        """Return the lines of the dialog for a terminal of this size; all of them fit."""
+        # One line of the conversation stays visible.
+        room = max(rows - 1, 3)
         footer = room >= 6
         room -= footer
         text = self._text(columns)
@@ -235,7 +239,7 @@ class ListDialog(Dialog):
         return parts + shown + below + ([self._footer(columns, scroll, position, KEYS_LIST)] if footer else [])
 
     def _preview(self, columns: int, height: int, wanted: bool) -> list[str]:
-        """Return the whole of the chosen option, or as much as fits; always as many lines."""
+        """Return exactly `height` lines with the text of the selected option, as much of it as fits."""
         lines = wrap(self._previews[self.selected], columns - 2) if wanted else []
         self._preview_hidden = max(0, len(lines) - height)
         lines = (lines + [""] * height)[self._preview_scroll :][:height]
@@ -243,7 +247,7 @@ class ListDialog(Dialog):
 
 
 class LineDialog(Dialog):
-    """A line to type in; a hint stands in it while it is empty."""
+    """A line to type in, with a hint while it is empty."""
 
     answer: str | None
 
@@ -281,7 +285,7 @@ class LineDialog(Dialog):
 
 
 def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
-    """Return lines as prompt_toolkit takes them."""
+    """Return lines in prompt_toolkit's form."""
     found: StyleAndTextTuples = []
     for style, text in lines:
         found += [("", "\n"), (style, text)] if found else [(style, text)]
@@ -289,7 +293,7 @@ def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return one line of at most `columns`, with an ellipsis when something is left out."""
+    """Return a line of at most `columns`, with an ellipsis when it is cut."""
     if get_cwidth(text) <= columns:
         return text
     while text and get_cwidth(text) > columns - 1:
@@ -298,7 +302,7 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrap(text: str, columns: int) -> list[str]:
-    """Return the lines of a text, each of at most `columns`, broken at spaces where there are any."""
+    """Return the lines of a text, each of at most `columns`, broken at spaces if there are any."""
     lines: list[str] = []
     for line in text.split("\n"):
         while get_cwidth(line) > columns and len(line) > 1:
@@ -317,24 +321,23 @@ def wrap(text: str, columns: int) -> list[str]:
 
 
 class OwnScreen:
-    """Runs each dialog as a program of its own on the terminal, in a thread: so it works on asyncio and trio.
+    """Runs each dialog as a prompt_toolkit application in a thread, which works on asyncio and trio.
 
-    Where stdin or stderr is no terminal, nobody is there: a dialog ends at once, cancelled.  `input` and `output` are
-    other ones to use instead of these two.
+    When stdin or stderr is not a terminal, a dialog is cancelled at once.  `input` and `output` replace stdin and stderr.
     """
 
     def __init__(self, input: Input | None = None, output: Output | None = None) -> None:
         self._input = input
         self._output = output
 
-    def _somebody(self) -> bool:
+    def _has_person(self) -> bool:
         if self._input is not None:
             return not self._input.closed
         return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
     async def show(self, dialog: Dialog) -> None:
-        """Show a dialog until it is closed; when cancelled, take it away and wait until the terminal is as before."""
-        if not self._somebody():
+        """Show a dialog until it is closed; when cancelled, remove it and wait until the terminal is as before."""
+        if not self._has_person():
             return
         app: Application[None] = Application(
             Layout(dialog.container, dialog.focus),
@@ -343,7 +346,8 @@ class OwnScreen:
             input=self._input,
             output=self._output or create_output(sys.stderr),
         )
-        app.ttimeoutlen = 0.1  # seconds until a lone Esc counts
+        # Seconds until Esc counts as a key of its own.
+        app.ttimeoutlen = 0.1
         began, ended = threading.Event(), threading.Event()
 
         def leave() -> None:
@@ -355,7 +359,8 @@ class OwnScreen:
             try:
                 if not dialog.closed:
                     app.run(pre_run=lambda: leave() if dialog.closed else None, handle_sigint=False)
-            except EOFError:  # the terminal is gone
+            # The terminal is gone.
+            except EOFError:
                 dialog.close(None)
             finally:
                 ended.set()
@@ -364,9 +369,11 @@ class OwnScreen:
         try:
             await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         finally:
-            dialog.closed = True  # from here on `work` would not begin
+            # From here on, `work` does not begin.
+            dialog.closed = True
             if began.is_set():
-                with suppress(RuntimeError):  # its loop has ended
+                # Raised when the application's loop has ended.
+                with suppress(RuntimeError):
                     if app.loop is not None:
                         app.loop.call_soon_threadsafe(leave)
                 with anyio.CancelScope(shield=True):

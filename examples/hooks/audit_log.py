@@ -12,7 +12,8 @@ from agent_hooks import AfterToolCall, HookAPI, HookContext
 
 def register(api: HookAPI) -> None:
     @api.on("after_tool_call")
-    def log(event: AfterToolCall, ctx: HookContext) -> None:  # a plain def runs in a thread: it may wait for the disk
+    # A plain def runs in a thread, so it may wait for the disk.
+    def log(event: AfterToolCall, ctx: HookContext) -> None:
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "session": ctx.session_id,

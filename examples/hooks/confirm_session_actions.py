@@ -1,4 +1,4 @@
-"""Ask before a conversation is left: on /clear, /new, /resume and /branch.  Where nobody can be asked, it is not left.
+"""Ask before a conversation is left: on /clear, /new, /resume and /branch.  Without a person, it is not left.
 
 Try it:  agent-hooks emit session:before_clear --hook examples/hooks/confirm_session_actions.py
 """
@@ -13,7 +13,8 @@ QUESTIONS = {
 
 
 def register(api: HookAPI) -> None:
-    @api.on("session", on_error="block")  # if the question itself fails, nothing is left either
+    # If the question itself fails, the conversation is not left either.
+    @api.on("session", on_error="block")
     async def confirm(event: SessionEvent, ctx: HookContext) -> Cancel | None:
         messages = sum(isinstance(entry, MessageEntry) for entry in event.entries)
         if event.reason not in QUESTIONS or (event.entries and not messages):

@@ -1,4 +1,4 @@
-"""Compact without a model: a line for each thing the person said; what is recent stays word for word.
+"""Compact without a model: a line for each older message of the person; recent messages stay word for word.
 
 Try it:  agent-hooks emit session:before_compact --hook examples/hooks/custom_compaction.py
 
@@ -15,8 +15,9 @@ def register(api: HookAPI) -> None:
     async def summarise(event: SessionEvent, ctx: HookContext) -> Compaction | None:
         if event.reason != "before_compact" or event.cut_point is None or event.tokens_before is None:
             return None
-        said = [line(message) for message in event.messages_to_summarize or () if isinstance(message, UserMessage)]
-        lines = [event.previous_summary or "The person said:", *said]  # the last summary is carried on
+        person = [line(message) for message in event.messages_to_summarize or () if isinstance(message, UserMessage)]
+        # The last summary stays part of the new one.
+        lines = [event.previous_summary or "The person said:", *person]
         return Compaction("\n".join(lines), event.cut_point.first_kept_entry_index, event.tokens_before)
 
 

@@ -1,4 +1,4 @@
-"""Send the agent what is written to .agent/trigger.txt: by a person, a script, another program.
+"""Send the agent each text that a person, a script or another program writes to .agent/trigger.txt.
 
 Try it:  agent-hooks run --hook examples/hooks/file_trigger.py
 
@@ -11,28 +11,34 @@ from watchfiles import awatch
 
 from agent_hooks import HookAPI, HookContext, SendError, SessionEvent
 
-LOOK = 500  # milliseconds after which the file is looked at anyway: some file systems tell of no changes
+# Milliseconds after which the file is read without a notice: some file systems give no notice of changes.
+INTERVAL = 500
 
 
 def register(api: HookAPI) -> None:
     @api.on("session")
     async def start(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason != "start" or ctx.mode == "print":  # print mode takes no messages
+        # Print mode takes no messages.
+        if event.reason != "start" or ctx.mode == "print":
             return
         path = Path(ctx.cwd, ".agent", "trigger.txt")
         path.parent.mkdir(exist_ok=True)
-        before = text_in(path)  # left over, or it came with a checkout: nobody has written it to this agent
+        # This text is left over or came with a checkout, so it is not for this agent.
+        before = text_in(path)
 
         async def watch() -> None:
             seen, failed = before, False
-            # the directory, for an editor puts a new file in the place of the old one
-            async for _ in awatch(path.parent, recursive=False, rust_timeout=LOOK, yield_on_timeout=True):
+            # The directory is watched, because an editor replaces the file by a new one.
+            async for _ in awatch(path.parent, recursive=False, rust_timeout=INTERVAL, yield_on_timeout=True):
                 try:
                     text = text_in(path)
                     if text.strip() and text != seen:
-                        api.send(f"Message from {path}:\n{text.strip()}")  # first: what is refused stays in the file
-                        seen = text  # sent once, also when the file cannot be emptied
-                        path.write_text(text_in(path).removeprefix(text))  # what came meanwhile stays too
+                        # Sent before the file is emptied: a text that is refused stays in the file.
+                        api.send(f"Message from {path}:\n{text.strip()}")
+                        # A file that cannot be emptied is not sent twice.
+                        seen = text
+                        # A text that came meanwhile stays in the file.
+                        path.write_text(text_in(path).removeprefix(text))
                         text = ""
                     seen, failed = text, False
                 except (OSError, SendError) as exc:
@@ -41,7 +47,7 @@ def register(api: HookAPI) -> None:
                     failed = True
 
         api.start_task(watch)
-        ctx.ui.notify(f"watching {path}" + ("; what is in it now is not sent" if before.strip() else ""))
+        ctx.ui.notify(f"watching {path}" + ("; its present text is not sent" if before.strip() else ""))
 
 
 def text_in(path: Path) -> str:

@@ -2,8 +2,8 @@
 
 Try it:  agent-hooks emit session:before_compact --hook examples/hooks/full_compaction.py
 
-In the interactive mode: /compact.  Without a key (the puppet has none) the summary is what the person said.  A model that
-fails is a failure of this hook: it is reported, and the conversation is compacted as if there were no hook.
+In the interactive mode: /compact.  Without a key (the puppet has none) the summary is the list of the person's messages.
+A failure of the model is a failure of this hook: it is reported, and the conversation is compacted without the hook.
 """
 
 from collections.abc import Sequence
@@ -41,28 +41,32 @@ def register(api: HookAPI) -> None:
         cheap = CHEAP.get(event.model.provider)
         if key and cheap:
             wishes = [event.custom_instructions] if event.custom_instructions else []
-            before = [f"Summary of what came before:\n{event.previous_summary}"] if event.previous_summary else []
-            summary = await ask(cheap, key, "\n\n".join([TASK, *wishes, *before, *map(told, messages)]))
+            before = (
+                [f"Summary of the conversation before it:\n{event.previous_summary}"] if event.previous_summary else []
+            )
+            summary = await ask(cheap, key, "\n\n".join([TASK, *wishes, *before, *map(line, messages)]))
         else:
-            said = [told(message) for message in messages if isinstance(message, UserMessage)]
-            summary = "\n".join([event.previous_summary or "What the person said:", *said])
+            person = [line(message) for message in messages if isinstance(message, UserMessage)]
+            summary = "\n".join([event.previous_summary or "The person said:", *person])
         return Compaction(summary, len(event.entries), event.tokens_before)
 
 
-def told(message: UserMessage | AssistantMessage | ToolResultMessage) -> str:
-    who = {"user": "Person", "assistant": "Agent", "toolResult": "Tool"}[message.role]
+def line(message: UserMessage | AssistantMessage | ToolResultMessage) -> str:
+    speaker = {"user": "Person", "assistant": "Agent", "toolResult": "Tool"}[message.role]
     content: Sequence[object] = message.content
-    return f"{who}: " + " ".join(shown(block)[:LENGTH] for block in content)
+    return f"{speaker}: " + " ".join(shown(block)[:LENGTH] for block in content)
 
 
 def shown(block: object) -> str:
     if isinstance(block, TextContent):
         return block.text
-    return "[image]" if isinstance(block, ImageContent) else str(block)  # a call: its tool and its arguments
+    # The text of a call has its tool and its arguments.
+    return "[image]" if isinstance(block, ImageContent) else str(block)
 
 
 async def ask(name: str, key: str, text: str) -> str:
-    import httpx2  # these come with agent-hooks-runtime[models], and take a second to import
+    # These packages come with agent-hooks-runtime[models], and take a second to import.
+    import httpx2
     from pydantic_ai.direct import model_request_stream
     from pydantic_ai.messages import ModelRequest
     from pydantic_ai.models import infer_model

@@ -3,7 +3,7 @@
 Try it:  agent-hooks run --hook examples/hooks/git_checkpoint.py '@bash git init -q' && agent-hooks checkpoints list
 
 Untracked files are saved too, ignored ones are not; index, stash, HEAD and branches are never touched.  A restore first
-keeps what is there: `agent-hooks checkpoints undo` takes it back.
+saves the present files: `agent-hooks checkpoints undo` brings them back.
 """
 
 from agent_hooks import Cancel, HookAPI, HookContext, SessionEvent, SkipConversationRestore, TurnStart, checkpoints
@@ -17,36 +17,42 @@ BOTH, FILES, CONVERSATION, NOTHING = (
 
 
 def register(api: HookAPI) -> None:
-    told: set[str] = set()  # what the person has been told, once each
-    left_session: list[str] = []  # the session that is being branched from
+    # The warnings that were shown: each is shown once.
+    shown: set[str] = set()
+    # The session that is being branched from.
+    left_session: list[str] = []
 
-    def tell(ctx: HookContext, text: str) -> None:
-        if text not in told:
-            told.add(text)
+    def warn(ctx: HookContext, text: str) -> None:
+        if text not in shown:
+            shown.add(text)
             ctx.ui.notify(text, "warning")
 
     @api.on("turn_start")
     async def save(event: TurnStart, ctx: HookContext) -> None:
         try:
             saved = await checkpoints.create(ctx.cwd, ctx.session_id, event.entry_index, leave=session_file(ctx))
-        except checkpoints.CheckpointError as exc:  # the agent goes on without
-            tell(ctx, f"no checkpoint: {exc}")
+        # The agent goes on without a checkpoint.
+        except checkpoints.CheckpointError as exc:
+            warn(ctx, f"no checkpoint: {exc}")
             return
         for skipped in saved.skipped:
-            tell(ctx, f"not in the checkpoints: {skipped}")
+            warn(ctx, f"not in the checkpoints: {skipped}")
 
-    @api.on("session", priority=-1000)  # last: when another hook cancels the branch, no file has changed
+    # The last of all handlers: when another hook cancels the branch, no file has changed.
+    @api.on("session", priority=-1000)
     async def ask(event: SessionEvent, ctx: HookContext) -> Cancel | SkipConversationRestore | None:
         if event.reason != "before_branch" or event.target_turn_index is None:
             return None
         left_session[:] = [ctx.session_id]
         try:
             found = await checkpoints.list(ctx.cwd, ctx.session_id)
-        except checkpoints.CheckpointError:  # told at the turn's start: no repository, no git
+        # No repository or no git; the warning came at the turn's start.
+        except checkpoints.CheckpointError:
             return None
         target = checkpoints.find_for_branch(found, event.target_turn_index)
+        # No files to restore, or no person to ask.
         if target is None or not ctx.has_ui:
-            return None  # no files to restore, or nobody who could want it
+            return None
         choice = await ctx.ui.select("Branch back: what shall be restored?", [BOTH, FILES, CONVERSATION, NOTHING])
         if choice == CONVERSATION:
             return None
@@ -66,11 +72,12 @@ def register(api: HookAPI) -> None:
 
     @api.on("session")
     async def branched(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason == "branch" and left_session:  # so that one can branch back further from the new session
+        # With these checkpoints, the person can branch back further from the new session.
+        if event.reason == "branch" and left_session:
             try:
                 await checkpoints.inherit(ctx.cwd, left_session.pop(), ctx.session_id, up_to=len(event.entries))
             except checkpoints.CheckpointError as exc:
-                tell(ctx, f"no checkpoints of the session before: {exc}")
+                warn(ctx, f"no checkpoints of the session before: {exc}")
 
 
 def session_file(ctx: HookContext) -> list[str]:

@@ -1,4 +1,4 @@
-"""Block a tool by the text of its command; the agent is told in words it can act on.
+"""Block a command by its text, with a reason that names another way for the agent.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_block.py '@bash npm publish'
 """

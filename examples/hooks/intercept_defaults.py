@@ -1,4 +1,4 @@
-"""Give every `grep` and `ls` in a command an argument: no colours in what the model reads.
+"""Give a command that begins with `grep` or `ls` the argument `--color=never`: its output then has no colour codes.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_defaults.py '@bash ls'
 """

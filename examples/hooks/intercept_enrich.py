@@ -1,4 +1,4 @@
-"""Add what a server knows: a result with a `url` in its details gets that page's status beside it.
+"""Add a page's status: a result with a `url` in its details gets the HTTP status of that page beside it.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_enrich.py '@ls'
 """

@@ -1,4 +1,4 @@
-"""Print every tool call as it will run: a negative priority sees what all other interceptors left.
+"""Print every tool call as it will run: with a negative priority, this interceptor comes after all others.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_log.py '@ls'
 """

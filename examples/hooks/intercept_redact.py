@@ -1,4 +1,4 @@
-"""Hide keys that look like `sk-…` in what tools return.
+"""Hide keys that look like `sk-…` in the results of tools.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_redact.py '@bash echo sk-abcdefghijklmnopqrstuvwxyz'
 """

@@ -1,4 +1,4 @@
-r"""Take colours and cursor movements out of what tools return.
+r"""Remove colours and cursor movements from the results of tools.
 
 Try it:  agent-hooks run --hook examples/hooks/intercept_strip_ansi.py "@bash printf '\033[31mred\033[0m and plain'"
 """

@@ -1,4 +1,4 @@
-"""Tell you when the agent is done: a desktop notification where there is one, else the terminal's bell.
+"""Notify you when the agent is done: by a desktop notification if possible, else by the terminal's bell.
 
 Try it:  agent-hooks emit agent_end --hook examples/hooks/notify_when_done.py
 """
@@ -22,7 +22,7 @@ def register(api: HookAPI) -> None:
 
 
 def desktop_notification(text: str) -> list[str]:
-    """Return the command that shows a notification, or `[""]` where there is none."""
+    """Return the command that shows a notification, or `[""]` without such a program."""
     if shutil.which("notify-send"):
         return ["notify-send", "--", TITLE, text]
     if shutil.which("osascript"):
@@ -31,7 +31,7 @@ def desktop_notification(text: str) -> list[str]:
 
 
 def ring() -> None:
-    """Ring the terminal's bell, if somebody sits at one."""
+    """Ring the bell, if stderr is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write("\a")
         sys.stderr.flush()

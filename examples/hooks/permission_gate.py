@@ -1,8 +1,8 @@
-"""Ask before dangerous shell commands; where nobody can be asked, the command does not run.
+"""Ask before dangerous shell commands; without a person, the command does not run.
 
 Try it:  agent-hooks run --hook examples/hooks/permission_gate.py '@bash sudo rm -rf build'
 
-This reads the words of a command line, which is easy to get around (`r''m -rf`, `$X`, a script): it is a reminder for an
+This hook reads the words of a command line, which is easy to evade (`r''m -rf`, `$X`, a script): it is a reminder for an
 honest agent, not a wall against a clever one.
 """
 
@@ -16,16 +16,17 @@ def register(api: HookAPI) -> None:
     @api.on("tool_call", tool="bash")
     async def gate(event: ToolCall, ctx: HookContext) -> Ask | None:
         command = event.input["command"]
-        what = danger(command)
-        return Ask(f"Run {what}?", command) if what else None
+        risk = danger(command)
+        return Ask(f"Run {risk}?", command) if risk else None
 
 
 def danger(line: str) -> str | None:
-    """Return what is dangerous about a command line, or `None`."""
+    """Return the name of the danger in a command line, or `None`."""
     for command in re.split(r"[;&|\n(){}`]+", line):
         try:
             words = shlex.split(command)
-        except ValueError:  # a quote without its end
+        # A quote without its end.
+        except ValueError:
             words = command.split()
         if "sudo" in words:
             return "sudo"

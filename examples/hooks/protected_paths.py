@@ -2,7 +2,7 @@
 
 Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": "node_modules/x.js", "content": ""}'
 
-The built-in guards of `agent-hooks run` know secrets like .env; this hook is for what else you want to protect.
+The built-in guards of `agent-hooks run` protect secrets like .env; this hook is for your other files.
 """
 
 import os
@@ -17,7 +17,7 @@ def register(api: HookAPI) -> None:
     @api.on("tool_call", tool=["write", "edit"])
     async def protect(event: ToolCall, ctx: HookContext) -> Block | None:
         path = event.input["path"]
-        # as the tool will see it, and where symlinks lead: `a/../.env` and a link to .git are no way round
+        # Both the path that the tool opens and the target of its symlinks: `a/../.env` and links to .git are blocked too.
         target = os.path.join(ctx.cwd, os.path.expanduser(path))
         parts = {*Path(os.path.normpath(target)).parts, *Path(os.path.realpath(target)).parts}
         if not parts & PROTECTED:

@@ -1,4 +1,4 @@
-"""Hide keys and tokens in what tools return, before the model sees it.
+"""Hide keys and tokens in the results of tools, before the model gets them.
 
 Try it:  agent-hooks run --hook examples/hooks/redact_secrets.py '@bash echo sk-abcdefghijklmnopqrstuvwxyz'
 """
@@ -32,7 +32,7 @@ def register(api: HookAPI) -> None:
 
 
 def everywhere(change: Callable[[str], str], value: Any) -> Any:
-    """Return JSON data with every text in it changed."""
+    """Return JSON data with all texts in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,10 +1,10 @@
-"""Three promises in one file: ask before anything leaves the machine, keep the files of each prompt, hide customer ids in
-what tools return.
+"""Three promises in one file: ask before anything leaves the machine, save the files before each prompt, hide customer
+ids in the results of tools.
 
 Try it:  agent-hooks run --hook examples/hooks/safe_session.py '@bash git push'
 In Claude Code:  cp examples/hooks/safe_session.py .agent/hooks/ && agent-hooks install claude-code
 
-Files come back by `agent-hooks checkpoints list` and `restore`.  The list of what was asked lives as long as the session.
+`agent-hooks checkpoints list` and `restore` bring files back.  The list of questions lives as long as the session.
 """
 
 import re
@@ -39,7 +39,8 @@ def register(api: HookAPI) -> None:
 
     @api.on("turn_start")
     async def keep(event: TurnStart, ctx: HookContext) -> None:
-        if event.turn_index > 0:  # the files as the prompt found them
+        # Only the first turn: the files before the prompt.
+        if event.turn_index > 0:
             return
         try:
             await checkpoints.create(ctx.cwd, ctx.session_id, event.entry_index)

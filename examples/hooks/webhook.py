@@ -1,4 +1,4 @@
-"""Send the agent what is posted to http://127.0.0.1:3333/.  Needs: pip install 'agent-hooks-runtime[http]'
+"""Send the agent each text that is posted to http://127.0.0.1:3333/.  Needs: pip install 'agent-hooks-runtime[http]'
 
 Try it:  agent-hooks run --hook examples/hooks/webhook.py
 
@@ -6,8 +6,8 @@ Then, from another terminal:
 
     curl --data-raw 'run the tests' -H "Authorization: Bearer $(cat .agent/webhook/token)" 127.0.0.1:3333
 
-Each session makes a token of its own and writes it to .agent/webhook/token, which only you can read, and git not at
-all; AGENT_WEBHOOK_TOKEN is one of yours instead.  AGENT_WEBHOOK_PORT is another port, 0 any free one.
+Each session makes a token and writes it to .agent/webhook/token, which only you can read and git ignores.  To use a token
+of your own, set AGENT_WEBHOOK_TOKEN; to use another port, AGENT_WEBHOOK_PORT (0 for any free one).
 """
 
 import os
@@ -30,13 +30,14 @@ from starlette.routing import Route
 from agent_hooks import HookAPI, HookContext, SendError, SessionEvent
 
 MOST = 64_000  # bytes of a body
-NOTHING_SAID = "Somebody called the webhook and said nothing."
+EMPTY = "The webhook was called without a text."
 
 
 def register(api: HookAPI) -> None:
     @api.on("session")
     async def start(event: SessionEvent, ctx: HookContext) -> None:
-        if event.reason != "start" or ctx.mode == "print":  # print mode takes no messages
+        # Print mode takes no messages.
+        if event.reason != "start" or ctx.mode == "print":
             return
         listener = socket.create_server(("127.0.0.1", int(os.environ.get("AGENT_WEBHOOK_PORT", "3333"))))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
@@ -53,8 +54,9 @@ def register(api: HookAPI) -> None:
                         body += chunk
                         if len(body) > MOST:
                             return PlainTextResponse(f"more than {MOST} bytes\n", 413, {"Connection": "close"})
-                api.send(body.decode(errors="replace").strip() or NOTHING_SAID)
-            except ClientDisconnect:  # half a message is none
+                api.send(body.decode(errors="replace").strip() or EMPTY)
+            # Half a message is not sent.
+            except ClientDisconnect:
                 return PlainTextResponse("", 400)
             except SendError as exc:
                 return PlainTextResponse(f"{exc}\n", 429)
@@ -68,13 +70,15 @@ def register(api: HookAPI) -> None:
 def new_token(path: Path) -> str:
     token = secrets.token_urlsafe(32)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_anew(path.with_name(".gitignore"), "*\n")  # no commit and no checkpoint may hold the token
-    write_anew(path, token)
+    # No commit and no checkpoint may hold the token.
+    write_new(path.with_name(".gitignore"), "*\n")
+    write_new(path, token)
     return token
 
 
-def write_anew(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)  # a checkout may bring a link to somewhere
+def write_new(path: Path, text: str) -> None:
+    # A checkout may bring a link to another file.
+    path.unlink(missing_ok=True)
     with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(text)
 
@@ -83,14 +87,17 @@ async def serve(app: Starlette, listener: socket.socket) -> None:
     config = Config()
     config.bind = [f"fd://{listener.detach()}"]
     config.loglevel = "WARNING"
-    config.graceful_timeout = 0.5  # seconds for requests that are still open at the end
-    config.read_timeout = 2  # seconds that a client may say nothing: from Python 3.12 on, all are waited for at the end
+    # Seconds for requests that are still open at the end.
+    config.graceful_timeout = 0.5
+    # Seconds for a client that sends nothing: from Python 3.12 on, the end waits for all clients.
+    config.read_timeout = 2
     backend = "trio" if "trio" in type(current_token().native_token).__module__ else "asyncio"
     hypercorn: Any = import_module(f"hypercorn.{backend}")
     stop = anyio.Event()
 
     async def run() -> None:
-        with anyio.CancelScope(shield=True):  # it ends in order, by its own trigger
+        # Its own trigger ends it in order.
+        with anyio.CancelScope(shield=True):
             await hypercorn.serve(app, config, shutdown_trigger=stop.wait)
 
     async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""A transformer: `git log` without a limit shows at most so many commits.
+"""A transformer: it gives a `git log` without a limit the option `-n`.
 
 Put it into `.agent/transformers/` and name it in `.agent/command_intercept.yaml`:
 
@@ -16,13 +16,13 @@ from msgspec import Struct
 
 
 class Config(Struct):
-    """What `config` may hold; checked when the file is read."""
+    """The keys of `config`; they are checked when the file is read."""
 
     commits: int = 50
 
 
 def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-    """Return the input, the whole of it."""
+    """Return the whole new input."""
     command = tool_input["command"]
     if command.split() != ["git", "log"]:
         return tool_input

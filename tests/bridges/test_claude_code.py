@@ -107,21 +107,21 @@ class Broken(ClaudeCode):
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("junk", "decode takes {}"),
+        ("junk", "raises no BridgeError"),
         ("allow", "rewrite says allow"),
         ("exit", "exit code 1"),
         ("text", "is not one JSON object"),
-        ("list", "is no JSON object"),
+        ("list", "is not a JSON object"),
         ("lost", "'for the model' is lost"),
         ("result", "a changed result is lost"),
         ("end", "is lost when the agent goes on"),
-        ("open", "lets it pass in silence"),
+        ("open", "lets it pass without a text"),
         ("gate", "does not call it a gate"),
-        ("uninstall", "uninstall does not lead back"),
-        ("install", "install loses what is not ours"),
+        ("uninstall", "uninstall does not give the settings before install back"),
+        ("install", "install loses the settings of other programs"),
         ("all", "install takes more events than it was asked for"),
         ("passes", "PreToolUse: a failure of the command lets it pass"),
-        ("posted", "PreToolUse: a gate decides something"),
+        ("posted", "PreToolUse: describe calls it a gate and decides_nothing"),
         ("kept", "without an address, events are posted"),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
 
 def test_the_suite_wants_both_halves_of_a_call() -> None:
     """Or it would say yes to nothing."""
-    with pytest.raises(AssertionError, match="give payloads"):
+    with pytest.raises(AssertionError, match="give at least one payload"):
         check_bridge(CLAUDE, [PAYLOADS["Stop"]])
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints with real git: what is saved comes back bit by bit, and what is the person's stays theirs."""
+"""Checkpoints with real git: a restore brings back each byte, and the person's index, stash and branches stay."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
-on_one_backend = pytest.mark.parametrize(
-    "anyio_backend", ["asyncio"]
-)  # many runs of git; other tests are for the backends
+on_one_backend = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # many runs of git, so on one backend only
 
 
 def git(top: Path | str, *args: str) -> str:
@@ -54,7 +52,7 @@ def leaves(top: Path | str) -> Leaves:
 
 
 def theirs(top: Path) -> dict[str, Any]:
-    """Return what is the person's: index to the byte, HEAD, branches, stash, the state of a merge."""
+    """Return the person's git state: the bytes of the index, HEAD, branches, stash, the state of a merge."""
     directory = Path(git(top, "rev-parse", "--absolute-git-dir").strip())
     names = ("index", "index.lock", "HEAD", "MERGE_HEAD", "logs/refs/stash", "config", "info/exclude")
     return {
@@ -71,7 +69,7 @@ def write(path: Path, content: str | bytes = "") -> Path:
 
 
 def odd(top: Path, name: bytes) -> Path:
-    """Return a path whose name may be no text."""
+    """Return a path whose name may be any bytes."""
     return top / os.fsdecode(name)
 
 
@@ -86,7 +84,7 @@ def repo(project: Path) -> Path:
 
 
 async def reasons(cwd: Path, **options: Any) -> dict[str, str]:
-    """Make a checkpoint; return what is not in it, and why."""
+    """Make a checkpoint; return the paths that it skipped, with reasons."""
     return {each.path: each.reason for each in (await checkpoints.create(cwd, "s", 0, **options)).skipped}
 
 
@@ -100,7 +98,7 @@ def unborn(top: Path) -> Path:
 
 
 def committed(top: Path) -> Path:
-    """Give one with commits, a stash, staged, deleted and renamed files."""
+    """Give a repository with commits, a stash, staged, deleted and renamed files."""
     git(top, "init", "-q", "-b", "main")
     for name in ("staged", "deleted", "removed", "renamed", "modified", "both"):
         write(top / name, f"{name}\n" * 3)
@@ -120,14 +118,14 @@ def committed(top: Path) -> Path:
 
 
 def locked(top: Path) -> Path:
-    """Give one whose index another git holds."""
+    """Give a repository whose index another git process holds."""
     committed(top)
     write(top / ".git" / "index.lock", "somebody's")
     return top
 
 
 def merging(top: Path) -> Path:
-    """Give one in the middle of a merge with a conflict."""
+    """Give a repository in the middle of a merge with a conflict."""
     committed(top)
     git(top, "stash")
     git(top, "switch", "-qc", "other")
@@ -148,7 +146,7 @@ def linked(top: Path) -> Path:
 
 
 def sparse(top: Path) -> Path:
-    """Give a sparse checkout, with flags on files that make git look away."""
+    """Give a sparse checkout, with flags on files that make git ignore their changes."""
     committed(top)
     write(top / "far" / "away", "not on the disk\n")
     git(top, "add", "far")
@@ -162,7 +160,7 @@ def sparse(top: Path) -> Path:
 
 
 def sha256(top: Path) -> Path:
-    """Give one with the longer names of objects."""
+    """Give a repository with SHA-256 object names."""
     git(top, "init", "-q", "--object-format=sha256")
     write(top / "a", "a")
     git(top, "add", "a")
@@ -171,7 +169,7 @@ def sha256(top: Path) -> Path:
 
 
 def converting(top: Path) -> Path:
-    """Give one in which git rewrites whatever it can on the way in and out."""
+    """Give a repository in which git converts the contents of files on the way in and out."""
     git(top, "init", "-q")
     git(top, "config", "core.autocrlf", "true")
     git(top, "config", "filter.broken.clean", "false")
@@ -192,7 +190,7 @@ def converting(top: Path) -> Path:
 
 
 def fill(top: Path) -> None:
-    """Add what a working tree can hold beside what git knows."""
+    """Add files of all kinds to a working tree, tracked, untracked and ignored."""
     write(top / ".gitignore", "ignored*\n!ignored-not\n")
     write(top / "ignored", "ignored before\n")
     write(top / "ignored-not", "let in\n")
@@ -236,7 +234,7 @@ def wreck(top: Path) -> None:
 
 
 def saved_part(found: Leaves) -> Leaves:
-    """Return what a checkpoint holds of a tree that `fill` made."""
+    """Return the part of a tree of `fill` that a checkpoint saves."""
     return {path: leaf for path, leaf in found.items() if path != "ignored" and not path.startswith(".agent/sessions")}
 
 
@@ -252,7 +250,7 @@ def saved_part(found: Leaves) -> Leaves:
 async def test_a_restored_working_tree_equals_the_checkpoint_bit_by_bit(
     project: Path, make: Callable[[Path], Path], where: str
 ) -> None:
-    """Whatever state the repository is in; ignored files, index, stash, HEAD and session stay, and undo works."""
+    """In each state of a repository, ignored files, index, stash, HEAD and session stay, and undo works."""
     top = make(project)
     fill(top)
     cwd = top / where
@@ -294,7 +292,7 @@ TREE: Any = st.recursive(
 
 
 def plant(top: str, tree: dict[str, Any]) -> None:
-    """Make a directory what a tree says."""
+    """Write the files of a tree into a directory."""
     for name, what in tree.items():
         path = os.path.join(top, name)
         if isinstance(what, dict):
@@ -323,7 +321,7 @@ def clear(top: str) -> None:
 @settings(max_examples=20)
 @given(one=TREE, other=TREE)
 async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """Odd names, symlinks, rights, attributes; files that become directories and back."""
+    """Odd names, symlinks, permissions and attributes come back, and so do files that became directories."""
     with tempfile.TemporaryDirectory() as top:
         git(top, "init", "-q")
         plant(top, one)
@@ -338,11 +336,11 @@ async def test_any_tree_comes_back_from_any_other(one: dict[str, Any], other: di
         assert leaves(top) == second
 
 
-# ---- what is not saved, and said -------------------------------------------------------------------------------------
+# ---- skipped files ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_huge_untracked_file_is_left_out_and_said_a_tracked_one_is_not(repo: Path) -> None:
-    """The limit is in bytes; what is left out is neither deleted nor written over by a restore."""
+    """The limit is in bytes; a restore neither deletes a skipped file nor writes over it."""
     write(repo / "huge", bytes(2000))
     write(repo / "tracked.txt", bytes(2000))
     write(repo / "small", bytes(1000))
@@ -357,11 +355,11 @@ async def test_a_huge_untracked_file_is_left_out_and_said_a_tracked_one_is_not(r
     assert [str(each) for each in done.left] == [f"huge: is not in the checkpoint: {skipped.reason}"]
     assert (repo / "small").read_bytes() == bytes(1000)
     await checkpoints.undo(repo)
-    assert (repo / "small").read_bytes() == bytes(3000)  # too large for a checkpoint, and kept, since it was replaced
+    assert (repo / "small").read_bytes() == bytes(3000)  # too large for a checkpoint
 
 
 async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: Path) -> None:
-    """With and without a commit, and submodules; a restore touches nothing in them."""
+    """With and without a commit, and submodules; a restore touches no file in them."""
     for name in ("nested", "unborn"):
         (repo / name).mkdir()
         git(repo / name, "init", "-q")
@@ -376,7 +374,8 @@ async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: 
     assert "a git repository of its own" in saved.skipped[0].reason
     for name in ("nested", "unborn", "module"):
         write(repo / name / "file", "after")
-    shutil.rmtree(repo / "unborn" / ".git")  # an ordinary directory now, which the checkpoint does not have
+    # Now this is an ordinary directory, which the checkpoint does not have.
+    shutil.rmtree(repo / "unborn" / ".git")
     write(repo / ".gitmodules", "changed")
     done = await checkpoints.restore(repo, saved)
     assert [(repo / name / "file").read_text() for name in ("nested", "unborn", "module")] == ["after"] * 3
@@ -385,7 +384,7 @@ async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: 
 
 
 async def test_a_repository_that_appeared_where_files_were_is_left_alone(repo: Path) -> None:
-    """Its files are somebody else's business."""
+    """A restore touches no file of the nested repository."""
     write(repo / "sub" / "file", "before")
     saved = await checkpoints.create(repo, "s", 0)
     shutil.rmtree(repo / "sub")
@@ -401,7 +400,7 @@ async def test_a_repository_that_appeared_where_files_were_is_left_alone(repo: P
 
 
 async def test_a_pipe_in_the_place_of_a_file_is_said_and_nothing_hangs(repo: Path) -> None:
-    """Neither a file nor a symlink."""
+    """A pipe is neither a file nor a symlink, so it is skipped."""
     await checkpoints.create(repo, "s", 0)
     (repo / "tracked.txt").unlink()
     os.mkfifo(repo / "tracked.txt")
@@ -410,7 +409,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_said_and_nothing_hangs(repo: Pat
 
 
 async def test_what_cannot_be_read_is_said(repo: Path) -> None:
-    """A file and a directory."""
+    """A file and a directory without read permission are skipped, with the reason."""
     write(repo / "secret", "x").chmod(0)
     if os.access(repo / "secret", os.R_OK):
         pytest.skip("root reads everything; try: setpriv --bounding-set=-dac_override,-dac_read_search")
@@ -426,7 +425,7 @@ async def test_what_cannot_be_read_is_said(repo: Path) -> None:
 
 
 async def test_one_path_that_git_refuses_does_not_keep_the_others_from_being_saved(repo: Path) -> None:
-    """As when a file goes while it is read; here it lies beyond a symlink."""
+    """A file may vanish while git reads it; here it lies beyond a symlink."""
     write(repo / "directory" / "x", "x")
     (repo / "link").symlink_to("directory")
     worktree = await open_worktree(repo)
@@ -438,7 +437,7 @@ async def test_one_path_that_git_refuses_does_not_keep_the_others_from_being_sav
 
 
 async def test_paths_to_leave_alone_are_neither_saved_nor_touched(repo: Path) -> None:
-    """Relative to the directory one is in, or absolute; files and directories."""
+    """Files and directories, absolute or relative to the given directory."""
     write(repo / "sub" / "log", "before")
     write(repo / "data" / "x", "before")
     leave = ["log", str(repo / "data")]
@@ -454,11 +453,11 @@ async def test_paths_to_leave_alone_are_neither_saved_nor_touched(repo: Path) ->
     assert (await checkpoints.restore(repo, before, leave=["data"])).left == (Skipped("data/y", "left alone"),)
 
 
-# ---- what is ignored -------------------------------------------------------------------------------------------------
+# ---- ignored files ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_file_that_was_ignored_survives_a_restore_when_its_rule_is_gone_now(repo: Path) -> None:
-    """Without `.gitignore` it looks like a new file; the checkpoint knows nothing of it."""
+    """Without `.gitignore` it looks like a new file, but it was ignored when the checkpoint was made."""
     write(repo / "sub" / ".gitignore", "secret\n")
     write(repo / "sub" / "secret", "precious")
     saved = await checkpoints.create(repo, "s", 0)
@@ -471,7 +470,7 @@ async def test_a_file_that_was_ignored_survives_a_restore_when_its_rule_is_gone_
 
 
 async def test_a_file_that_is_ignored_now_and_was_not_comes_back_and_undo_knows_it(repo: Path) -> None:
-    """What a restore writes over is kept, whatever git thinks of it."""
+    """A restore saves each file that it writes over, also an ignored one."""
     write(repo / "notes", "before")
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / ".gitignore", "notes\n")
@@ -485,7 +484,7 @@ async def test_a_file_that_is_ignored_now_and_was_not_comes_back_and_undo_knows_
 
 
 async def test_an_ignored_file_that_the_person_tracks_is_saved(repo: Path) -> None:
-    """Tracked is tracked; a rule of the person's settings counts like one in a file."""
+    """A rule of the person's settings counts like a rule in `.gitignore`."""
     git(repo, "config", "core.excludesFile", "../rules")
     write(repo.parent / "rules", "*.log\n")
     write(repo / "other.log", "ignored")
@@ -500,7 +499,7 @@ async def test_an_ignored_file_that_the_person_tracks_is_saved(repo: Path) -> No
 
 
 async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> None:
-    """A directory where a file was, a file and a symlink where directories were; all of it ignored."""
+    """An ignored directory in place of a file, and an ignored file and symlink in place of directories, stay."""
     for path in ("file", "directory/x", "deep/directory/x", "empty", "linked/x"):
         write(repo / path, "before")
     saved = await checkpoints.create(repo, "s", 0)
@@ -516,10 +515,10 @@ async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> N
     (repo / "linked").symlink_to("file")
     done = await checkpoints.restore(repo, saved)
     assert {each.path: each.reason for each in done.left} == {
-        "deep/directory/x": "deep is in the way, which is no directory and not in the checkpoint",
-        "directory/x": "directory is in the way, which is no directory and not in the checkpoint",
+        "deep/directory/x": "deep is in the way, which is not a directory and not in the checkpoint",
+        "directory/x": "directory is in the way, which is not a directory and not in the checkpoint",
         "file": "a directory is in the way, with files that are not in the checkpoint",
-        "linked/x": "linked is in the way, which is no directory and not in the checkpoint",
+        "linked/x": "linked is in the way, which is not a directory and not in the checkpoint",
     }
     assert done.written == ("empty",)
     assert [(repo / path).read_text() for path in ("file/mine", "directory", "deep")] == ["mine"] * 3
@@ -550,7 +549,7 @@ async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> N
 async def test_without_a_working_tree_the_error_says_why(
     tmp_path: Path, make: Callable[[Path], object], told: str
 ) -> None:
-    """One line, and what helps."""
+    """The error is one line, with the remedy."""
     make(tmp_path / "here")
     with pytest.raises(CheckpointError) as caught:
         await checkpoints.create(tmp_path / "here", "s", 0)
@@ -559,7 +558,7 @@ async def test_without_a_working_tree_the_error_says_why(
 
 
 async def test_without_git_the_error_says_so(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing, and there but no program."""
+    """git is missing, or a file of that name is not a program."""
     monkeypatch.setenv("PATH", str(repo))
     with pytest.raises(CheckpointError, match="git is not installed, and checkpoints need it"):
         await checkpoints.create(repo, "s", 0)
@@ -569,7 +568,7 @@ async def test_without_git_the_error_says_so(repo: Path, monkeypatch: pytest.Mon
 
 
 async def test_a_repository_that_takes_no_files_is_told(repo: Path) -> None:
-    """The place is named."""
+    """The error names the directory."""
     write(repo / ".git" / "agent-hooks", "in the way")
     with pytest.raises(CheckpointError, match="agent-hooks: checkpoints cannot be written: "):
         await checkpoints.create(repo, "s", 0)
@@ -577,15 +576,15 @@ async def test_a_repository_that_takes_no_files_is_told(repo: Path) -> None:
 
 @pytest.mark.parametrize(("session", "index"), [("", 0), ("s", -1), ("s", "0"), (None, 0)])
 async def test_a_checkpoint_needs_a_session_and_an_entry_index(repo: Path, session: Any, index: Any) -> None:
-    """Anything else would be found again by nobody."""
-    with pytest.raises(CheckpointError, match="wants a session id and an entry index"):
+    """A checkpoint without them could never be found again."""
+    with pytest.raises(CheckpointError, match="needs a session id and an entry index"):
         await checkpoints.create(repo, session, index)
 
 
 async def test_no_hook_of_the_repository_runs_and_no_environment_misleads(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the agent itself was started from a git hook."""
+    """The agent itself may have been started from a git hook."""
     for name in ("reference-transaction", "post-index-change", "post-checkout", "pre-auto-gc"):
         write(repo / ".git" / "hooks" / name, f"#!/bin/sh\ntouch {tmp_path}/hook-ran\n").chmod(0o755)
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
@@ -599,7 +598,7 @@ async def test_no_hook_of_the_repository_runs_and_no_environment_misleads(
 
 @pytest.mark.parametrize("damage", ["garbage", "objects gone"])
 async def test_a_damaged_index_of_ours_is_made_anew(repo: Path, damage: str) -> None:
-    """It holds nothing that cannot be found out again."""
+    """git can make a new private index from the files."""
     write(repo / "new", "new")
     saved = await checkpoints.create(repo, "s", 0)
     if damage == "garbage":
@@ -611,7 +610,7 @@ async def test_a_damaged_index_of_ours_is_made_anew(repo: Path, damage: str) -> 
 
 
 async def test_an_error_without_an_index_to_blame_is_told(repo: Path) -> None:
-    """Nothing is tried for ever."""
+    """The checkpoint is not tried again for ever."""
     (repo / ".git" / "objects").chmod(0o755)
     shutil.rmtree(repo / ".git" / "agent-hooks", ignore_errors=True)
     write(repo / ".git" / "agent-hooks" / "config", "[broken")
@@ -620,7 +619,7 @@ async def test_an_error_without_an_index_to_blame_is_told(repo: Path) -> None:
 
 
 async def test_checkpoints_at_once_wait_for_one_another(repo: Path) -> None:
-    """From several tasks, and after one that was killed in the middle."""
+    """Several tasks make checkpoints at once, and so does a task after a process that was killed in the middle."""
     await checkpoints.create(repo, "s", 0)
     write(repo / ".git" / "agent-hooks" / "index.lock", "left by a git that was killed")
     async with anyio.create_task_group() as tasks:
@@ -633,7 +632,7 @@ async def test_checkpoints_at_once_wait_for_one_another(repo: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 0.01, 0.03, 0.06, 0.1])
 async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(repo: Path, seconds: float) -> None:
-    """At whatever step; the same for a restore, whose undo is there before anything changes."""
+    """At each step of a checkpoint and of a restore; the undo of a restore exists before any file changes."""
     write(repo / "note", "before")
     with anyio.move_on_after(seconds):
         await checkpoints.create(repo, "s", 1)
@@ -641,7 +640,8 @@ async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(rep
     write(repo / "note", "after")
     with anyio.move_on_after(seconds):
         await checkpoints.restore(repo, saved)
-    if any(each.entry_index is None for each in await checkpoints.list(repo)):  # it came as far as that
+    # The restore was cancelled after it had saved the present files.
+    if any(each.entry_index is None for each in await checkpoints.list(repo)):
         await checkpoints.undo(repo)
     assert (repo / "note").read_text() == "after"
     await checkpoints.restore(repo, saved)
@@ -650,7 +650,7 @@ async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(rep
 
 @pytest.fixture
 def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Give a way to let one of git's commands fail, as with a disk that is full."""
+    """Give a function that lets one of git's commands fail, as on a full disk."""
     real = shutil.which("git")
 
     def fail(command: str) -> None:
@@ -665,7 +665,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 async def test_when_git_fails_while_saving_the_error_has_its_words_and_nothing_is_restored(
     repo: Path, failing: Callable[[str], None], command: str
 ) -> None:
-    """What cannot be saved is not written over."""
+    """A restore never writes over a file that cannot be saved."""
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / "tracked.txt", "changed")
     failing(command)
@@ -678,7 +678,7 @@ async def test_when_git_fails_while_saving_the_error_has_its_words_and_nothing_i
 async def test_when_git_cannot_write_a_file_that_is_said_and_undo_is_there(
     repo: Path, failing: Callable[[str], None]
 ) -> None:
-    """Of each file; and when git fails at the very end, of the whole."""
+    """Each file has its reason; when git fails at the very end, the restore has an error."""
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / "tracked.txt", "changed")
     write(repo / "new", "new")
@@ -697,7 +697,7 @@ async def test_when_git_cannot_write_a_file_that_is_said_and_undo_is_there(
 
 
 async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:
-    """Two working trees share the refs; one's files are not put into the other while both are there."""
+    """Two working trees share the refs; while both exist, files of one are never put into the other."""
     other = linked(project)
     saved = await checkpoints.create(other, "s", 0)
     with pytest.raises(
@@ -710,7 +710,7 @@ async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:
 
 
 async def test_what_a_repository_ignores_is_left_alone_also_after_it_was_moved(project: Path) -> None:
-    """By `.git/info/exclude`, which the private directory leads to."""
+    """The private directory has a link to `.git/info/exclude`, which a move breaks."""
     git(project, "init", "-q", "here")
     here, there = project / "here", project / "there"
     write(here / ".git" / "info" / "exclude", "secret\n")
@@ -727,7 +727,7 @@ async def test_what_a_repository_ignores_is_left_alone_also_after_it_was_moved(p
 
 @pytest.mark.parametrize("name", ["HEAD", "config", "info/attributes"])
 async def test_a_kill_while_our_directory_is_made_does_no_harm(repo: Path, name: str) -> None:
-    """A file that was opened and not written is written."""
+    """A file that was created but not written is written later."""
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / ".git" / "agent-hooks" / name, "")
     assert (await checkpoints.create(repo, "s", 1)).tree == saved.tree
@@ -735,7 +735,7 @@ async def test_a_kill_while_our_directory_is_made_does_no_harm(repo: Path, name:
 
 
 async def test_a_checkpoint_that_git_has_cleaned_up_is_told_and_nothing_changes(repo: Path) -> None:
-    """Somebody pruned it while a hook still held it."""
+    """A person pruned the checkpoint while a hook still held it."""
     write(repo / "new", "new")
     saved = await checkpoints.create(repo, "s", 0)
     await checkpoints.prune(repo)
@@ -748,7 +748,7 @@ async def test_a_checkpoint_that_git_has_cleaned_up_is_told_and_nothing_changes(
 
 
 async def test_rights_beyond_executable_are_those_of_the_file_that_is_replaced(repo: Path) -> None:
-    """A private file does not become readable for all by being restored."""
+    """A restore never makes a private file readable for all."""
     write(repo / "key", "before").chmod(0o600)
     write(repo / "script", "before").chmod(0o700)
     saved = await checkpoints.create(repo, "s", 0)
@@ -759,7 +759,7 @@ async def test_rights_beyond_executable_are_those_of_the_file_that_is_replaced(r
 
 
 async def test_the_directory_one_is_in_is_kept_though_it_becomes_empty(repo: Path) -> None:
-    """Or the agent would have no place to stand."""
+    """The agent's own working directory stays."""
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / "sub" / "here" / "deep" / "file", "new")
     await checkpoints.restore(repo / "sub" / "here", saved)
@@ -770,7 +770,7 @@ async def test_the_directory_one_is_in_is_kept_though_it_becomes_empty(repo: Pat
 
 
 async def test_checkpoints_are_listed_by_session_in_order_and_found_for_a_branch(repo: Path) -> None:
-    """Any text can be a session's id; a later process finds the same."""
+    """A session's id may be any text, and a later process finds the same checkpoints."""
     for index in (3, 7, 12):
         await checkpoints.create(repo, "a/b.lock ..~^:é", index)
     await checkpoints.create(repo, "other", 5)
@@ -787,7 +787,7 @@ async def test_checkpoints_are_listed_by_session_in_order_and_found_for_a_branch
 
 
 async def test_a_restore_chooses_the_right_one_and_undo_reaches_every_state(repo: Path) -> None:
-    """Each restore keeps what was there; an undo of an undo is a redo."""
+    """Each restore saves the present files; an undo of an undo is a redo."""
     note = repo / "note"
     saved = []
     for index in range(3):
@@ -811,7 +811,7 @@ async def test_a_restore_chooses_the_right_one_and_undo_reaches_every_state(repo
 
 
 async def test_a_branched_session_inherits_what_it_has_in_common(repo: Path) -> None:
-    """So that one can branch back further."""
+    """The person can branch back further from the new session."""
     for index in (2, 4, 6):
         await checkpoints.create(repo, "old", index)
     await checkpoints.inherit(repo, "old", "new", up_to=4)
@@ -823,7 +823,7 @@ async def test_a_branched_session_inherits_what_it_has_in_common(repo: Path) -> 
 
 
 async def test_pruning_forgets_the_old_ones_of_each_session(repo: Path) -> None:
-    """By age, by number, of one session or of all; index, branches and files stay."""
+    """By age and by number, for one session or for all; index, branches and files stay."""
     person = theirs(repo)
     for session in ("a", "b"):
         for index in range(4):
@@ -843,7 +843,7 @@ async def test_pruning_forgets_the_old_ones_of_each_session(repo: Path) -> None:
 
 
 async def test_a_diff_shows_what_changed_since(repo: Path) -> None:
-    """Untracked files as well; nothing is changed by looking."""
+    """The diff includes untracked files and changes no file."""
     saved: Checkpoint = await checkpoints.create(repo, "s", 0)
     write(repo / "tracked.txt", "two\n")
     write(repo / "new", "new\n")

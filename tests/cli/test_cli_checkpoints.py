@@ -45,7 +45,9 @@ def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
     anyio.run(checkpoints.create, saved.project, "new-session", 6)
     [*_, last] = json.loads(saved("checkpoints", "list", "--json").stdout)
     assert (last["session_id"], last["name"], last["entry_index"]) == ("new-session", "6", 6)
-    assert last["skipped"] == [{"path": "deep/", "reason": "a git repository of its own: what is in it is not saved"}]
+    assert last["skipped"] == [
+        {"path": "deep/", "reason": "a git repository of its own: the files in it are not saved"}
+    ]
     assert "deep/: a git repository of its own" in saved("checkpoints", "list").stdout
 
 

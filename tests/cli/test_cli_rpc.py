@@ -770,7 +770,7 @@ def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command:
     assert [end["continued"] for end in rpc.all("agent_end")] == [*range(9)]
     assert len(rpc.all("run_start")) == 1
     [told] = rpc.all("hook_ui_request", method="notify")
-    assert "kept it going 8 times in a row" in told["message"]
+    assert "continued the run 8 times in a row" in told["message"]
 
 
 def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:

@@ -1,4 +1,4 @@
-"""Each example hook does what its first lines say, driven by the real command."""
+"""Each example hook keeps the promise of its first lines, driven by the real command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GUARDS = ["builtin:command-safety-guard", "builtin:security-audit"]
 
 
 def without_guards(command: Command, guards: list[str]) -> None:
-    """Switch guards off, for a hook that judges the same to be asked."""
+    """Turn the guards off, so that only the hook judges."""
     path = command.project / ".agent" / "settings.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"guards": {"disabled": guards}}))
@@ -61,7 +61,7 @@ def example(name: str) -> str:
     ],
 )
 def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, call: str) -> None:
-    """In print mode nobody is there."""
+    """In print mode there is no person, so the command is blocked."""
     (command.project / "build").mkdir()
     done = command("run", "--hook", example("permission_gate.py"), f"@bash {call}")
     assert "nobody could be asked (asked by " in done.stdout
@@ -69,7 +69,7 @@ def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, 
 
 
 def test_what_is_never_right_a_guard_stops_before_the_gate_asks(command: Command) -> None:
-    """The refusal says which guard it was; where that guard is off, the gate asks."""
+    """The refusal names the guard; with that guard off, the gate asks."""
     (command.project / "build").mkdir()
     for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "nobody could be asked")):
         without_guards(command, off)
@@ -79,7 +79,7 @@ def test_what_is_never_right_a_guard_stops_before_the_gate_asks(command: Command
 
 
 def test_the_permission_gate_lets_harmless_commands_pass(command: Command) -> None:
-    """No question, no block."""
+    """A harmless command is neither asked about nor blocked."""
     done = command("run", "--hook", example("permission_gate.py"), "@bash touch a && rm a && echo fine")
     assert "   fine" in done.stdout
 
@@ -87,7 +87,7 @@ def test_the_permission_gate_lets_harmless_commands_pass(command: Command) -> No
 @pytest.mark.anyio
 @pytest.mark.parametrize("yes", [True, False])
 async def test_the_permission_gate_asks_the_person(project: Path, hook_runner: MakeRunner, yes: bool) -> None:
-    """Yes runs the command, no does not; the question shows it."""
+    """Yes runs the command, no does not, and the question shows the command."""
     (project / "build").mkdir()
     ui = ScriptedUI(yes)
     runner = await hook_runner("examples/hooks/permission_gate.py", ui=ui, cwd=project)
@@ -104,7 +104,7 @@ async def test_the_permission_gate_asks_the_person(project: Path, hook_runner: M
     "path", [".env", "a/../.env", "./.git/config", "node_modules/x/y.js", "link/config", "sub/.env"]
 )
 def test_protected_paths_keeps_write_and_edit_out(command: Command, path: str) -> None:
-    """By whatever spelling, and through symlinks."""
+    """Each spelling of a protected path is blocked, and so is a symlink to it."""
     without_guards(command, GUARDS)
     (command.project / ".git").mkdir()
     (command.project / "link").symlink_to(".git")
@@ -115,7 +115,7 @@ def test_protected_paths_keeps_write_and_edit_out(command: Command, path: str) -
 
 
 def test_protected_paths_leaves_other_files_alone(command: Command) -> None:
-    """A name that only looks alike is no match, and reading is allowed."""
+    """A similar name is no match, and reading is allowed."""
     without_guards(command, GUARDS)
     (command.project / ".env").write_text("A=1")
     call = json.dumps({"path": "x.env.example", "content": "x"})
@@ -125,7 +125,7 @@ def test_protected_paths_leaves_other_files_alone(command: Command) -> None:
 
 
 def test_redact_secrets_hides_keys_before_the_model_sees_them(command: Command) -> None:
-    """In the answer, in the session file, in the JSON events."""
+    """In the answer, in the session file and in the JSON events."""
     secrets = ["sk-abcdefghijklmnopqrstuvwxyz", "ghp_0123456789abcdefghijABCDEFGHIJ", "hunter2hunter2hunter2"]
     (command.project / "config").write_text(f"{secrets[0]}\n{secrets[1]}\npassword = '{secrets[2]}'\nplain\n")
     done = command("run", "--hook", example("redact_secrets.py"), "--json", "@read config\n@bash cat config")
@@ -154,7 +154,7 @@ def test_audit_log_has_every_call_run_or_blocked(command: Command) -> None:
 async def test_a_conversation_is_left_only_when_the_person_says_so(
     project: Path, hook_runner: MakeRunner, yes: bool
 ) -> None:
-    """A session in which nothing was said is left without a question."""
+    """A session without messages is left without a question."""
     ui = ScriptedUI(*[yes] * 4)
     runner = await hook_runner(example("confirm_session_actions.py"), ui=ui, cwd=project, mode="interactive")
     session = Session.create(str(project))
@@ -174,7 +174,7 @@ async def test_a_conversation_is_left_only_when_the_person_says_so(
 
 
 def test_the_end_of_a_run_is_shown_on_the_desktop(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the program that is there, with the answer."""
+    """The installed program shows the last answer."""
     program = command.project / "bin" / "notify-send"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > notified\n')
@@ -186,7 +186,7 @@ def test_the_end_of_a_run_is_shown_on_the_desktop(command: Command, monkeypatch:
 
 @pytest.mark.parametrize("there", [True, False])
 def test_without_a_desktop_the_bell_rings(command: Command, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
-    """Also when the program that is there does not work: nobody is logged in to a desktop, say."""
+    """The bell also rings when the installed program fails, without a desktop session say."""
     directory = command.project / "bin"
     directory.mkdir()
     if there:
@@ -202,7 +202,7 @@ MAKEFILE = "test:\n\t@test -e fixed || { echo fixed is missing; exit 1; }\n"
 
 
 def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
-    """It is shown what they said; once they pass, it may end."""
+    """The agent gets the output of the tests, and may end when they pass."""
     (command.project / "Makefile").write_text(MAKEFILE)
     mend = {"toolCalls": [{"name": "bash", "arguments": {"command": "touch fixed"}}]}
     turns = [{"text": "done"}, mend, {"text": "now it is"}]
@@ -215,7 +215,7 @@ def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
 
 
 async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: MakeRunner) -> None:
-    """Then the person is told, and nobody is when the tests pass."""
+    """After the last time the person gets a warning; there is none when the tests pass."""
     (project / "Makefile").write_text(MAKEFILE)
     ui = ScriptedUI()
     runner = await hook_runner("examples/hooks/finish_the_tests.py", ui=ui, cwd=project)
@@ -229,7 +229,8 @@ async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: M
     assert len(ui.asked) == 1
 
 
-AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}  # to be tried with a second one; test_examples_sending drives them
+# A person tries these with a second terminal; test_examples_sending drives them.
+AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
 
 
 def test_every_example_is_driven() -> None:
-    """A new example comes with its test: here, or in a file beside this one."""
+    """A new example has a test here or in a file beside this one."""
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_examples*.py"))
     driven = {match[1] for match in re.finditer(r'(?:example\("|"examples/hooks/)(\w+\.py)"', text)}
     assert [path.name for path in HOOKS.glob("*.py") if path.name not in driven] == []
@@ -286,7 +287,7 @@ def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:
 
 
 def rpc_client(project: Path, answers: str, *args: str) -> str:
-    """Run the example client with these answers of the person; return what they see."""
+    """Run the example client with these answers of the person; return its output."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "rpc_client.py"), *args],
         cwd=project,
@@ -302,7 +303,7 @@ def rpc_client(project: Path, answers: str, *args: str) -> str:
 
 @pytest.mark.parametrize(("answers", "runs"), [("yes\n", True), ("no\n", False), ("", False)])
 def test_the_rpc_client_asks_the_person(command: Command, answers: str, runs: bool) -> None:
-    """Only a yes counts; a person who is gone says no."""
+    """Only a yes counts; the end of stdin is a no."""
     (command.project / "build").mkdir()
     seen = rpc_client(command.project, answers, "@bash rm -rf build", "--hook", example("permission_gate.py"))
     assert "Run a recursive rm?" in seen
@@ -311,7 +312,7 @@ def test_the_rpc_client_asks_the_person(command: Command, answers: str, runs: bo
 
 
 def test_the_rpc_client_knows_every_dialog(command: Command) -> None:
-    """Choosing, typing, cancelling, being told, and what goes wrong."""
+    """The client handles lists, text, cancelled dialogs, notifications and errors."""
     command.add_hook("""
         def register(api):
             @api.on("turn_start")
@@ -329,7 +330,7 @@ def test_the_rpc_client_knows_every_dialog(command: Command) -> None:
 
 
 def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
-    """In full, and as short as it says."""
+    """The page has the whole source, which is as short as it says."""
     source = (EXAMPLES / "rpc_client.py").read_text()
     assert source in (EXAMPLES.parent / "docs" / "rpc.md").read_text()
     assert source.count("\n") <= 60
@@ -340,7 +341,7 @@ def test_the_page_on_rpc_shows_the_client_as_it_is() -> None:
 
 @pytest.mark.behaviour("B5", "B11")
 def test_safe_session_asks_keeps_the_files_and_hides_in_another_agent_too(agent: OtherAgent) -> None:
-    """One file, one session: its list of questions is told at the end."""
+    """One hook file serves one session, and its list of questions comes at the end."""
     project = agent.command.project
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     (project / "notes.txt").write_text("before")
@@ -389,7 +390,7 @@ async def three_turns(runner: HookRunner, project: Path) -> None:
 async def test_git_checkpoint_offers_the_files_as_the_prompt_found_them(
     project: Path, hook_runner: MakeRunner, choice: str | None, answer: object, files: list[str]
 ) -> None:
-    """Asked once; the files are those of the first checkpoint past the entry, and undo is said."""
+    """It asks once; the files are those of the first checkpoint after the entry, and the text names undo."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     ui = ScriptedUI(choice)
     runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
@@ -410,7 +411,7 @@ async def test_git_checkpoint_offers_the_files_as_the_prompt_found_them(
 async def test_one_branches_back_and_back_again_with_the_files_of_the_moment(
     project: Path, hook_runner: MakeRunner
 ) -> None:
-    """A real session: the branch has the checkpoints of the entries it shares with the session it came from."""
+    """In a real session, the branch has the checkpoints of the entries that both sessions share."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     (project / "note").write_text("untracked\n")
     ui = ScriptedUI(*["Restore files and conversation"] * 2, "Restore files only")
@@ -445,7 +446,7 @@ async def test_one_branches_back_and_back_again_with_the_files_of_the_moment(
 
 @pytest.mark.anyio
 async def test_git_checkpoint_lets_another_hook_cancel_first(project: Path, hook_runner: MakeRunner) -> None:
-    """Then no file has changed, and nobody was asked."""
+    """Then no file has changed, and there was no question."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     ui = ScriptedUI()
     other = (
@@ -461,7 +462,7 @@ async def test_git_checkpoint_lets_another_hook_cancel_first(project: Path, hook
 async def test_git_checkpoint_goes_on_where_there_is_nothing_to_save_or_restore(
     project: Path, hook_runner: MakeRunner
 ) -> None:
-    """No repository, said once; no checkpoint past the entry; a repository that went away; a file too large."""
+    """One warning without a repository; no error for a missing checkpoint, a removed repository or a large file."""
     ui = ScriptedUI("Restore files only")
     errors: list[object] = []
     runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
@@ -493,7 +494,7 @@ async def test_git_checkpoint_goes_on_where_there_is_nothing_to_save_or_restore(
 
 
 def test_git_checkpoint_saves_for_the_command_what_the_puppet_did(command: Command) -> None:
-    """The real agent, and the command that brings the files back; the live session is not rewound."""
+    """The command brings back the files of the real agent, and the live session is not rewound."""
     subprocess.run([*GIT, "init", "-q"], cwd=command.project, check=True)
     prompt = '@write {"path": "a.txt", "content": "one"}\n---\n@write {"path": "a.txt", "content": "two"}'
     command("run", "--hook", example("git_checkpoint.py"), prompt)
@@ -513,7 +514,7 @@ def test_git_checkpoint_saves_for_the_command_what_the_puppet_did(command: Comma
 async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restored(
     project: Path, hook_runner: MakeRunner
 ) -> None:
-    """The person asked for both: one without the other would be neither."""
+    """The person asked for files and conversation, so neither is restored alone."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     ui = ScriptedUI(lambda asked: [project.joinpath(".git").rename(project / "gone"), asked.more[0]][1])
     runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project)
@@ -525,7 +526,7 @@ async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restor
 
 
 def test_the_example_of_a_transformer_limits_git_log(command: Command) -> None:
-    """It is configured as its first lines say, and what it changed is told."""
+    """The configuration in its first lines works, and a note names the change."""
     source = EXAMPLES / "transformers" / "short_git_log.py"
     target = command.project / ".agent" / "transformers" / source.name
     target.parent.mkdir(parents=True)

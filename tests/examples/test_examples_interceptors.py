@@ -1,4 +1,4 @@
-"""The six recipes for interceptors, as files that anybody can try."""
+"""The six recipes for interceptors, as files to try."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def example(name: str) -> str:
 
 
 def test_a_command_is_blocked_by_its_text(command: Command) -> None:
-    """Others run."""
+    """Other commands run."""
     done = command("run", "--hook", example("intercept_block.py"), "@bash npm publish\n@bash echo fine")
     assert '"status": "blocked", "tool": "bash", "reason": "publishing is done by CI' in done.stdout
     assert "   fine" in done.stdout
 
 
 def test_an_argument_is_added_where_it_is_missing(command: Command) -> None:
-    """The tool really gets it."""
+    """The tool gets the changed input."""
     (command.project / "here.txt").write_text("x")
     hooks = ("--hook", example("intercept_defaults.py"), "--hook", example("intercept_log.py"))
     done = command("run", *hooks, "@bash ls\n@bash ls --color=always\n@bash echo ls")
@@ -41,7 +41,7 @@ def test_an_argument_is_added_where_it_is_missing(command: Command) -> None:
 
 
 def test_colours_are_taken_out_of_results(command: Command) -> None:
-    """In the session and on the screen."""
+    """They are missing in the session and on the screen."""
     done = command(
         "run", "--hook", example("intercept_strip_ansi.py"), r"@bash printf '\033[31mred\033[0m; \033]0;t\a!'"
     )
@@ -49,14 +49,14 @@ def test_colours_are_taken_out_of_results(command: Command) -> None:
 
 
 def test_keys_are_hidden(command: Command) -> None:
-    """Short ones are words."""
+    """A short word like a key is not hidden."""
     text = "sk-abcdefghijklmnopqrstuvwxyz sk-short"
     done = command("run", "--hook", example("intercept_redact.py"), f"@bash echo {text}")
     assert "   sk-*** sk-short" in done.stdout
 
 
 class Teapot(BaseHTTPRequestHandler):
-    """A server that has an opinion."""
+    """A server that answers with an unusual status."""
 
     def do_GET(self) -> None:
         self.send_response(200 if self.path == "/fine" else 418)
@@ -77,7 +77,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.anyio
 async def test_details_are_enriched_by_what_a_server_says(hook_runner: MakeRunner, url: str) -> None:
-    """Asked over real HTTP, for each result that has a url."""
+    """The status comes over real HTTP, for each result that has a url."""
     runner = await hook_runner(example("intercept_enrich.py"))
     found: list[Any] = []
     for details in ({"url": f"{url}/fine"}, {"url": f"{url}/tea"}, {"url": "file:///etc/passwd"}, None):

@@ -56,7 +56,7 @@ def entry_of(outcome: Any) -> CompactionEntry:
 
 
 async def test_custom_compaction_has_a_line_for_each_thing_the_person_said(begin: Begin) -> None:
-    """A hundred characters, a mark for what is no text; the last prompt stays word for word; twice."""
+    """A line has a hundred characters and a mark for each image or file; the last prompt stays word for word; twice."""
     png = Attachment(kind="image", file_name="shot.png", mime_type="image/png", content="aGkh")
     look = UserMessage(
         content=[TextContent("look\nat  this"), ImageContent("aGkh", "image/png")], timestamp=0, attachments=(png,)
@@ -80,12 +80,12 @@ async def test_custom_compaction_has_a_line_for_each_thing_the_person_said(begin
 
 
 async def test_full_compaction_keeps_nothing_and_needs_no_key(begin: Begin) -> None:
-    """The puppet has none: then it is what the person said."""
+    """The puppet has no key: then the summary is the list of the person's messages."""
     async with begin(FULL) as (host, errors):
         await host.prompt("@bash one")
         await host.prompt("the last")
         entry = entry_of(await host.compact())
-        assert entry.summary == "What the person said:\nPerson: @bash one\nPerson: the last"
+        assert entry.summary == "The person said:\nPerson: @bash one\nPerson: the last"
         assert len(host.messages) == 1
         await host.prompt("more")
         assert entry_of(await host.compact()).summary == f"{entry.summary}\nPerson: more"
@@ -96,7 +96,7 @@ async def test_full_compaction_keeps_nothing_and_needs_no_key(begin: Begin) -> N
 async def test_full_compaction_asks_a_cheaper_model_of_the_same_provider(
     begin: Begin, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the key that the event resolves, which is written nowhere; and the person's wishes."""
+    """With the key that the event resolves, which is written nowhere, and with the person's instructions."""
     with ModelServer() as server:
         for name, value in server.environment(kind).items():
             monkeypatch.setenv(name, value)

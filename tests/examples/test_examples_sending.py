@@ -30,7 +30,7 @@ WEB = "examples/hooks/webhook.py"
 
 
 class Listening(SilentView):
-    """Keeps what the agent was told, and says when it is told something."""
+    """A view that keeps the messages to the agent and reports each new one."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -54,7 +54,7 @@ class Listening(SilentView):
 
 
 class Running:
-    """A session with one example, and what can be seen of it."""
+    """A session with one example, with its view and its notifications."""
 
     def __init__(self, project: Path, ui: ScriptedUI) -> None:
         self.view = Listening()
@@ -97,14 +97,14 @@ def session(project: Path, hook_runner: MakeRunner) -> Begin:
 
 
 async def emptied(path: Path) -> None:
-    """Wait until a file has nothing in it."""
+    """Wait until a file is empty."""
     with anyio.fail_after(PATIENCE):
         while path.read_text():
             await anyio.sleep(0.01)
 
 
 async def test_what_is_written_to_the_trigger_file_is_sent_and_the_file_emptied(session: Begin) -> None:
-    """Stripped, with where it is from; again and again; nothing comes of an empty file."""
+    """The message has the stripped text and the file's path, each time; an empty file sends no message."""
     async with session(FILE) as on:
         assert on.notes == [("notify", f"watching {on.trigger}", "info")]
         on.trigger.write_text("\n  run the tests\n")
@@ -120,7 +120,7 @@ async def test_what_is_written_to_the_trigger_file_is_sent_and_the_file_emptied(
 
 
 async def test_an_editor_may_replace_the_file(session: Begin) -> None:
-    """As they do: a new file beside it, moved over the old one; more than once."""
+    """An editor moves a new file over the old one, more than once."""
     async with session(FILE) as on:
         for number in (1, 2, 3):
             new = on.trigger.with_name(f"new{number}")
@@ -134,12 +134,12 @@ async def test_an_editor_may_replace_the_file(session: Begin) -> None:
 
 
 async def test_what_was_in_the_file_before_is_not_sent_until_somebody_writes(session: Begin, project: Path) -> None:
-    """A checkout may bring one."""
+    """A checkout may bring a file with a text."""
     path = project / ".agent" / "trigger.txt"
     path.parent.mkdir()
     path.write_text("delete everything")
     async with session(FILE) as on:
-        assert on.notes[0].title.endswith("trigger.txt; what is in it now is not sent")
+        assert on.notes[0].title.endswith("trigger.txt; its present text is not sent")
         beside = path.with_name("other.txt")
         beside.write_text("something else changes")
         path.write_text("hello")
@@ -147,13 +147,13 @@ async def test_what_was_in_the_file_before_is_not_sent_until_somebody_writes(ses
 
 
 async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> None:
-    """It is said once, and sent when it can be."""
+    """There is one warning, and the message is sent when the inbox takes it."""
     async with session(FILE) as on:
         on.trigger.write_text("x" * (InboxLimits().size + 1))
         with anyio.fail_after(PATIENCE):
             while len(on.notes) < 2:
                 await anyio.sleep(0.01)
-        assert "is the most; save it in a file" in on.notes[1].title
+        assert "the limit is 20,000,000; save it in a file" in on.notes[1].title
         assert on.notes[1].more == "warning"
         on.trigger.write_text("short")
         assert len(await on.view.until(1)) == 1
@@ -162,14 +162,15 @@ async def test_a_message_that_is_refused_stays_in_the_file(session: Begin) -> No
 
 
 async def test_a_file_that_cannot_be_emptied_is_sent_once(session: Begin, project: Path) -> None:
-    """And that is said once.  A program that runs is a file that nobody can write to."""
+    """There is one warning.  The file of a running program is not writable, not even for root."""
     program = shutil.copy(shutil.which("sleep") or "", project / "program")
     running = await anyio.open_process([program, "1000"])
     try:
         async with session(FILE) as on:
             on.trigger.symlink_to(program)
             await on.view.until(1)
-            with anyio.move_on_after(1.5):  # looks at it some more times; nothing comes, or the test fails
+            # The hook reads the file some more times and must send no second message.
+            with anyio.move_on_after(1.5):
                 await on.view.until(2)
             assert len(on.view.told) == 1
             assert [note.more for note in on.notes] == ["info", "warning"]
@@ -202,7 +203,7 @@ def client(on: Running, token: str | None = None) -> httpx2.AsyncClient:
 
 
 async def test_what_is_posted_is_sent(session: Begin) -> None:
-    """With the token of this session, which nobody else can read; an empty body says something too."""
+    """The token of this session is readable for its owner only; an empty body sends a fixed text."""
     async with session(WEB) as on:
         assert on.token.stat().st_mode & 0o777 == 0o600
         assert len(on.token.read_text()) > 40
@@ -212,12 +213,12 @@ async def test_what_is_posted_is_sent(session: Begin) -> None:
             assert await on.view.until(1) == ["café"]
             await http.post("/")
             await http.post("/", content=b"\xff")
-            assert (await on.view.until(3))[1:] == ["Somebody called the webhook and said nothing.", "\ufffd"]
+            assert (await on.view.until(3))[1:] == ["The webhook was called without a text.", "\ufffd"]
     assert on.errors == []
 
 
 async def test_nobody_gets_in_without_the_token(session: Begin) -> None:
-    """Nor by another method, nor at another place."""
+    """Another method and another path are refused too."""
     async with session(WEB) as on, client(on) as http:
         for value in ("Bearer no", on.token.read_text(), "é"):
             answer = await http.post("/", content=b"let me in", headers={b"authorization": value.encode()})
@@ -232,7 +233,7 @@ async def test_nobody_gets_in_without_the_token(session: Begin) -> None:
 async def test_the_token_may_be_ones_own_and_a_file_that_was_there_counts_for_nothing(
     session: Begin, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A checkout may bring a token that somebody knows, or a link to somewhere."""
+    """A checkout may bring a token that others know, or a link to another file."""
     folder = project / ".agent" / "webhook"
     folder.mkdir(parents=True)
     secret = project / "secret"
@@ -252,7 +253,7 @@ async def test_the_token_may_be_ones_own_and_a_file_that_was_there_counts_for_no
 
 
 async def test_too_much_is_refused_however_it_comes(session: Begin) -> None:
-    """With its length said, or in pieces for ever; the server stays."""
+    """A body with its length, or in endless pieces, is refused, and the server goes on."""
 
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):
@@ -262,7 +263,8 @@ async def test_too_much_is_refused_however_it_comes(session: Begin) -> None:
         assert (await http.post("/", content=b"x" * 64_001)).status_code == 413
         try:
             status = (await http.post("/", content=endless())).status_code
-        except httpx2.TransportError:  # it hung up while we were still talking
+        # The server closed the connection while the request was still being sent.
+        except httpx2.TransportError:
             status = 413
         assert status == 413
         assert (await http.post("/", content=b"x" * 64_000)).status_code == 200
@@ -270,18 +272,18 @@ async def test_too_much_is_refused_however_it_comes(session: Begin) -> None:
 
 
 async def test_who_sends_too_fast_is_told_so(session: Begin) -> None:
-    """The bounds of the inbox, as HTTP says it."""
+    """The limits of the inbox become an HTTP status."""
     async with session(WEB) as on, client(on) as http:
         statuses = [(await http.post("/", content=b"x")).status_code for _ in range(InboxLimits().rate)]
         assert set(statuses) == {200}
         answer = await http.post("/", content=b"x")
         assert answer.status_code == 429
-        assert "is the most for one hook; the next can be sent in" in answer.text
+        assert "one hook may send 60 messages in 60 s; the next can be sent in" in answer.text
         await on.view.until(InboxLimits().rate)
 
 
 async def test_the_server_ends_with_the_session_also_while_clients_hang_on(session: Begin) -> None:
-    """One that keeps its connection, and one that has not said all it wanted."""
+    """One client keeps its connection open, and one has not sent its whole request."""
     async with session(WEB) as on:
         port = int(address(on).rsplit(":", 1)[1].strip("/"))
         idle = client(on)
@@ -302,7 +304,7 @@ async def test_the_server_ends_with_the_session_also_while_clients_hang_on(sessi
 async def test_a_client_that_hangs_up_sends_nothing_and_nothing_is_said_about_it(
     session: Begin, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Half a message is none; the screen belongs to the conversation."""
+    """Half a message is not sent, and no line about it disturbs the conversation on screen."""
     async with session(WEB) as on:
         port = int(address(on).rsplit(":", 1)[1].strip("/"))
         head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer {on.token.read_text()}"

@@ -1,4 +1,4 @@
-"""What the tests of real models share."""
+"""The fixtures for the tests of real models."""
 
 from __future__ import annotations
 

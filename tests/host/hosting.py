@@ -1,4 +1,4 @@
-"""A session host for tests: the puppet, one tool called bash, a real session file, and a view that keeps what it saw."""
+"""A session host for tests: the puppet, one tool called bash, a real session file, and a view that keeps its calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support import EchoTool, SilentView, hook_of
 
 
 class WatchedPuppet(Puppet):
-    """The puppet, and what it was asked."""
+    """The puppet, which keeps its requests."""
 
     def __init__(self) -> None:
         self.requests: list[ModelRequest] = []
@@ -31,7 +31,7 @@ class WatchedPuppet(Puppet):
 
 
 class Watched(SilentView):
-    """A view that keeps what a person would have to know."""
+    """A view that keeps the lines that matter to a person."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -54,7 +54,7 @@ class Watched(SilentView):
 
 
 class Stage(NamedTuple):
-    """A host and all around it; `path` is the file of its first session."""
+    """A host with its runner, events, view and model; `path` is the file of its first session."""
 
     host: SessionHost
     runner: HookRunner

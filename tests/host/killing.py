@@ -1,8 +1,9 @@
 """Kill a host at every write of its session file: `python -m host.killing BACKEND DIRECTORY`.
 
 Plays one scenario again and again, each time in a process of its own that kills itself (SIGKILL) before, in the middle of
-or after one write.  `DIRECTORY/<write>-<moment>` is then the project of that run; `DIRECTORY/whole` that of one that was
-left alone, whose `writes` says after each write which sessions had how many entries.
+or after one write.  `DIRECTORY/<write>-<moment>` is then the project of that run, and `DIRECTORY/whole` the project of a
+run without a kill; its file `writes` has, for each write, the number of entries in each session after it.
+
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ MOMENTS = ("before", "middle", "after")
 
 
 async def scenario(project: Path) -> None:
-    """Do everything that writes: talk, call tools, change settings, compact, branch, clear."""
+    """Do every action that writes: talk, call tools, change settings, compact, branch, clear."""
     on = stage(project)
     async with on.host as host:
-        await host.prompt("@bash one\n---\n@bash two")  # one call at a time: parallel ones end in any order
+        # One call at a time, because parallel calls end in any order.
+        await host.prompt("@bash one\n---\n@bash two")
         host.set_thinking_level("low")
         await host.prompt("more")
         await host.compact()
@@ -40,7 +42,7 @@ async def scenario(project: Path) -> None:
 
 
 def noting(project: Path, create: Any) -> Any:
-    """Return `Session.create` that also notes, in a file of the project, which sessions there are, in order."""
+    """Return `Session.create` with a record: a file of the project gets the id of each new session, in order."""
 
     def create_and_note(*args: Any, **options: Any) -> Session:
         session: Session = create(*args, **options)
@@ -53,7 +55,7 @@ def noting(project: Path, create: Any) -> Any:
 
 
 def play(backend: str, project: Path, number: int, moment: str) -> None:
-    """Play the scenario; at write `number`, die."""
+    """Play the scenario; kill the process at write `number`."""
     project.mkdir()
     real, create, done = os.write, Session.create, count(1)
     files: list[int] = []
@@ -84,7 +86,7 @@ def play(backend: str, project: Path, number: int, moment: str) -> None:
 
 
 def main(backend: str, root: Path) -> None:
-    """Play it once as it is, then once for every write and moment."""
+    """Play the scenario without a kill, then once for every write and moment."""
     play(backend, root / "whole", 0, "")
     writes = json.loads((root / "whole" / "writes").read_text())
     for number in range(1, len(writes) + 1):

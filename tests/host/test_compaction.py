@@ -1,4 +1,4 @@
-"""Compaction: what a model sees, where it is cut, what hooks are told, and whose summary counts."""
+"""Compaction: the messages that a model gets, the place of the cut, the hooks' event, and the summary that counts."""
 
 from __future__ import annotations
 
@@ -33,17 +33,11 @@ from agent_hooks import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_hooks.host.compaction import (
-    accept,
-    context_tokens,
-    conversation,
-    estimate_tokens,
-    prepare,
-    summarize,
-    summary_message,
-)
+from agent_hooks.host.compaction import accept, prepare, summarize
+from agent_hooks.host.exchanges import conversation, summary_message
 from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece
 from agent_hooks.host.models.keys import find_key
+from agent_hooks.host.tokens import context_tokens, estimate_tokens
 from agent_hooks.values.content import AssistantBlock, Entry, Message
 from agent_hooks.values.wire import to_json
 from support import hook_on, runner_of
@@ -52,7 +46,7 @@ HEADER = SessionHeader(version=1, id="s", timestamp="2026-01-01T00:00:00.000Z", 
 
 
 class Summarist:
-    """A model that says what it is told to, and keeps what it was asked."""
+    """A model that answers with the given pieces and keeps its requests."""
 
     provider = "test"
     id = "summarist"
@@ -114,17 +108,17 @@ def first_kept(event: SessionEvent) -> int:
     return event.cut_point.first_kept_entry_index
 
 
-# ---- what a model sees
+# ---- the conversation
 
 
 def test_without_a_compaction_a_model_sees_every_message() -> None:
-    """Header, model changes and the like are no messages."""
+    """The header, model changes and the like are not messages."""
     entries: list[Entry] = [HEADER, ModelChangeEntry(timestamp="t", provider="p", model_id="m"), user("a"), says("b")]
     assert conversation(entries) == tuple(messages(entries))
 
 
 def test_after_a_compaction_it_sees_the_summary_and_what_was_kept_and_what_came_since() -> None:
-    """The last compaction counts; the summary says what it is."""
+    """The last compaction counts, and the text before the summary explains it."""
     entries: list[Entry] = [HEADER, user("a"), says("b"), user("c"), says("d"), compacted("x", 3), user("e"), says("f")]
     [summary, *rest] = conversation(entries)
     assert isinstance(summary, UserMessage)
@@ -139,13 +133,13 @@ def test_after_a_compaction_it_sees_the_summary_and_what_was_kept_and_what_came_
 
 
 def test_a_summary_of_a_foreign_file_needs_no_good_time() -> None:
-    """A time that is none is no reason to lose a session."""
+    """A timestamp that cannot be read does not make a session unreadable."""
     odd = CompactionEntry(timestamp="yesterday", summary="x", first_kept_entry_index=1, tokens_before=0)
     assert summary_message(odd).timestamp == 0
 
 
 def test_results_stand_in_the_order_of_the_calls_whatever_order_they_were_saved_in() -> None:
-    """The file has them as they came; a model sees them in its own order, right after the calls."""
+    """The file has them in the order of their ends; a model gets them right after the calls, in its own order."""
     entries: list[Entry] = [HEADER, user(), says("x", "1", "2"), result("2"), user("and then?"), result("1"), says()]
     assert [getattr(each, "tool_call_id", each.role) for each in conversation(entries)] == [
         "user",
@@ -167,7 +161,7 @@ def test_a_call_whose_process_was_killed_gets_a_result_that_says_so() -> None:
 
 
 def test_a_result_whose_call_is_behind_the_summary_goes_with_it() -> None:
-    """A hook may cut wherever it likes; no provider takes a result without its call."""
+    """A hook may cut at any entry, and no provider takes a result without its call."""
     entries: list[Entry] = [
         HEADER,
         user(),
@@ -214,13 +208,13 @@ def test_tokens_are_four_bytes_or_an_image(message: Message, tokens: int) -> Non
     ],
 )
 def test_attachments_count_as_what_the_model_is_given_of_them(fields: dict[str, Any], tokens: int) -> None:
-    """Extracted text, decoded text, or something to look at."""
+    """As extracted text, decoded text, or a file that the model looks at."""
     attachment = Attachment(file_name="x", content="QUJD" * 400, **fields)
     assert estimate_tokens(UserMessage(content="", timestamp=0, attachments=(attachment,))) == tokens
 
 
 def test_the_models_own_count_goes_before_an_estimate() -> None:
-    """It knows of instructions and tools too; a count from before the last compaction says nothing any more."""
+    """It includes instructions and tools; a count from before the last compaction does not count."""
     long = "x" * 4000
     entries: list[Entry] = [HEADER, user(), says(usage={"inputTokens": 7000, "outputTokens": 500})]
     assert context_tokens(entries) == 7500
@@ -237,7 +231,7 @@ def test_the_models_own_count_goes_before_an_estimate() -> None:
 
 
 def test_the_recent_turns_that_fit_are_kept() -> None:
-    """From the earliest message on from which it is no more than the budget."""
+    """The cut is the earliest message from which on the tokens fit into the budget."""
     entries: list[Entry] = [HEADER, user("a" * 400), says("b" * 400), user("c" * 400), says("d" * 400)]
     event = before(entries, 250)
     assert (first_kept(event), event.cut_point and event.cut_point.is_split_turn) == (3, False)
@@ -248,7 +242,7 @@ def test_the_recent_turns_that_fit_are_kept() -> None:
 
 
 def test_a_long_turn_is_split_at_a_response_and_never_between_a_call_and_its_result() -> None:
-    """What the one list lacks the other has."""
+    """The two lists of messages together have all messages."""
     entries: list[Entry] = [
         HEADER,
         user(),
@@ -265,7 +259,7 @@ def test_a_long_turn_is_split_at_a_response_and_never_between_a_call_and_its_res
 
 
 def test_what_is_longer_than_the_budget_by_itself_is_kept_when_it_is_the_last() -> None:
-    """The model needs something to go on with."""
+    """The model needs at least one message."""
     entries: list[Entry] = [HEADER, user("a"), says("b"), user("c" * 9000)]
     assert first_kept(before(entries, 10)) == 3
 
@@ -279,12 +273,12 @@ def test_what_is_longer_than_the_budget_by_itself_is_kept_when_it_is_the_last() 
     ],
 )
 def test_a_short_conversation_is_compacted_all_the_same_when_somebody_asks(entries: list[Entry], kept: int) -> None:
-    """All but the last prompt; of a single one, all but the last response."""
+    """All but the last prompt is summarised; of a single prompt, all but the last response."""
     assert first_kept(before([HEADER, *entries])) == kept
 
 
 def test_what_the_last_compaction_kept_is_summarised_by_the_next() -> None:
-    """It is behind no summary yet, and must not be lost."""
+    """No summary stands for these messages yet."""
     entries: list[Entry] = [HEADER, user("a"), says("b"), user("c"), says("d"), compacted("s", 3), user("e"), says("f")]
     event = before(entries)
     assert event.previous_summary == "s"
@@ -294,17 +288,17 @@ def test_what_the_last_compaction_kept_is_summarised_by_the_next() -> None:
 
 @pytest.mark.parametrize("entries", [[HEADER], [HEADER, user(), says(), compacted("s", 3)]])
 def test_nothing_can_be_compacted_when_there_is_nothing(entries: list[Entry]) -> None:
-    """Hooks are not asked about it."""
+    """Hooks get no event."""
     with pytest.raises(SessionError, match="nothing to compact yet"):
         before(entries)
 
 
-# ---- whatever happened before
+# ---- any session
 
 
 @st.composite
 def sessions(draw: st.DrawFn) -> list[Entry]:
-    """Prompts with turns of many sizes, results in any order, a kill now and then, and compactions."""
+    """Return sessions with turns of many sizes, results in any order, a kill now and then, and compactions."""
     entries: list[Entry] = [HEADER]
     for number in range(draw(st.integers(1, 8))):
         match draw(st.sampled_from(["prompt", "prompt", "prompt", "compaction", "model"])):
@@ -332,7 +326,7 @@ budgets = st.sampled_from([0, 5, 30, 1000, 3000, 20_000])
 
 
 def well_formed(seen: Sequence[Message]) -> bool:
-    """Whether a provider takes this: each call's results follow it at once, and nothing else is a result."""
+    """Tell whether a provider takes these messages: each call's results follow it at once, and there are no others."""
     waiting: list[str] = []
     for message in seen:
         if isinstance(message, ToolResultMessage):
@@ -348,7 +342,7 @@ def well_formed(seen: Sequence[Message]) -> bool:
 @given(sessions(), budgets)
 @settings(max_examples=300)
 def test_nothing_is_lost_whatever_is_compacted(entries: list[Entry], keep: int) -> None:
-    """Both lists are all that a model sees, but for the summary; reading back gives the new one and what was kept."""
+    """Both lists are all messages but the summary; afterwards the model gets the new summary and the kept ones."""
     seen = conversation(entries)
     assert well_formed(seen)
     try:
@@ -370,14 +364,14 @@ def test_nothing_is_lost_whatever_is_compacted(entries: list[Entry], keep: int) 
 
 @given(sessions())
 def test_a_hook_may_cut_anywhere(entries: list[Entry]) -> None:
-    """What a model sees is well formed at every index that a hook may give."""
+    """At every index that a hook may give, the messages for the model are well formed."""
     for index in range(1, len(entries) + 1):
         assert well_formed(conversation([*entries, compacted("theirs", index)]))
 
 
 @given(sessions(), st.sampled_from([1000, 3000]))
 def test_what_is_kept_is_no_more_than_the_budget_unless_it_is_one_step(entries: list[Entry], keep: int) -> None:
-    """And never all, where there is a choice."""
+    """When there is a choice, at least one message is summarised."""
     try:
         event = before(entries, keep)
     except SessionError:
@@ -390,7 +384,7 @@ def test_what_is_kept_is_no_more_than_the_budget_unless_it_is_one_step(entries: 
 
 
 def out_of_order(entries: Sequence[Entry]) -> bool:
-    """Whether something stands between a call and its results."""
+    """Tell whether a message comes between a call and its results."""
     return list(conversation(entries)) != messages(entries)
 
 
@@ -411,7 +405,7 @@ def two_prompts() -> list[Entry]:
 
 @pytest.mark.anyio
 async def test_the_model_is_asked_for_the_default_summary() -> None:
-    """With the conversation as data, what came before it, and the person's wishes; without tools."""
+    """With the conversation as data, the last summary, and the person's instructions; without tools."""
     entries: list[Entry] = [*two_prompts()[:3], compacted("earlier things", 1), *two_prompts()[3:]]
     model = Summarist(TextPiece(" a summ"), TextPiece("ary\n"), EndPiece())
     event = prepare(entries, model=model, custom_instructions="only the file names")
@@ -426,9 +420,9 @@ async def test_the_model_is_asked_for_the_default_summary() -> None:
     [question] = request.messages
     assert isinstance(question, UserMessage)
     text = question.content[0].text  # type: ignore[union-attr]
-    assert text.startswith("The summary of what came before it")
+    assert text.startswith("The summary of the messages before it")
     assert "<summary>\nearlier things\n</summary>" in text
-    assert text.endswith("What the person asks of this summary: only the file names")
+    assert text.endswith("The person's instructions for this summary: only the file names")
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [line["role"] for line in lines] == ["user", "assistant", "toolResult", "assistant"]
     assert lines[2]["content"][0]["text"].endswith("… (3,000 more characters)")
@@ -437,7 +431,7 @@ async def test_the_model_is_asked_for_the_default_summary() -> None:
 
 @pytest.mark.anyio
 async def test_the_summarising_model_is_spared_what_no_summary_needs() -> None:
-    """Images, files, thoughts and details cost much and say little."""
+    """Images, files, thoughts and details are many tokens and add little to a summary."""
     png = Attachment(kind="image", file_name="shot.png", mime_type="image/png", content="aGkh")
     doc = Attachment(kind="document", file_name="d.txt", mime_type="text/plain", content="", extracted_text="y" * 3000)
     blocks: list[AssistantBlock] = [
@@ -481,7 +475,7 @@ async def test_the_summarising_model_is_spared_what_no_summary_needs() -> None:
     ],
 )
 async def test_a_summary_that_fails_makes_no_entry(pieces: list[Any], error: str) -> None:
-    """Whoever asked is told; the entries are what they were."""
+    """The caller gets the error, and the entries are unchanged."""
     entries = two_prompts()
     model = Summarist(*pieces)
     event = prepare(entries, model=model)
@@ -492,16 +486,16 @@ async def test_a_summary_that_fails_makes_no_entry(pieces: list[Any], error: str
 
 @pytest.mark.anyio
 async def test_a_single_message_is_nothing_to_summarise() -> None:
-    """A hook may do something about it; the default has nothing to say."""
+    """A hook may answer with an entry; the default summary is an error."""
     model = Summarist(TextPiece("s"))
-    with pytest.raises(SessionError, match="one message is all there is"):
+    with pytest.raises(SessionError, match="the conversation is one message"):
         await summarize(prepare([HEADER, user()], model=model), model)
     assert model.requests == []
 
 
 @pytest.mark.anyio
 async def test_a_hooks_entry_is_used_as_it_is() -> None:
-    """But for its time, when it gave none."""
+    """Only a missing time is filled in."""
     entries = two_prompts()
     given = Compaction("theirs", 7, 12)
     runner, errors = runner_of(hook_on("session", lambda event, ctx: given))
@@ -532,7 +526,7 @@ WRONG: list[tuple[Any, str]] = [
 @pytest.mark.anyio
 @pytest.mark.parametrize(("answer", "error"), WRONG, ids=lambda value: str(value)[:60])
 async def test_a_wrong_entry_is_a_failure_of_its_handler(answer: Any, error: str) -> None:
-    """Rejected with the field's name, and as if that handler had said nothing: a good one before it counts."""
+    """The error names the field, and an earlier handler's entry counts."""
     runner, errors = runner_of(hook_on("session", lambda event, ctx: answer, path="wrong.py"))
     assert await runner.emit(before(two_prompts())) is None
     assert [each.hook_path for each in errors] == ["wrong.py"]
@@ -545,7 +539,7 @@ async def test_a_wrong_entry_is_a_failure_of_its_handler(answer: Any, error: str
 
 @pytest.mark.anyio
 async def test_a_program_that_gives_no_entries_gets_any_index() -> None:
-    """An embedding program may keep its conversation elsewhere; 0 is its header all the same."""
+    """An embedding program may keep its conversation elsewhere; index 0 is still its header."""
     runner, errors = runner_of(hook_on("session", lambda event, ctx: Compaction("s", event.tokens_before, 1)))
     assert await runner.emit(SessionEvent(reason="before_compact", tokens_before=99)) == Compaction("s", 99, 1)
     assert await runner.emit(SessionEvent(reason="before_compact", tokens_before=0)) is None
@@ -557,7 +551,7 @@ async def test_a_program_that_gives_no_entries_gets_any_index() -> None:
 
 @pytest.mark.anyio
 async def test_a_handler_can_ask_for_the_key_of_any_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the environment, as the models do; there is none for a model without a key."""
+    """It comes from the environment, like the models' own; a model without a key has none."""
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", " key-of-a ")
@@ -577,7 +571,7 @@ async def test_a_handler_can_ask_for_the_key_of_any_model(monkeypatch: pytest.Mo
 
 @pytest.mark.anyio
 async def test_a_key_is_in_nothing_that_is_written() -> None:
-    """Not on a wire, in a file, in a log, nor in a copy."""
+    """It is not on a wire, in a file, in a log or in a copy."""
     event = before(two_prompts()).with_keys(lambda provider: "sk-secret")
     assert await event.resolve_api_key(Summarist()) == "sk-secret"
     written = [

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.behaviour("S9")
 async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_message(project: Path) -> None:
-    """Turns and another `agent_end`, which knows of the first; what was sent meanwhile is in the same request."""
+    """More turns and another `agent_end` follow; messages that came meanwhile are in the same request."""
 
     def register(api: HookAPI) -> None:
         @api.on("agent_end")
@@ -61,7 +61,7 @@ async def test_the_agent_goes_on_in_the_same_run_with_the_text_as_its_next_messa
 @pytest.mark.behaviour("S9")
 @pytest.mark.parametrize("mode", ["print", "rpc", "interactive"])
 async def test_hooks_keep_a_run_going_so_many_times_and_the_next_one_anew(project: Path, mode: str) -> None:
-    """Then it ends in order, and the person is told who wanted more."""
+    """Then the run ends in order, and a warning names the hook that wanted it to go on."""
 
     def register(api: HookAPI) -> None:
         api.on("agent_end", lambda event, ctx: {"continue": f"@bash {event.continued}"}, inline=True)
@@ -75,20 +75,21 @@ async def test_hooks_keep_a_run_going_so_many_times_and_the_next_one_anew(projec
     assert commands == [str(count) for count in range(CONTINUE_LIMIT)] * 2
     assert [end.continued for end in on.events.of("agent_end")] == [*range(CONTINUE_LIMIT + 1)] * 2
     assert on.events.types.count("agent_start") == 2
-    told = (
-        "the agent stops here: hooks have kept it going 8 times in a row, which is the most; hook0.py wants it to go on"
+    limit = (
+        "the agent stops here: hooks have continued the run 8 times in a row, which is the limit; "
+        "hook0.py wants to continue it"
     )
-    assert on.view.warnings == [told, told]
+    assert on.view.warnings == [limit, limit]
     assert on.view.seen[-1] == "ended None aborted=False"
 
 
 def always(api: HookAPI) -> None:
-    """Want more, whatever happened."""
+    """Continue every run."""
     api.on("agent_end", lambda event, ctx: Continue("more"), inline=True)
 
 
 async def test_an_aborted_run_does_not_go_on(project: Path) -> None:
-    """Its one `agent_end` is told, and the answer does not count."""
+    """It has one `agent_end`, and the answer does not count."""
     long = Endless()
     on = stage(project, always, tool=EchoTool(body=long))
     async with on.host as host:
@@ -102,7 +103,7 @@ async def test_an_aborted_run_does_not_go_on(project: Path) -> None:
 
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_a_run_whose_model_fails_does_not_go_on(project: Path, turns: int) -> None:
-    """Neither at first nor after it was continued."""
+    """Neither the first time nor after it was continued."""
     script = project / "script.jsonl"
     script.write_text('{"text": "done"}\n' * turns)
     on = stage(project, always, model=open_model(f"script:{script}"))
@@ -116,7 +117,7 @@ async def test_a_run_whose_model_fails_does_not_go_on(project: Path, turns: int)
 async def test_an_abort_at_the_end_leaves_the_hooks_a_moment(
     project: Path, monkeypatch: pytest.MonkeyPatch, hanging: bool
 ) -> None:
-    """All of them hear of the end, once; then it is over, and does not go on."""
+    """All hooks get the end, once; then the run is over."""
     began, heard = anyio.Event(), []
 
     async def slow(event: AgentEnd, ctx: HookContext) -> Continue:
@@ -153,7 +154,7 @@ async def test_an_abort_at_the_end_leaves_the_hooks_a_moment(
 async def test_without_an_abort_the_hooks_have_their_own_deadlines_at_the_end(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hook that runs the tests takes longer than what an abort leaves it."""
+    """A hook that runs the tests takes longer than the seconds that an abort would leave it."""
     monkeypatch.setattr(agent_module, "END_GRACE", 0.0)
 
     async def runs_tests(event: AgentEnd, ctx: HookContext) -> Continue | None:
@@ -167,7 +168,7 @@ async def test_without_an_abort_the_hooks_have_their_own_deadlines_at_the_end(
 
 
 async def test_a_text_that_an_interceptor_blocks_ends_the_run_with_a_warning(project: Path) -> None:
-    """As any other message that it blocks."""
+    """The text passes `message.before` like any other message."""
 
     def register(api: HookAPI) -> None:
         @api.intercept("message.before")
@@ -184,7 +185,7 @@ async def test_a_text_that_an_interceptor_blocks_ends_the_run_with_a_warning(pro
 
 
 async def test_a_hook_that_fails_or_answers_nonsense_is_reported_and_the_run_ends(project: Path) -> None:
-    """Fail-open: an end is nothing to guard."""
+    """`agent_end` is fail-open: the end of a run needs no guard."""
 
     def register(api: HookAPI) -> None:
         api.on("agent_end", raises)

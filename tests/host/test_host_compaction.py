@@ -1,4 +1,4 @@
-"""Compaction of a real session: what the model is sent afterwards, and what a second one makes of the first."""
+"""Compaction of a real session: the next request to the model, and a second compaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clever(WatchedPuppet):
 
 @pytest.mark.behaviour("S4")
 async def test_after_a_compaction_the_model_is_sent_the_summary_and_what_was_kept(project: Path) -> None:
-    """Word for word, calls with their results; today and when the session is resumed."""
+    """Word for word, calls with their results, in this session and when it is resumed."""
     on = stage(project, model=Clever("the summary"))
     async with on.host as host:
         await host.prompt("@bash one")
@@ -59,7 +59,7 @@ async def test_after_a_compaction_the_model_is_sent_the_summary_and_what_was_kep
 
 @pytest.mark.behaviour("S4")
 async def test_a_second_compaction_is_told_the_first_summary_and_summarises_what_that_kept(project: Path) -> None:
-    """Nothing gets lost between the two."""
+    """No message gets lost between the two."""
     on = stage(project, model=Clever("older"))
     async with on.host as host:
         await host.prompt("one")
@@ -78,7 +78,7 @@ async def test_a_second_compaction_is_told_the_first_summary_and_summarises_what
 
 @pytest.mark.behaviour("S4")
 async def test_an_empty_summary_is_a_failure_and_the_session_is_as_it_was(project: Path) -> None:
-    """It can be tried again."""
+    """The compaction can be tried again."""
     on = stage(project, model=Clever("  \n"))
     async with on.host as host:
         await host.prompt("one")

@@ -1,4 +1,4 @@
-"""The inbox: who may send how much, from where, and that nothing of it is lost."""
+"""The inbox: its limits for each source, its threads, and the order of its messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Waiter:
-    """Notes that messages arrived, and in which thread it was told."""
+    """Counts the calls of `arrived`, and notes their thread."""
 
     def __init__(self) -> None:
         self.arrived = anyio.Event()
@@ -28,7 +28,7 @@ class Waiter:
 
 
 class SteppedTime:
-    """A time that a test moves."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -38,7 +38,7 @@ class SteppedTime:
 
 
 async def test_a_message_from_a_thread_wakes_the_event_loop() -> None:
-    """Whoever waits there is called there."""
+    """`arrived` is called on the event loop."""
     waiter = Waiter()
     inbox = Inbox(waiter)
     image = Attachment(kind="image", file_name="a.png", mime_type="image/png", content="aGk=")
@@ -51,7 +51,7 @@ async def test_a_message_from_a_thread_wakes_the_event_loop() -> None:
 
 
 async def test_a_message_from_a_task_is_there_at_once_and_wakes_later() -> None:
-    """Sending does not run other code in the middle of the sender's."""
+    """Sending never runs other code in the middle of the sender's."""
     waiter = Waiter()
     inbox = Inbox(waiter)
     inbox.put("hello")
@@ -61,7 +61,7 @@ async def test_a_message_from_a_task_is_there_at_once_and_wakes_later() -> None:
 
 
 async def test_a_message_is_there_when_the_event_loop_is_woken_for_it() -> None:
-    """Or whoever looks finds nothing, and waits for the next one."""
+    """Otherwise the agent would find no message and wait for the next one."""
     seen: list[int] = []
     inbox = Inbox(lambda: seen.append(len(inbox)), limits=InboxLimits(count=500))
 
@@ -99,7 +99,7 @@ async def test_nothing_is_lost_or_mixed_up_when_many_threads_send_at_once() -> N
 
 
 async def test_each_source_has_so_many_messages_waiting_and_no_more() -> None:
-    """The refused one is not queued; the others may go on; once read, so may this one."""
+    """The refused message is not queued; other sources can send, and after reading, so can this one."""
     inbox = Inbox(Waiter(), limits=InboxLimits(count=2))
     for source in ("a.py", "a.py", None, None):
         inbox.put("x", source=source)
@@ -112,10 +112,10 @@ async def test_each_source_has_so_many_messages_waiting_and_no_more() -> None:
 
 
 async def test_each_source_has_so_many_characters_waiting_and_no_more() -> None:
-    """Of text, attachments and what was extracted of them; the error says how many and what to do."""
+    """Text, attachments and extracted texts count; the error has the number and the remedy."""
     inbox = Inbox(Waiter(), limits=InboxLimits(size=1000))
     with pytest.raises(
-        SendError, match=r"it has 1,001 characters, attachments too, and 1,000 is the most; save it in a"
+        SendError, match=r"it has 1,001 characters, with attachments, and the limit is 1,000; save it in a"
     ):
         inbox.put("x" * 1001, source="a.py")
     document = Attachment(
@@ -129,14 +129,14 @@ async def test_each_source_has_so_many_characters_waiting_and_no_more() -> None:
 
 
 async def test_a_hook_may_send_so_many_in_a_time_and_a_person_as_many_as_they_like() -> None:
-    """A hook that answers its own messages goes in a circle only so fast."""
+    """A hook that answers its own messages is slowed down."""
     time = SteppedTime()
     inbox = Inbox(Waiter(), limits=InboxLimits(rate=3, period=60), now=time)
     for _ in range(3):
         inbox.put("x", source="a.py")
         inbox.take()
         time.now += 10
-    with pytest.raises(SendError, match="3 messages in 60 s is the most for one hook; the next can be sent in 30 s"):
+    with pytest.raises(SendError, match="one hook may send 3 messages in 60 s; the next can be sent in 30 s"):
         inbox.put("x", source="a.py")
     inbox.put("x", source="b.py")
     for _ in range(10):
@@ -149,7 +149,7 @@ async def test_a_hook_may_send_so_many_in_a_time_and_a_person_as_many_as_they_li
 
 
 async def test_after_the_end_nothing_is_taken_in_and_what_is_left_is_handed_back() -> None:
-    """So that somebody can say what was not delivered."""
+    """The host can then warn of the messages that were not delivered."""
     inbox = Inbox(Waiter())
     inbox.put("left")
     assert inbox.close() == (Injected("left"),)
@@ -159,7 +159,7 @@ async def test_after_the_end_nothing_is_taken_in_and_what_is_left_is_handed_back
 
 
 def test_a_thread_that_outlives_the_event_loop_is_told_so(anyio_backend: str) -> None:
-    """It cannot be woken any more."""
+    """Sending raises an error, because the event loop cannot be woken."""
 
     async def main() -> Inbox:
         return Inbox(Waiter())

@@ -1,4 +1,4 @@
-"""What becomes of messages from outside: where they are recorded, whom they wait for, and how many there may be."""
+"""Messages of hooks and clients in a session: their entries, the actions that they wait for, and their limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IMAGE = Attachment(kind="image", file_name="shot.png", mime_type="image/png", co
 
 @pytest.mark.behaviour("S1")
 async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_that_sent_it(project: Path) -> None:
-    """Of one that begins a run as of one that comes in the middle of it; what the person said has no source."""
+    """At the beginning of a run and in the middle of one; a message of the person has no source."""
 
     def send(event: Any, ctx: Any) -> None:
         if event.turn_index == 0:
@@ -55,7 +55,7 @@ async def test_the_session_file_has_a_message_with_its_attachments_and_the_hook_
 
 @pytest.mark.behaviour("S1")
 async def test_a_message_that_comes_while_the_session_changes_waits_for_that(project: Path) -> None:
-    """It belongs to the session that is there when it is read."""
+    """It belongs to the session in which it is read."""
 
     def register(api: HookAPI) -> None:
         @api.on("session")
@@ -75,7 +75,7 @@ async def test_a_message_that_comes_while_the_session_changes_waits_for_that(pro
 
 
 async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: Path) -> None:
-    """Its handler fails, with what to do; the agent goes on for everybody else."""
+    """Its handler fails with the remedy, and the agent goes on."""
 
     def register(api: HookAPI) -> None:
         @api.on("agent_end")
@@ -90,8 +90,8 @@ async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: 
             await host.wait_idle()
         assert on.view.seen.count("started again by hook0.py") == limits.rate
         [error] = on.events.errors
-        assert f"{limits.rate} messages in {limits.period:g} s is the most for one hook" in error.error
-        with pytest.raises(SendError, match="is the most; save it in a file"):
+        assert f"one hook may send {limits.rate} messages in {limits.period:g} s" in error.error
+        with pytest.raises(SendError, match="the limit is 20,000,000; save it in a file"):
             host.submit("x" * (limits.size + 1))
         host.submit("still there?")
         with anyio.fail_after(PATIENCE):
@@ -101,7 +101,7 @@ async def test_a_hook_that_answers_itself_for_ever_comes_to_its_bounds(project: 
 
 @pytest.mark.behaviour("S1")
 def test_the_print_mode_of_the_command_warns_and_goes_on(command: Command) -> None:
-    """On stderr; whoever sent is not failed by it, and the session does not have the message."""
+    """The warning is on stderr; the sender does not fail, and the session does not have the message."""
     command.add_hook("""
         def register(api):
             @api.on("turn_start")

@@ -1,4 +1,4 @@
-"""What is left of a session when its process is killed, at every write."""
+"""The files of a session after its process was killed, at every write."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ALWAYS_NEW = {"timestamp", "id", "cwd", "branchedFrom", "summary", "tokensBefore
 
 
 def plain(value: Any) -> Any:
-    """Return an entry without what differs between two runs: times, ids, paths, and what quotes them."""
+    """Return an entry without the parts that differ between two runs: times, ids, paths, and their quotes."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in ALWAYS_NEW}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def sessions_of(project: Path) -> list[tuple[list[Any], list[str]]]:
-    """Open the sessions of a run, in the order they were begun; return entries and notes of each."""
+    """Open the sessions of a run, in the order of their beginning; return entries and notes of each."""
     found = []
     noted = project / "sessions"
     for path in noted.read_text().splitlines() if noted.exists() else []:
@@ -39,7 +39,7 @@ def sessions_of(project: Path) -> list[tuple[list[Any], list[str]]]:
 @pytest.mark.behaviour("S6")
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_kill_at_any_write_loses_at_most_the_unfinished_line(tmp_path: Path, backend: str) -> None:
-    """Every file opens; it has exactly the entries whose writes came to their end, and an unfinished one is said."""
+    """Every file opens with exactly the entries whose writes were complete, and a note names an unfinished line."""
     subprocess.run([sys.executable, "-m", "host.killing", backend, str(tmp_path)], cwd=TESTS, check=True, timeout=300)
     whole = [entries for entries, _ in sessions_of(tmp_path / "whole")]
     writes: list[list[int]] = json.loads((tmp_path / "whole" / "writes").read_text())
@@ -50,7 +50,8 @@ def test_a_kill_at_any_write_loses_at_most_the_unfinished_line(tmp_path: Path, b
         before = writes[number - 2] if number > 1 else []
         for moment in MOMENTS:
             project = tmp_path / f"{number}-{moment}"
-            begins = len(writes[number - 1]) > len(before)  # a session that was not there yet is there whole, or not
+            # The file of a new session exists when it is whole, or not at all.
+            begins = len(writes[number - 1]) > len(before)
             expected = writes[number - 1] if moment == "after" and not begins else before
             found = sessions_of(project)
             assert [len(entries) for entries, _ in found] == expected, project.name

@@ -1,4 +1,4 @@
-"""A session's life: start, switch, clear, branch, compact, shutdown; who may cancel, and what stays as it was."""
+"""A session's life: start, switch, clear, branch, compact, shutdown; cancelled and failed actions change nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Register = Callable[[HookAPI], Any]
 
 
 def on_session(reason: str, answer: object) -> Register:
-    """Return a hook that gives this answer (or calls it with the event) when that happens to the session."""
+    """Return a hook that gives this answer, or calls it with the event, for this reason of `session`."""
 
     def register(api: HookAPI) -> None:
         @api.on("session")
@@ -57,7 +57,7 @@ def saved(path: str | Path | None) -> list[dict[str, Any]]:
 
 
 def texts(host: SessionHost) -> list[str]:
-    """Return what the person said, as the model is shown it."""
+    """Return the texts of the person's messages in the conversation."""
     return [message.content[0].text for message in host.messages if isinstance(message, UserMessage)]  # type: ignore[union-attr]
 
 
@@ -71,7 +71,7 @@ def index_of(host: SessionHost, text: str) -> int:
 
 
 def another_session(project: Path, *prompts: str) -> Path:
-    """Return the file of a session in which this was said."""
+    """Return the file of another session with these prompts."""
     session = Session.create(str(project))
     session.add_model("openai", "old-model")
     session.add_thinking_level("high")
@@ -86,7 +86,7 @@ def another_session(project: Path, *prompts: str) -> Path:
 
 
 async def test_a_session_starts_before_its_first_prompt_and_ends_once(project: Path) -> None:
-    """Handlers find file and id set; entries are all there is at that time."""
+    """Handlers find file and id set, and the event has all entries so far."""
     found: list[Any] = []
 
     def register(api: HookAPI) -> None:
@@ -147,7 +147,7 @@ async def test_a_session_that_ends_stops_its_run_first(project: Path) -> None:
 
 
 async def test_switching_replaces_file_and_conversation_before_the_after_event(project: Path) -> None:
-    """The handler of `switch` sees the other session; its thinking level counts, its model is told."""
+    """The handler of `switch` gets the other session; its thinking level is used, and a warning names its model."""
     other = another_session(project, "yesterday")
     seen: list[Any] = []
     on: Stage
@@ -183,7 +183,7 @@ async def test_switching_replaces_file_and_conversation_before_the_after_event(p
 async def test_a_new_session_begins_with_nothing(
     project: Path, act: Callable[[SessionHost], Awaitable[Outcome]], reasons: list[str]
 ) -> None:
-    """A file of its own; the one that is left stays as it is; turns count from 0."""
+    """It has a file of its own; the old file stays unchanged, and turns count from 0."""
     on = stage(project)
     async with on.host as host:
         await host.prompt("old")
@@ -202,7 +202,7 @@ async def test_a_new_session_begins_with_nothing(
 
 
 async def test_without_a_file_every_action_stays_in_memory(project: Path) -> None:
-    """`--no-session` writes nothing, whatever is done."""
+    """With `--no-session`, no action writes a file."""
     on = stage(project, session=Session(cwd=str(project)))
     async with on.host as host:
         await host.prompt("one")
@@ -218,7 +218,7 @@ async def test_without_a_file_every_action_stays_in_memory(project: Path) -> Non
 
 
 async def test_a_branch_ends_before_the_message_and_offers_its_text(project: Path) -> None:
-    """The events say which entry, and which turn came of it; the old file is left as it is; turns count on."""
+    """The events have the entry and its turn; the old file is unchanged, and turns count on."""
     on = stage(project)
     async with on.host as host:
         await host.prompt("@bash one")
@@ -268,7 +268,7 @@ async def test_turns_count_on_over_a_resume_and_a_failed_turn_counts(project: Pa
 
 
 async def test_a_message_that_no_turn_followed_has_no_target_turn(project: Path) -> None:
-    """Aborted before the model was asked, or read from a file."""
+    """It was aborted before the request, or comes from a file."""
     on = stage(project, session=Session.open(another_session(project, "unanswered"), str(project)))
     async with on.host as host:
         await host.branch(index_of(host, "unanswered"))
@@ -277,7 +277,7 @@ async def test_a_message_that_no_turn_followed_has_no_target_turn(project: Path)
 
 @pytest.mark.behaviour("S5")
 async def test_a_branch_may_leave_the_conversation_as_it_is(project: Path) -> None:
-    """The file branches; the model is still shown all of it."""
+    """The file branches, and the model still gets the whole conversation."""
     on = stage(project, on_session("before_branch", SkipConversationRestore()))
     async with on.host as host:
         await host.prompt("one")
@@ -305,7 +305,7 @@ async def test_a_branch_may_leave_the_conversation_as_it_is(project: Path) -> No
 async def test_of_two_hooks_that_differ_the_later_one_counts(
     project: Path, first: object, second: object, conflicts: int, restored: bool
 ) -> None:
-    """And the difference is reported."""
+    """The difference is reported."""
     on = stage(project, on_session("before_branch", first), on_session("before_branch", second))
     async with on.host as host:
         await host.prompt("one")
@@ -315,7 +315,7 @@ async def test_of_two_hooks_that_differ_the_later_one_counts(
     assert all("the later one counts" in error.error for error in on.events.errors)
 
 
-# ---- who may cancel --------------------------------------------------------------------------------------------------
+# ---- cancelled actions -----------------------------------------------------------------------------------------------
 
 ACTIONS: list[Any] = [
     pytest.param("before_switch", lambda host, other: host.new_session(), id="new"),
@@ -328,7 +328,7 @@ Act = Callable[[SessionHost, Path], Awaitable[Outcome]]
 
 
 async def unchanged_by(on: Stage, host: SessionHost, other: Path, act: Act) -> Outcome:
-    """Act, and check that nothing is different afterwards: state, entries, conversation, and no file anywhere."""
+    """Run an action, and check that state, entries, conversation and files are unchanged."""
 
     def all_there_is() -> tuple[Any, ...]:
         files = {path: path.read_bytes() for path in on.path.parent.iterdir()}
@@ -359,7 +359,7 @@ async def test_a_cancelled_action_changes_nothing_and_says_who(project: Path, re
 
 
 async def test_a_cancel_without_a_reason_still_has_a_name(project: Path) -> None:
-    """In its mapping form too."""
+    """So has a cancel in its mapping form."""
     on = stage(project, on_session("before_clear", {"cancel": True}))
     async with on.host as host:
         assert (await host.clear()).reason == "cancelled by hook0.py"
@@ -391,7 +391,7 @@ async def test_a_failing_handler_stops_an_action_only_if_it_says_so(project: Pat
 
 @pytest.mark.parametrize(("reason", "act"), ACTIONS)
 async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: Path, reason: str, act: Act) -> None:
-    """Esc in a dialog of a before-event."""
+    """Esc in a dialog of a before-event cancels the action."""
     never = Endless()
     outcomes: list[Outcome] = []
 
@@ -423,7 +423,7 @@ async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: 
 
 
 async def test_a_session_that_ends_while_a_question_is_open_leaves_the_other_file(project: Path) -> None:
-    """Nothing is held: the file that was to be opened is free again."""
+    """The file that was to be opened is not locked any more."""
     other = another_session(project, "yesterday")
     never = Endless()
     on = stage(project, on_session("before_switch", never))
@@ -435,11 +435,11 @@ async def test_a_session_that_ends_while_a_question_is_open_leaves_the_other_fil
     assert on.events.types[-1] == "session:shutdown"
 
 
-# ---- what cannot be done ---------------------------------------------------------------------------------------------
+# ---- refused actions -------------------------------------------------------------------------------------------------
 
 
 async def test_no_action_while_the_agent_works(project: Path) -> None:
-    """Each says what to do instead; nothing changes and no hook is asked."""
+    """Each error has the remedy; no state changes, and no hook is asked."""
     running, go_on = anyio.Event(), anyio.Event()
 
     async def body(input: dict[str, Any]) -> None:
@@ -464,17 +464,17 @@ async def test_no_action_while_the_agent_works(project: Path) -> None:
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 3, 99])
 async def test_a_branch_begins_before_a_message_of_a_person(project: Path, index: int) -> None:
-    """Anything else is an error, and no hook is asked."""
+    """Any other entry is an error, and no hook is asked."""
     on = stage(project)
     async with on.host as host:
         await host.prompt("one")
-        with pytest.raises(SessionError, match=f"entry {index} is no message of a person"):
+        with pytest.raises(SessionError, match=f"entry {index} is not a user message"):
             await host.branch(index)
     assert [event.reason for event in on.events.of("session")] == ["start", "shutdown"]
 
 
 async def test_a_file_that_cannot_be_read_is_told_before_any_hook_is_asked(project: Path) -> None:
-    """Missing, foreign, the session itself, or another process's; the session goes on."""
+    """A missing or foreign file, the open session itself, or another process's; the session goes on."""
     (project / "foreign.jsonl").write_text('{"a": 1}\n')
     busy = Session.create(str(project))
     on = stage(project)
@@ -483,7 +483,7 @@ async def test_a_file_that_cannot_be_read_is_told_before_any_hook_is_asked(proje
             ("missing.jsonl", "No such file"),
             ("foreign.jsonl", r"foreign\.jsonl:1: is not an entry"),
             ("no\0name.jsonl", "null"),
-            (on.path, "the session you are in"),
+            (on.path, "already open"),
             (busy.path, "another process works on this session"),
         ]:
             with pytest.raises(SessionError, match=text):
@@ -494,7 +494,7 @@ async def test_a_file_that_cannot_be_read_is_told_before_any_hook_is_asked(proje
 
 
 async def test_a_new_session_that_cannot_be_written_leaves_the_old_one(project: Path) -> None:
-    """The directory of sessions has become a file."""
+    """Here the directory of sessions has become a file."""
     on = stage(project)
     async with on.host as host:
         await host.prompt("one")
@@ -513,7 +513,7 @@ async def test_a_new_session_that_cannot_be_written_leaves_the_old_one(project: 
 
 
 async def test_model_and_thinking_level_are_entries_and_come_back(project: Path) -> None:
-    """A resumed session thinks as much as before, unless it is told otherwise; the model of before is told."""
+    """A resumed session has its thinking level unless another is given, and a warning names its former model."""
     (project / "s.jsonl").write_text('{"text": "a"}\n')
     on = stage(project)
     async with on.host as host:
@@ -542,14 +542,14 @@ async def test_model_and_thinking_level_are_entries_and_come_back(project: Path)
 
 
 async def talk(host: SessionHost) -> None:
-    """Say something that can be summarised."""
+    """Prompt the agent with texts to summarise."""
     await host.prompt("one")
     await host.prompt("two")
 
 
 @pytest.mark.behaviour("S4")
 async def test_a_compaction_is_one_more_entry_and_the_conversation_is_shorter(project: Path) -> None:
-    """The model's summary stands for what is before the cut; the file keeps every entry."""
+    """The model's summary replaces the messages before the cut, and the file keeps every entry."""
     on = stage(project)
     async with on.host as host:
         await talk(host)
@@ -614,7 +614,7 @@ async def test_a_hook_may_supply_the_entry(project: Path) -> None:
 async def test_with_a_failing_hook_or_a_bad_entry_the_default_summary_is_used(
     project: Path, answer: Callable[[Any], object], says: str
 ) -> None:
-    """And it is reported, with the field's name."""
+    """The failure is reported, with the field's name."""
     on = stage(project, on_session("before_compact", answer))
     async with on.host as host:
         await talk(host)
@@ -627,7 +627,7 @@ async def test_with_a_failing_hook_or_a_bad_entry_the_default_summary_is_used(
 
 @pytest.mark.behaviour("S4")
 async def test_a_model_that_fails_while_it_summarises_leaves_the_session_as_it_was(project: Path) -> None:
-    """And that is told."""
+    """The action raises the model's error."""
     (project / "s.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     on = stage(project, model=open_model(f"script:{project}/s.jsonl"))
     async with on.host as host:
@@ -645,7 +645,7 @@ async def test_a_model_that_fails_while_it_summarises_leaves_the_session_as_it_w
 
 
 async def test_there_may_be_nothing_to_compact(project: Path) -> None:
-    """No hook is asked."""
+    """It is an error, and no hook is asked."""
     on = stage(project)
     async with on.host as host:
         with pytest.raises(SessionError, match="nothing to compact"):
@@ -655,7 +655,7 @@ async def test_there_may_be_nothing_to_compact(project: Path) -> None:
 
 @pytest.mark.behaviour("S4")
 async def test_a_long_conversation_is_compacted_before_the_next_request(project: Path) -> None:
-    """Between turns; the run goes on, and its turn knows the entries there are."""
+    """It happens between turns; the run goes on, and its next turn has the new number of entries."""
 
     def answer(event: Any) -> Compaction:
         return Compaction("x", event.cut_point.first_kept_entry_index, event.tokens_before)
@@ -681,7 +681,7 @@ async def test_a_long_conversation_is_compacted_before_the_next_request(project:
 
 @pytest.mark.behaviour("S4")
 async def test_a_compaction_that_does_not_come_about_is_told_once_in_a_run(project: Path) -> None:
-    """The conversation goes on as it is; the next prompt tries again."""
+    """There is one warning, the conversation goes on unchanged, and the next prompt tries again."""
     on = stage(
         project,
         on_session("before_compact", Cancel("never")),
@@ -696,7 +696,7 @@ async def test_a_compaction_that_does_not_come_about_is_told_once_in_a_run(proje
 
 
 async def test_an_automatic_compaction_that_fails_does_not_stop_the_run(project: Path) -> None:
-    """There is nothing to summarise yet; or the summary is as long as what it stands for, as the puppet's is."""
+    """There is nothing to summarise yet, or the summary is as long as the messages, like the puppet's."""
     on = stage(project, settings=Settings(compaction=CompactionSettings(threshold_tokens=0, keep_recent_tokens=0)))
     async with on.host as host:
         await host.prompt("hello")
@@ -718,12 +718,12 @@ async def test_an_automatic_compaction_that_fails_does_not_stop_the_run(project:
     ],
 )
 def test_when_a_conversation_is_too_long(settings: CompactionSettings, window: int | None, limit: int | None) -> None:
-    """A threshold counts; else the model's window, if anybody knows it."""
+    """A threshold counts, or the model's window, if it is known."""
     assert settings.limit(window) == limit
 
 
 async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> None:
-    """Nothing is saved."""
+    """No entry is saved."""
     asked = anyio.Event()
 
     class Slow:
@@ -753,7 +753,7 @@ async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> No
 
 
 async def test_an_abort_in_an_automatic_compaction_stops_the_run(project: Path) -> None:
-    """The person means the agent, not only the question that is open just then."""
+    """The person aborts the agent, not only its open question."""
     never = Endless()
     settings = CompactionSettings(threshold_tokens=1, keep_recent_tokens=1)
     on = stage(project, on_session("before_compact", never), settings=Settings(compaction=settings))
@@ -767,7 +767,7 @@ async def test_an_abort_in_an_automatic_compaction_stops_the_run(project: Path) 
 
 
 async def test_a_path_may_begin_with_a_tilde(project: Path, home: Path) -> None:
-    """As people write it; any other is relative to the agent's directory, wherever the process is."""
+    """Any other path is relative to the agent's directory, not to the process's."""
     other = another_session(project, "yesterday")
     other.rename(home / "s.jsonl")
     on = stage(project)

@@ -1,4 +1,4 @@
-"""How pieces become one response."""
+"""Pieces become one response."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Recited:
-    """A model that says these pieces."""
+    """A model that answers with these pieces."""
 
     provider = id = "recited"
 
@@ -30,13 +30,13 @@ class Recited:
         self._pieces = pieces
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        """Say them."""
+        """Yield the pieces."""
         for piece in self._pieces:
             yield piece
 
 
 async def test_blocks_keep_the_order_in_which_they_began() -> None:
-    """Thoughts between words stay between them, each with its own signature; notices are no part of it."""
+    """Thoughts between texts stay between them, each with its own signature; notices are not part of the response."""
     model = Recited(
         ThinkingPiece("a", 0),
         ThinkingPiece("", 0, "signed a"),

@@ -1,4 +1,4 @@
-"""Real models that fail: what is tried again, what the person is told, and what becomes of the session."""
+"""Real models that fail: retries, the text for the person, and the session afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OVERFLOWS = {
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Give the seconds that models wait, instead of letting them wait."""
+    """Give the list of seconds that models would wait; they do not wait."""
     waited: list[float] = []
 
     async def wait(seconds: float) -> None:
@@ -54,7 +54,7 @@ def model(kind: str, server: ModelServer, waits: list[float], monkeypatch: pytes
 
 
 async def failure_of(model: Model, request: ModelRequest | None = None) -> tuple[ModelError, list[str]]:
-    """Ask, and return the error and the notices before it."""
+    """Ask the model, and return the error and the notices before it."""
     notices: list[str] = []
     with pytest.raises(ModelError) as caught:
         await collect(model, request or request_of(), lambda _: None, notices.append)
@@ -64,7 +64,7 @@ async def failure_of(model: Model, request: ModelRequest | None = None) -> tuple
 async def test_errors_that_stay_are_told_at_once_with_their_remedy(
     model: Model, kind: str, server: ModelServer, waits: list[float]
 ) -> None:
-    """Provider, model, status, the server's words, what helps; no second try, and never the key."""
+    """The text has provider, model, status, the server's text and the remedy, never the key; there is no second try."""
     key, address, _ = ENVIRONMENT[kind]
     for fail, *expected in (
         (Fail(401, f"invalid key {KEY}"), "HTTP 401: invalid key ***", key),
@@ -94,7 +94,7 @@ async def test_errors_that_stay_are_told_at_once_with_their_remedy(
 async def test_errors_that_may_pass_are_tried_again_and_the_person_is_told(
     model: Model, kind: str, server: ModelServer, waits: list[float], status: int
 ) -> None:
-    """The second try brings the answer; the wait is what the server asks for."""
+    """The second try brings the answer, after the seconds that the server asks for."""
     server.play(Fail(status, "not now", {"retry-after": "0"}), Say("here I am"))
     notices: list[str] = []
     message = await collect(model, request_of(), lambda _: None, notices.append)
@@ -104,7 +104,7 @@ async def test_errors_that_may_pass_are_tried_again_and_the_person_is_told(
 
 
 async def test_it_gives_up_after_four_tries(model: Model, server: ModelServer, waits: list[float]) -> None:
-    """The waits grow, each with some jitter; the error says how often it was tried."""
+    """The waits grow, each with some jitter, and the error has the number of tries."""
     server.play(*[Fail(500, "broken")] * 4, Say("too late"))
     error, notices = await failure_of(model)
     assert "HTTP 500: broken (tried 4 times); the provider has a problem" in str(error)
@@ -125,14 +125,14 @@ async def test_a_used_up_quota_is_not_tried_again(model: Model, server: ModelSer
     """It is a 429 as well, but waiting does not help."""
     server.play(Fail(429, "you are out of money", code="insufficient_quota"))
     error, _ = await failure_of(model)
-    assert "you are out of money; the account has used up" in str(error)
+    assert "you are out of money; the quota of the account is used up" in str(error)
     assert waits == []
 
 
 async def test_a_connection_that_breaks_before_the_first_piece_is_tried_again(
     model: Model, server: ModelServer, waits: list[float]
 ) -> None:
-    """Nothing has been said, so nothing is said twice."""
+    """There was no text yet, so none comes twice."""
     server.play(Fail(0), Say("here I am"))
     notices: list[str] = []
     assert (await collect(model, request_of(), lambda _: None, notices.append)).text == "here I am"
@@ -143,7 +143,7 @@ async def test_a_connection_that_breaks_before_the_first_piece_is_tried_again(
 async def test_an_error_inside_of_the_stream_counts_as_its_status(
     model: Model, kind: str, server: ModelServer, waits: list[float]
 ) -> None:
-    """A provider that is overloaded may say so only after it has said 200."""
+    """A provider that is overloaded may send the error after status 200."""
     error = {"type": "overloaded_error" if kind == "anthropic" else "server_error", "message": "Overloaded"}
     event = f"event: error\ndata: {json.dumps({'type': 'error', 'error': error})}\n\n"
     server.play(Raw(event), Say("here I am"))
@@ -156,7 +156,7 @@ async def test_an_error_inside_of_the_stream_counts_as_its_status(
 async def test_a_stream_that_breaks_off_later_is_an_error_that_keeps_what_was_said(
     model: Model, kind: str, server: ModelServer, waits: list[float], ends_early: bool
 ) -> None:
-    """No silent second try: the person has read the beginning already."""
+    """There is no second try: the person has read the beginning already."""
     say = Say("The answer is forty-two, and here is why", calls=[("ls", {"path": "."})])
     say.cut_after, say.ends_early = {"google": 3, "openai-responses": 6}.get(kind, 5), ends_early
     server.play(say, Say("again"))
@@ -171,7 +171,7 @@ async def test_a_stream_that_breaks_off_later_is_an_error_that_keeps_what_was_sa
 
 
 async def test_an_empty_answer_is_an_answer_and_does_not_go_out_again(model: Model, server: ModelServer) -> None:
-    """Models do end a turn without a word; providers refuse to be shown an empty message."""
+    """Models do end a turn without text, and providers refuse an empty message."""
     server.play(Say(), Say("ok"))
     empty = await collect(model, request_of(), lambda _: None)
     assert (empty.content, empty.stop_reason) == ((), "stop")
@@ -185,7 +185,7 @@ async def test_an_empty_answer_is_an_answer_and_does_not_go_out_again(model: Mod
 async def test_a_stream_that_breaks_off_in_a_call_leaves_nothing(
     model: Model, kind: str, server: ModelServer, waits: list[float]
 ) -> None:
-    """Half a call is no call, and without words there is nothing to keep."""
+    """Half a call is not a call, and there is no text to keep."""
     server.play(Say(calls=[("ls", {"path": "a/long/path/that/never/ends"})], cut_after=6))
     error, notices = await failure_of(model)
     assert not isinstance(error, BrokenResponseError)
@@ -202,7 +202,7 @@ async def test_a_stream_that_is_no_json_is_an_error(model: Model, kind: str, ser
 
 @pytest.mark.parametrize("kind", ["anthropic", "google"], indirect=True)
 async def test_an_answer_that_the_provider_refuses_is_an_error(model: Model, kind: str, server: ModelServer) -> None:
-    """Not an empty answer."""
+    """It is not an empty answer."""
     server.play(Say("Well,", stop="refusal" if kind == "anthropic" else "SAFETY"))
     error, _ = await failure_of(model)
     assert "the provider stopped the response" in str(error)
@@ -211,7 +211,7 @@ async def test_an_answer_that_the_provider_refuses_is_an_error(model: Model, kin
 async def test_a_server_that_is_not_there_is_told_with_its_address(
     kind: str, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A password in the address stays out of the text."""
+    """A password in the address is left out of the text."""
     key, address, _ = ENVIRONMENT[kind]
     monkeypatch.setenv(key, KEY)
     monkeypatch.setenv(address, "http://me:hush@127.0.0.1:9/v1")
@@ -225,7 +225,7 @@ async def test_a_server_that_is_not_there_is_told_with_its_address(
 async def test_a_prompt_after_a_failure_goes_on_with_the_session(
     model: Model, kind: str, server: ModelServer, waits: list[float], project: Path
 ) -> None:
-    """The beginning that was read is in the file and goes to the model; hooks see the end of the failed prompt."""
+    """The text until the failure is in the file and in the next request; hooks get the end of the failed prompt."""
     session = Session.create(str(project))
     runner = HookRunner([], cwd=project)
     events = RecordedEvents(runner)
@@ -251,7 +251,7 @@ async def test_a_prompt_after_a_failure_goes_on_with_the_session(
 
 
 async def test_model_and_thinking_level_change_in_a_session(model: Model, server: ModelServer, project: Path) -> None:
-    """The next request goes to the new model, and the file says from where on."""
+    """The next request goes to the new model, and the file has an entry for the change."""
     session = Session(cwd=str(project))
     runner = HookRunner([], cwd=project)
     async with SessionHost(runner=runner, model=model, tools=[], session=session, view=SilentView()) as host:
@@ -272,7 +272,7 @@ async def test_model_and_thinking_level_change_in_a_session(model: Model, server
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_key_is_told_by_its_variable(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An OpenAI-compatible server of one's own may go without."""
+    """An OpenAI-compatible server at another address needs no key."""
     for names in ENVIRONMENT.values():
         monkeypatch.delenv(names[0], raising=False)
         monkeypatch.delenv(names[1], raising=False)
@@ -286,14 +286,14 @@ def test_a_missing_key_is_told_by_its_variable(kind: str, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_without_a_name_is_asked_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an example."""
+    """The error has an example."""
     monkeypatch.setenv(ENVIRONMENT[kind][0], KEY)
     with pytest.raises(ModelError, match=f"--model {kind}:MODEL"):
         open_model(kind)
 
 
 def test_the_extra_that_is_not_installed_is_told() -> None:
-    """In each of its forms, with the command that installs it."""
+    """The error has the command that installs it."""
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from agent_hooks.host.models import open_model\n"
@@ -308,7 +308,7 @@ def test_the_extra_that_is_not_installed_is_told() -> None:
 
 
 def test_nothing_of_it_is_imported_until_such_a_model_is_named() -> None:
-    """The puppet and the scripts start as fast as ever."""
+    """The puppet and the scripts start without it."""
     code = (
         "import sys; import agent_hooks.cli.commands.run\n"
         "from agent_hooks.host.models import open_model\n"
@@ -323,5 +323,5 @@ def test_nothing_of_it_is_imported_until_such_a_model_is_named() -> None:
 
 
 def test_every_row_of_the_table_opens_or_says_why() -> None:
-    """A row and its module belong together."""
+    """Each row of the table has a module."""
     assert {*KINDS, "puppet", "script"} == MODELS.keys()

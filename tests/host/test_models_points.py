@@ -28,7 +28,7 @@ def model(kind: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Mo
 
 @pytest.mark.behaviour("I8")
 async def test_what_is_set_before_a_run_is_in_the_request(model: Model, server: ModelServer, project: Path) -> None:
-    """Metadata of `message.before` is there at `params.before`; model, thinking and sampling are the request's."""
+    """`params.before` has the metadata of `message.before`, and the request has the model, thinking and sampling."""
     found: list[Any] = []
 
     def note(given: Any, output: Any) -> None:
@@ -59,7 +59,7 @@ async def test_what_is_set_before_a_run_is_in_the_request(model: Model, server: 
 
 
 def _sampling(body: dict[str, Any]) -> dict[str, Any]:
-    """Return how a request of any provider sets the two, by one spelling."""
+    """Return the sampling in a request of any provider, under one spelling."""
     spelled = body.get("generationConfig", body)
     return {
         name.lower().replace("_", ""): spelled[name] for name in ("temperature", "top_p", "topP") if name in spelled
@@ -70,7 +70,7 @@ def _sampling(body: dict[str, Any]) -> dict[str, Any]:
 async def test_headers_system_and_messages_are_what_the_server_gets(
     model: Model, server: ModelServer, project: Path
 ) -> None:
-    """Of every request; the session keeps what was said."""
+    """Every request is changed, and the session keeps the original messages."""
 
     def shorten(given: Any, output: Any) -> None:
         output.messages = [*output.messages[-1:], UserMessage(content="and be brief", timestamp=0)]

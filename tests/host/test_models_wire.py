@@ -1,4 +1,4 @@
-"""Real models over real HTTP: what goes out, and what comes back, in each of the four wire formats."""
+"""Real models over real HTTP: requests and responses in each of the four wire formats."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def request_of(*messages: Message, thinking: ThinkingLevel = "off") -> ModelRequ
 
 
 def user(text: str) -> UserMessage:
-    """Return what a person said."""
+    """Return a message of the person."""
     return UserMessage(content=text, timestamp=1)
 
 
 def result(call: ToolCallContent, text: str, *, is_error: bool = False) -> ToolResultMessage:
-    """Return what a call came to."""
+    """Return the result of a call."""
     return ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=text, timestamp=1, is_error=is_error)
 
 
 async def test_text_thinking_and_parallel_calls_come_in_pieces_and_end_whole(model: Model, server: ModelServer) -> None:
-    """The text is heard as it comes; blocks keep their order; usage and stop reason are there."""
+    """The text comes piece by piece; blocks keep their order; usage and stop reason are there."""
     calls = [("ls", {"path": "src/ünï"}), ("ls", {"path": "/etc", "deep": [1, {"a": None}]})]
     server.play(Say("Let me look at both.", thinking="Two places, so two calls.", calls=calls))
     heard: list[str] = []
@@ -87,7 +87,7 @@ async def test_text_thinking_and_parallel_calls_come_in_pieces_and_end_whole(mod
 async def test_the_key_goes_out_in_the_header_of_its_provider_only(
     model: Model, kind: str, server: ModelServer
 ) -> None:
-    """Not in the address, where servers log it, and not in the body."""
+    """It is not in the address, which servers log, and not in the body."""
     server.play(Say("hi"))
     await collect(model, request_of(), lambda _: None)
     (sent,) = server.requests
@@ -101,7 +101,7 @@ async def test_the_key_goes_out_in_the_header_of_its_provider_only(
 async def test_a_conversation_goes_out_with_its_calls_results_and_signatures(
     model: Model, kind: str, server: ModelServer
 ) -> None:
-    """The results of one turn go out together, each beside its call; what the provider signed goes back unchanged."""
+    """The results of one turn go out together, each beside its call; signatures go back unchanged."""
     server.play(Say("Two.", thinking="Hm.", calls=[("ls", {"path": "a"}), ("ls", {"path": "b"})]), Say("done"))
     first = await collect(model, request_of(thinking="low"), lambda _: None)
     one, two = first.tool_calls
@@ -115,7 +115,7 @@ async def test_a_conversation_goes_out_with_its_calls_results_and_signatures(
 
 
 def check_conversation(kind: str, body: dict[str, Any], one: str, two: str) -> None:
-    """Check what the provider of each kind must see of the conversation."""
+    """Check the conversation in the format of each provider."""
     text = json.dumps(body)
     if kind == "anthropic":
         roles = [message["role"] for message in body["messages"]]
@@ -148,7 +148,7 @@ def check_conversation(kind: str, body: dict[str, Any], one: str, two: str) -> N
 
 
 async def test_another_models_thoughts_and_signatures_stay_home(model: Model, server: ModelServer) -> None:
-    """After a change of the model its calls and words go out, but nothing that it signed."""
+    """After a change of the model, its calls and texts go out, without its thoughts and signatures."""
     call = ToolCallContent(
         "call_x", "ls", {"path": "."}, signature='{"provider_details": {"thought_signature": "AAAA"}}'
     )
@@ -162,7 +162,7 @@ async def test_another_models_thoughts_and_signatures_stay_home(model: Model, se
 
 
 async def test_a_damaged_signature_is_no_signature(model: Model, server: ModelServer) -> None:
-    """A session file may hold anything."""
+    """A session file may hold any text."""
     thoughts = (ThinkingContent("a", "not json"), ThinkingContent("b", "[]"), TextContent("hi"))
     damaged = AssistantMessage(content=thoughts, timestamp=1, provider=model.provider, model=model.id)
     server.play(Say("ok"))
@@ -184,7 +184,7 @@ async def test_arguments_that_are_no_json_are_kept_and_shown_to_the_model_again(
 
 
 async def test_images_and_attachments_go_out_as_the_provider_takes_them(model: Model, server: ModelServer) -> None:
-    """Pictures as pictures, also from a tool; documents as text where there is text; the rest is named."""
+    """Images as images, also from a tool; documents as text if they have text; other files by name."""
     attachments = (
         Attachment(kind="document", file_name="a.txt", mime_type="text/plain", content=PIXEL),
         Attachment(kind="document", file_name="b.docx", mime_type="application/x", content="", extracted_text="Dear B"),
@@ -223,7 +223,7 @@ async def test_the_thinking_level_reaches_the_provider(model: Model, kind: str, 
 
 
 def thinking_of(kind: str, body: dict[str, Any]) -> Any:
-    """Return how much to think, as the provider of this kind is told."""
+    """Return the thinking level in a request of this kind."""
     if kind == "anthropic":
         thinking = body.get("thinking")
         return thinking and (thinking["type"], thinking["budget_tokens"])
@@ -233,7 +233,7 @@ def thinking_of(kind: str, body: dict[str, Any]) -> Any:
 
 
 async def test_an_answer_that_hits_the_limit_says_so(model: Model, kind: str, server: ModelServer) -> None:
-    """The person hears that something is missing."""
+    """The person gets a notice that the answer is cut off."""
     stops = {"anthropic": "max_tokens", "openai": "length", "openai-responses": "max_output_tokens"}
     server.play(Say("Once upon a", stop=stops.get(kind, "MAX_TOKENS")))
     notices: list[str] = []
@@ -244,7 +244,7 @@ async def test_an_answer_that_hits_the_limit_says_so(model: Model, kind: str, se
 
 @pytest.mark.behaviour("M5")
 async def test_cancelling_hangs_up(model: Model, server: ModelServer) -> None:
-    """The server sees that nobody listens any more, and need not go on."""
+    """The server notices that the connection is closed, and can stop."""
     server.play(Say("Once upon a time there was a server that nobody listened to", hang_after=6))
     heard = anyio.Event()
     with anyio.fail_after(PATIENCE):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks import AssistantMessage, ModelError, ToolResultMessage, UserMessage
+from agent_hooks import AssistantMessage, CompactionEntry, ModelError, ToolResultMessage, UserMessage
+from agent_hooks.host.exchanges import summary_message
 from agent_hooks.host.model import SUMMARY_PREFIX, SUMMARY_SUFFIX, ModelRequest, ToolOffer, collect
 from agent_hooks.host.models import open_model
 from agent_hooks.host.models.puppet import HINT, Puppet, parse
@@ -22,7 +23,7 @@ async def respond(*messages: Message, tools: tuple[ToolOffer, ...] = ()) -> Assi
 
 
 def says(text: str) -> UserMessage:
-    """Return what the person says."""
+    """Return a message of the person."""
     return UserMessage(content=text, timestamp=0)
 
 
@@ -43,7 +44,7 @@ async def test_each_line_of_a_block_is_a_call_of_one_turn() -> None:
 
 
 async def test_the_second_block_is_the_second_turn_and_the_answer_lists_the_results() -> None:
-    """Turns are counted by the messages since the prompt."""
+    """The messages since the prompt show which turn comes next."""
     prompt = says("@bash one\n---\n@bash two\n---\nThat was it.")
     first = await respond(prompt)
     result = ToolResultMessage(
@@ -59,28 +60,36 @@ async def test_the_second_block_is_the_second_turn_and_the_answer_lists_the_resu
 
 
 async def test_an_earlier_prompt_does_not_count() -> None:
-    """Only what came after the last prompt decides the turn."""
+    """Only the messages since the last prompt decide the turn."""
     first = await respond(says("@bash one"))
     message = await respond(says("@bash one"), first, says("@bash again"))
     assert message.tool_calls[0].arguments == {"command": "again"}
 
 
-async def test_a_summary_is_nobody_s_prompt() -> None:
-    """What it quotes was done already, and is not done again."""
-    message = await respond(says(f"{SUMMARY_PREFIX}The person said:\n@bash rm notes{SUMMARY_SUFFIX}"))
+async def test_a_summary_is_not_a_prompt() -> None:
+    """The calls that a summary quotes are not made again."""
+    text = "The person said:\n@bash rm notes"
+    entry = CompactionEntry(timestamp="2026", summary=text, first_kept_entry_index=1, tokens_before=1)
+    message = await respond(summary_message(entry))
     assert not message.tool_calls
     assert message.text == f"{HINT}\n"
 
 
+async def test_a_prompt_that_reads_like_a_summary_is_a_prompt() -> None:
+    """The person may paste the text of a summary."""
+    message = await respond(says(f"{SUMMARY_PREFIX}The person said:\n@bash ls\n{SUMMARY_SUFFIX}"))
+    assert [call.name for call in message.tool_calls] == ["bash"]
+
+
 async def test_without_calls_it_says_its_words_or_explains_itself() -> None:
-    """Words alone are the answer; silence gets a hint."""
+    """Text without calls is the answer, and an empty prompt gets a hint."""
     assert (await respond(says("hello\n\nyou"))).text == "hello\n\nyou\n"
     assert (await respond(says("---"))).text == f"{HINT}\n"
     assert (await respond()).text == f"{HINT}\n"
 
 
 async def test_a_custom_tool_gets_its_only_text_argument() -> None:
-    """The schema tells which; without one such argument the text passes as it is, and is refused later."""
+    """Its schema names it; without one such argument the text passes unchanged, and is refused later."""
     one = ToolOffer("say", "", {"properties": {"words": {"type": "string"}}, "required": ["words"]})
     two = ToolOffer("add", "", {"properties": {"a": {"type": "number"}}, "required": ["a"]})
     write = ToolOffer("write", "", {"required": ["path", "content"]})
@@ -107,7 +116,7 @@ async def test_long_results_and_arguments_are_cut_in_the_answer() -> None:
 
 @given(st.text(st.sampled_from('@-ab {}":\n '), max_size=60))
 def test_any_prompt_parses_and_no_call_is_lost(prompt: str) -> None:
-    """Each line that looks like a call is one, in its order."""
+    """Each line in the form of a call is a call, in its order."""
     calls = [call for turn in parse(prompt) for call in turn.calls]
     lines = [line.strip() for line in prompt.splitlines()]
     expected = [line for line in lines if line.startswith("@") and line[1:2].isalpha()]
@@ -115,12 +124,12 @@ def test_any_prompt_parses_and_no_call_is_lost(prompt: str) -> None:
 
 
 def bad_name(line: str) -> bool:
-    """Tell whether a line starts like a call but has no tool's name."""
+    """Tell whether a line starts like a call but has no valid tool name."""
     return not line[1:].split()[0].replace("-", "").replace(".", "").isalnum()
 
 
 def test_unknown_models_and_arguments_are_named() -> None:
-    """The error names what there is."""
+    """The error names the known models."""
     with pytest.raises(ModelError, match="no model 'pupet'; did you mean 'puppet'"):
         open_model("pupet")
     with pytest.raises(ModelError, match="takes no argument"):

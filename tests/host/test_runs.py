@@ -1,4 +1,4 @@
-"""What is said to the agent while it works, while it is idle, and while nobody takes it."""
+"""Messages for the agent while it works, while it is idle, and when it never reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE = Attachment(kind="document", file_name="a.txt", mime_type="text/plain", co
 @pytest.mark.behaviour("S1")
 @pytest.mark.parametrize("from_thread", [True, False])
 async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: Path, from_thread: bool) -> None:
-    """From a thread of its own as from a handler; its source is told, its attachments are kept."""
+    """From a thread as from a handler; the message keeps its source and its attachments."""
 
     def register(api: HookAPI) -> None:
         @api.on("session")
@@ -53,7 +53,7 @@ async def test_a_message_of_a_hook_begins_a_run_when_the_agent_is_idle(project: 
 
 @pytest.mark.behaviour("S1")
 async def test_a_message_during_a_run_is_in_the_next_request_and_the_turns_other_calls_still_run(project: Path) -> None:
-    """Two calls, a message in the middle of the first: both run, then the model sees it."""
+    """A message comes during the first of two calls: both run, and the next request has the message."""
     running = anyio.Event()
 
     async def body(input: dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ async def test_a_message_during_a_run_is_in_the_next_request_and_the_turns_other
 
 
 async def test_what_came_too_late_for_a_run_begins_the_next_one(project: Path) -> None:
-    """At its last turn nobody asks the model again; several messages make one run."""
+    """The last turn of a run makes no more request; several messages make one run."""
 
     def register(api: HookAPI) -> None:
         @api.on("agent_end")
@@ -110,7 +110,7 @@ async def test_what_came_too_late_for_a_run_begins_the_next_one(project: Path) -
 
 @pytest.mark.behaviour("S1")
 async def test_print_mode_takes_no_messages(project: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A warning, not a crash."""
+    """There is a warning, and no failure."""
 
     def register(api: HookAPI) -> None:
         api.on("turn_start", lambda event, ctx: api.send("not now"))
@@ -125,7 +125,7 @@ async def test_print_mode_takes_no_messages(project: Path, caplog: pytest.LogCap
 
 @pytest.mark.behaviour("S2")
 async def test_a_slow_turn_end_holds_up_the_next_turn(project: Path) -> None:
-    """The next `turn_start` comes after it; the numbers are right."""
+    """The next `turn_start` comes after it, with the right numbers."""
     seen: list[str] = []
 
     def register(api: HookAPI) -> None:
@@ -146,7 +146,7 @@ async def test_a_slow_turn_end_holds_up_the_next_turn(project: Path) -> None:
 
 
 async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(project: Path) -> None:
-    """Nothing begins by itself after the person has said stop, and nothing is lost."""
+    """After an abort no run begins by itself, and no message is lost."""
     long = Endless()
     on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
@@ -169,7 +169,7 @@ async def test_an_abort_ends_the_run_and_what_waits_goes_with_the_next_prompt(pr
 
 
 async def test_a_run_that_is_aborted_while_it_begins_has_an_end_too(project: Path) -> None:
-    """A hook that noted its start in `agent_start` hears of its end."""
+    """A hook that got `agent_start` gets `agent_end`."""
     begun = anyio.Event()
 
     def register(api: HookAPI) -> None:
@@ -194,7 +194,7 @@ async def test_a_run_that_is_aborted_while_it_begins_has_an_end_too(project: Pat
 
 
 async def test_a_second_abort_drops_what_waits(project: Path) -> None:
-    """It has not begun, and will not; who sent it is told as of any run."""
+    """The waiting messages begin no run, and the view shows each as an aborted run."""
     long = Endless()
     on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:
@@ -215,7 +215,7 @@ async def test_a_second_abort_drops_what_waits(project: Path) -> None:
 
 
 async def test_what_was_read_of_an_aborted_answer_is_kept(project: Path) -> None:
-    """The model knows it the next time, and so does the file."""
+    """It is in the next request and in the file."""
 
     class Halting(Puppet):
         async def stream(self, request: Any) -> Any:
@@ -241,7 +241,7 @@ async def test_what_was_read_of_an_aborted_answer_is_kept(project: Path) -> None
 
 
 async def test_an_aborted_prompt_says_so(project: Path) -> None:
-    """Whoever waits for the answer learns that there is none."""
+    """The caller of `prompt` gets an error."""
     long = Endless()
     on = stage(project, tool=EchoTool(body=long))
     async with on.host as host, anyio.create_task_group() as tasks:
@@ -256,7 +256,7 @@ async def test_an_aborted_prompt_says_so(project: Path) -> None:
 
 
 async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> None:
-    """The view is told why, and the next message has its run."""
+    """The view gets the error, and the next message has its run."""
     (project / "s.jsonl").write_text("")
     on = stage(project, model=open_model(f"script:{project}/s.jsonl"))
     async with on.host as host:
@@ -264,14 +264,14 @@ async def test_a_failing_model_ends_its_run_and_not_the_host(project: Path) -> N
         await host.wait_idle()
         with pytest.raises(ModelError):
             await host.prompt("two")
-    failed = f"script {project}/s.jsonl: all 0 responses are played, and one more was asked for"
+    failed = f"script {project}/s.jsonl: all 0 responses are played; add one more line"
     error = f"ended the model failed: {failed} aborted=False"
     assert on.view.seen == ["started one by None", error, "started two by None", error]
     assert on.events.types.count("agent_end") == 2
 
 
 async def test_what_nobody_read_is_told_at_the_end(project: Path) -> None:
-    """And after it, sending is an error that says so."""
+    """There is a warning; after the end, sending is an error."""
     long = Endless()
     on = stage(project, tool=EchoTool(body=long))
     async with on.host as host:

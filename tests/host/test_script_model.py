@@ -38,7 +38,7 @@ async def test_lines_are_played_in_order_and_then_it_says_that_it_is_over(tmp_pa
 
 
 async def test_a_session_file_is_a_script(tmp_path: Path) -> None:
-    """Its assistant messages are replayed, everything else is passed over."""
+    """Its assistant messages are replayed, and its other entries are skipped."""
     script = tmp_path / "session.jsonl"
     script.write_text(
         '{"type":"session","version":1,"id":"1","timestamp":"t","cwd":"/"}\n'
@@ -62,7 +62,7 @@ async def test_a_session_file_is_a_script(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str, error: str) -> None:
-    """The person sees which line, and why."""
+    """The error has the line and the reason."""
     script = tmp_path / "s.jsonl"
     script.write_text(line)
     with pytest.raises(ModelError) as caught:
@@ -72,7 +72,7 @@ def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str, error: str
 
 
 def test_a_script_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, not text, not given."""
+    """The file is missing, is not text, or is not given."""
     (tmp_path / "latin.jsonl").write_bytes(b"\xff")
     for name, error in (
         ("script:nope.jsonl", "No such file"),

@@ -1,4 +1,4 @@
-"""Session files: written as it happens, never changed; opened again, or refused with the line that is wrong."""
+"""Session files: written entry by entry, never changed; opened again, or refused with the line that is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agent_hooks.values.wire import to_json
 
 
 def test_entries_are_in_the_file_as_soon_as_they_are_added(project: Path) -> None:
-    """Each is one line of JSON; nothing waits for the end."""
+    """Each entry is one line of JSON, written at once."""
     session = Session.create(str(project))
     session.add_model("puppet", "puppet")
     session.add_message(UserMessage(content="hi\u2028there", timestamp=5))
@@ -63,7 +63,7 @@ def test_the_directory_keeps_itself_out_of_git(project: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_written_is_named(project: Path) -> None:
-    """A file where the directory should be."""
+    """A file has the name of the directory."""
     (project / ".agent").write_text("a file")
     with pytest.raises(SessionError, match=r"\.agent/sessions/.*cannot be saved: Not a directory"):
         Session.create(str(project))
@@ -71,7 +71,7 @@ def test_a_directory_that_cannot_be_written_is_named(project: Path) -> None:
 
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
-    """Let no file grow beyond `size` bytes: it stands for a full disk."""
+    """Let no file grow beyond `size` bytes, like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -81,10 +81,10 @@ def room_for(size: int) -> Iterator[None]:
 
 
 def test_what_a_full_disk_does_not_take_is_written_as_soon_as_there_is_room(project: Path) -> None:
-    """It is told once, and once more when all is well; no line is broken, and none is missing."""
+    """There is one report, and another when all is written; no line is broken, and none is missing."""
     session = Session.create(str(project))
     told: list[str] = []
-    session.tell = told.append
+    session.report = told.append
     assert session.path is not None
     with room_for(session.path.stat().st_size + 10):
         session.add_model("a", "b")
@@ -101,10 +101,10 @@ def test_what_a_full_disk_does_not_take_is_written_as_soon_as_there_is_room(proj
 
 
 def test_what_could_not_be_written_is_told_at_the_end(project: Path) -> None:
-    """The last attempt is at closing; the file is one that opens."""
+    """Closing tries for the last time; the file can be opened."""
     session = Session.create(str(project))
     told: list[str] = []
-    session.tell = told.append
+    session.report = told.append
     assert session.path is not None
     with room_for(session.path.stat().st_size + 10):
         session.add_model("a", "b")
@@ -127,7 +127,7 @@ def test_a_session_for_which_there_is_no_room_leaves_no_file(project: Path) -> N
 
 
 def written(project: Path, *texts: str) -> Path:
-    """Return the file of a session in which this was said."""
+    """Return the file of a session with these prompts."""
     session = Session.create(str(project))
     for text in texts:
         session.add_message(UserMessage(content=text, timestamp=5))
@@ -137,7 +137,7 @@ def written(project: Path, *texts: str) -> Path:
 
 
 def test_a_session_goes_on_where_it_was(project: Path) -> None:
-    """Same id, same entries; what is added comes after them."""
+    """It has the same id and entries, and new entries come after them."""
     path = written(project, "one", "two")
     session = Session.open(path, str(project))
     assert [entry.type for entry in session.entries] == ["session", "message", "message"]
@@ -177,7 +177,7 @@ MESSAGE = f'{{"type":"message","timestamp":"t","message":{USER}}}\n'
 def test_a_file_that_is_no_session_is_named_with_its_line_and_left_as_it_is(
     project: Path, text: str, line: int, says: str
 ) -> None:
-    """Cut off, foreign, of a newer version, damaged in the middle."""
+    """A file that is cut off, foreign, of a newer version, or damaged in the middle."""
     path = project / "s.jsonl"
     data = text.encode("utf-8", "surrogateescape")
     path.write_bytes(data)
@@ -191,7 +191,7 @@ def test_a_file_that_is_no_session_is_named_with_its_line_and_left_as_it_is(
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "pipe", "link to nothing"])
 def test_what_is_no_file_cannot_be_opened(project: Path, kind: str) -> None:
-    """And a pipe is not waited for."""
+    """Opening a pipe does not wait for its other end."""
     path = project / "s.jsonl"
     if kind == "directory":
         path.mkdir()
@@ -236,7 +236,7 @@ VALUES = st.recursive(
 def test_whatever_was_said_is_there_again_and_cut_anywhere_it_is_there_up_to_the_cut(
     texts: list[str], details: Any, data: st.DataObject
 ) -> None:
-    """Odd characters, odd numbers; what is on disk is what one gets, line by line."""
+    """Odd characters and odd numbers come back, and a file that is cut at any byte has its whole lines."""
     with tempfile.TemporaryDirectory() as directory:
         session = Session.create(directory)
         for text in texts:
@@ -262,7 +262,7 @@ def test_whatever_was_said_is_there_again_and_cut_anywhere_it_is_there_up_to_the
 
 
 def test_a_session_of_another_directory_is_told(project: Path) -> None:
-    """It may be what is wanted, after a move, so it opens."""
+    """The directory may have moved, so the session opens, with a note."""
     path = written(project, "one")
     (project / "elsewhere").mkdir()
     session = Session.open(path, str(project / "elsewhere"))
@@ -275,7 +275,7 @@ def test_a_session_of_another_directory_is_told(project: Path) -> None:
 
 @pytest.mark.behaviour("S7")
 def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
-    """Neither a new one nor one that was opened; closed, it can."""
+    """Neither a new one nor one that was opened; when it is closed, it can."""
     created = Session.create(str(project))
     created.add_message(UserMessage(content="hi", timestamp=1))
     assert created.path is not None
@@ -292,7 +292,7 @@ def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
 def test_on_a_file_system_without_locks_a_session_goes_on_without(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Better than no session."""
+    """A session without a lock is better than none."""
 
     def flock(file: int, how: int) -> None:
         raise OSError(errno.ENOTSUP, "Operation not supported")
@@ -308,7 +308,7 @@ def test_on_a_file_system_without_locks_a_session_goes_on_without(
 
 
 def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
-    """With the first prompt; those in which nothing was said, and what is no session, are left out."""
+    """With the first prompt; sessions without a prompt and other files are left out."""
     assert list_sessions(str(project)) == []
     first, second = written(project, "one", "more"), written(project, "two")
     written(project)
@@ -328,7 +328,7 @@ def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
 
 
 def test_an_entry_is_one_write_whatever_was_written_before(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written for one entry does not grow with the session."""
+    """The bytes of a write do not grow with the session."""
     session = Session.create(str(project))
     sizes: list[int] = []
     real = os.write

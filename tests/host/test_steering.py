@@ -1,4 +1,4 @@
-"""The points of the host, seen from outside: in the request a model's server gets, in the session file, in what runs."""
+"""The points of the host, seen in the request to a model's server, in the session file, and in the calls that run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def said_in(on: Stage) -> list[list[str]]:
 
 
 async def test_a_blocked_prompt_never_reaches_the_agent(project: Path) -> None:
-    """No request, no entry, no agent_start; the next prompt is worked on."""
+    """There is no request, no entry and no agent_start, and the agent takes the next prompt."""
 
     def gate(given: Any, output: Any) -> None:
         output.block = "rm" in output.message
@@ -64,7 +64,7 @@ async def test_a_blocked_prompt_never_reaches_the_agent(project: Path) -> None:
 
 
 async def test_an_interceptor_that_fails_blocks_the_prompt(project: Path) -> None:
-    """As a guard of what is said must."""
+    """`message.before` guards messages, so it is fail-closed."""
 
     def broken(given: Any, output: Any) -> None:
         raise ValueError("broken")
@@ -77,7 +77,7 @@ async def test_an_interceptor_that_fails_blocks_the_prompt(project: Path) -> Non
 
 
 async def test_a_blocked_message_in_the_background_is_shown_and_the_agent_goes_on(project: Path) -> None:
-    """One that begins a run, and one that would have been delivered in the middle of it."""
+    """The one begins a run, and the other comes in the middle of it."""
     apis: list[HookAPI] = []
 
     def gate(given: Any, output: Any) -> None:
@@ -113,7 +113,7 @@ async def test_a_blocked_message_in_the_background_is_shown_and_the_agent_goes_o
     [("high", None, "high"), ("high", "off", "off"), ("off", "on", "low"), ("medium", "on", "medium")],
 )
 async def test_thinking_is_what_both_levels_say(project: Path, think: str, reasoning: Any, expected: str) -> None:
-    """For that run; the session's own level stays."""
+    """It holds for that run; the session's own level stays."""
     levels = put(think_level=think, reasoning_level=reasoning, top_k=7)
     on = stage(project, intercepting(("params.before", levels)))
     async with on.host as host:
@@ -124,7 +124,7 @@ async def test_thinking_is_what_both_levels_say(project: Path, think: str, reaso
 
 
 async def test_a_model_that_cannot_be_had_is_told_and_the_next_prompt_goes_on(project: Path) -> None:
-    """By its name."""
+    """The error names the model."""
     providers = iter(["nowhere", "puppet"])
 
     def choose(given: Any, output: Any) -> None:
@@ -140,7 +140,7 @@ async def test_a_model_that_cannot_be_had_is_told_and_the_next_prompt_goes_on(pr
 
 @pytest.mark.parametrize("wrong", [{"think_level": "huge"}, {"temperature": "warm"}, {"model": 5}])
 async def test_a_wrong_parameter_is_reported_and_left_out(project: Path, wrong: dict[str, Any]) -> None:
-    """What the one before set stays."""
+    """The value of the interceptor before it stays."""
     on = stage(project, intercepting(("params.before", put(top_k=3)), ("params.before", put(**wrong))))
     errors: list[Any] = []
     on.runner.on_error(errors.append)
@@ -157,7 +157,7 @@ async def test_a_wrong_parameter_is_reported_and_left_out(project: Path, wrong: 
 
 @pytest.mark.behaviour("I9")
 async def test_a_default_summary_heeds_its_point(project: Path) -> None:
-    """The prompt is replaced, and what it should know is in the request."""
+    """The request has the interceptor's prompt and context."""
     hook = intercepting(("session.compacting", put(prompt="Say it in Latin.", context=["The deadline is near."])))
     on = stage(project, hook, settings=Settings(compaction=CompactionSettings(keep_recent_tokens=1)))
     async with on.host as host:
@@ -172,7 +172,7 @@ async def test_a_default_summary_heeds_its_point(project: Path) -> None:
 
 @pytest.mark.behaviour("I9")
 async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
-    """Its arguments are what the interceptors left."""
+    """The command gets the arguments after the interceptors."""
 
     def careful(given: Any, output: Any) -> None:
         output.arguments += " and the tests"
@@ -186,7 +186,7 @@ async def test_a_command_can_be_changed_and_blocked(project: Path) -> None:
 
 @pytest.mark.behaviour("I9")
 async def test_settings_are_shown_once_at_the_start(project: Path) -> None:
-    """Read-only."""
+    """They are read-only."""
     seen: list[Any] = []
 
     def look(given: Any, output: Any) -> None:

@@ -1,4 +1,4 @@
-"""The test doubles do what they promise to those who test their own hooks."""
+"""The test doubles keep their promises to the authors of hooks."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def test_a_runner_takes_files_source_and_loaded_hooks(
 async def test_a_path_is_looked_for_from_the_root_directory(
     load_hook: LoadHook, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Wherever pytest was started."""
+    """The directory in which pytest was started does not matter."""
     monkeypatch.chdir(tmp_path)
     hook = await load_hook("examples/hooks/permission_gate.py")
     assert hook.handlers["tool_call"]
@@ -217,6 +217,6 @@ async def test_a_hook_with_a_background_task_runs_in_an_entered_runner(hook_runn
 
 
 def test_the_test_doubles_do_without_pytest() -> None:
-    """Only the fixtures need it; a program of any test runner may use the rest."""
+    """Only the fixtures need pytest; other test runners can use the other doubles."""
     code = "import sys, agent_hooks.testing; sys.exit('pytest' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""What today's gates say of recorded calls; nothing runs."""
+"""Recorded calls go through today's gates, and no tool runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOOKS = ROOT / "examples" / "hooks"
 async def replay(
     paths: Sequence[Path], *hooks: LoadedHook, schemas: dict[str, Any] | None = None, **options: Any
 ) -> tuple[Tally, list[Answered], list[Reader]]:
-    """Replay files, and return the sums, the answers, and for which readers gates were opened."""
+    """Replay files, and return the sums, the answers, and the readers for which gates were opened."""
     answers: list[Answered] = []
     opened: list[Reader] = []
 
@@ -39,7 +39,7 @@ async def replay(
 
 
 async def test_the_guards_judge_what_was_recorded(tmp_path: Path) -> None:
-    """Each with file, line, and what came of it then; copies count once, and what no hook could see counts apart."""
+    """Each answer has file, line and the recorded end; copies count once, and calls without a hook count apart."""
     tally, answers, opened = await replay([FIRST, SECOND, SUB_AGENT, THIRD], guards=builtin_guards())
     assert [(each.verdict, each.call.input, each.then, Path(each.file), each.line) for each in answers] == [
         ("block", {"path": "/home/dev/app/.env"}, "failed", FIRST, 37),
@@ -51,7 +51,8 @@ async def test_the_guards_judge_what_was_recorded(tmp_path: Path) -> None:
     ]
     assert (tally.files, tally.calls, tally.blocked, tally.ran, tally.repeated) == (4, 19, 2, 1, 3)
     assert tally.passed + tally.blocked + tally.invalid == tally.calls
-    assert len(opened) == 2  # the fork has no call of its own, and the sub-agent is of its session
+    # The fork has no call of its own, and the sub-agent belongs to the second session.
+    assert len(opened) == 2
 
 
 async def test_hooks_see_each_call_as_it_was(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ async def test_hooks_see_each_call_as_it_was(tmp_path: Path) -> None:
 
 
 async def test_who_rewrites_asks_and_blocks_is_told(tmp_path: Path) -> None:
-    """A dialog in a gate is a question; a block wins; what is asked about or blocked is what would run."""
+    """A dialog in a gate is a question; a block wins; questions and blocks are about the rewritten input."""
 
     def register(api: HookAPI) -> None:
         @api.on("before_tool_call")
@@ -135,7 +136,7 @@ async def test_a_permission_that_is_settled_is_no_question(tmp_path: Path) -> No
 
 
 async def test_calls_that_nobody_judges(tmp_path: Path) -> None:
-    """What the bridge refuses is blocked; what breaks its tool's schema, or never was a call, is counted apart."""
+    """A call that the bridge refuses is blocked; a call that breaks its tool's schema, or was not valid, counts apart."""
     schema = {"type": "object", "required": ["command"]}
     lines = [
         called("Read", {"file_path": "a", "path": "b"}, "two"),
@@ -153,7 +154,7 @@ async def test_calls_that_nobody_judges(tmp_path: Path) -> None:
 
 
 async def test_a_session_starts_without_what_another_left(tmp_path: Path) -> None:
-    """Files of one session, one behind the other, share the gates; each other one gets its own."""
+    """Files of one session in a row share the gates; each other session gets gates of its own."""
     lines = [called("Bash", {"command": "ls"}, str(number)) for number in range(6)]
     files = [
         written(tmp_path / f"{number}.jsonl", [{**line, "sessionId": session}])
@@ -164,7 +165,7 @@ async def test_a_session_starts_without_what_another_left(tmp_path: Path) -> Non
 
 
 async def test_an_answer_is_told_once_its_end_is_known(tmp_path: Path) -> None:
-    """Or the file is at its end; a copy in between changes nothing."""
+    """It is reported at the call's end or at the end of the file; a copy in between changes nothing."""
     lines = [called("Bash", {"command": "rm -rf /"}, each) for each in ("1", "2", "3")]
     lines[1:1] = [came("", "1", error=False), lines[0]]
     lines.append(came("boom", "3"))
@@ -178,7 +179,7 @@ async def test_an_answer_is_told_once_its_end_is_known(tmp_path: Path) -> None:
 
 
 async def test_ids_that_begin_anew_are_other_calls(tmp_path: Path) -> None:
-    """As some models number theirs in each turn; an answer whose end never came is told before the next of that id."""
+    """Some models number their calls in each turn; an answer without an end is reported before the next of that id."""
 
     def said(time: str) -> bytes:
         call = ToolCallContent("1", "bash", {"command": "rm -rf /"})

@@ -1,4 +1,4 @@
-"""Recorded sessions are read as they were written, whatever else is in the file."""
+"""Recorded sessions are read as they were written, with any other lines in between."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SUB_AGENT = SECOND.with_suffix("") / "subagents" / "agent-a9a91937ccdfc1918.json
 
 
 def read(path: Path) -> list[RecordedCall | RecordedEnd | BadLine]:
-    """Return all that a file tells."""
+    """Return all calls, ends and bad lines of a file."""
     with Transcript(str(path)) as transcript:
         return [found for _, found in transcript]
 
@@ -41,7 +41,7 @@ def calls(path: Path) -> list[RecordedCall]:
 
 
 def ends(path: Path) -> dict[str, str]:
-    """Return what became of each call."""
+    """Return the end of each call."""
     return {found.tool_call_id: found.then for found in read(path) if isinstance(found, RecordedEnd)}
 
 
@@ -130,12 +130,12 @@ def test_a_forks_copies_have_the_keys_of_the_calls() -> None:
     ],
 )
 def test_older_versions_say_in_words_what_came_of_a_call(line: dict[str, Any], then: str) -> None:
-    """Newer ones in fields, and then the words do not count."""
+    """Newer versions say it in fields, and then the text does not count."""
     assert ClaudeCodeReader("f").read(json.dumps(line).encode()) == [RecordedEnd("t1", then)]  # type: ignore[arg-type]
 
 
 def test_calls_that_no_hook_can_see_as_they_are() -> None:
-    """An input that is no object; one in which two arguments would become one; a sidechain of an older version."""
+    """An input that is not an object; one whose two arguments would become one; a sidechain of an older version."""
     read = ClaudeCodeReader("f").read
     (call,) = read(json.dumps(called("Bash", "ls")).encode())
     assert isinstance(call, RecordedCall)
@@ -160,7 +160,7 @@ def test_half_a_surrogate_pair_is_read() -> None:
 
 
 def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
-    """With the directory and the id of its head; a branch's copies have the same keys, another session's calls not."""
+    """Calls have directory, session and key; the mark of an aborted call counts, and a text like it does not."""
 
     def entry(message: AssistantMessage | ToolResultMessage, time: str = "2026-01-01T00:00:00Z") -> bytes:
         return to_json(MessageEntry(timestamp=time, message=message))
@@ -179,8 +179,10 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
         entry(said(ToolCallContent("1", "bash", {"command": "ls"}), ToolCallContent("2", "bash", {}, invalid="{"))),
         result("1", "a", error=False),
         result("2", "no", {"status": "blocked", "tool": "bash", "reason": "no"}),
-        result("3", "aborted"),
+        result("3", "aborted", {"status": "aborted", "tool": "bash"}),
         result("4", "boom"),
+        result("5", "aborted"),
+        result("6", "aborted", error=False),
     ]
     one = written(tmp_path / "one.jsonl", [head, *body])
     two = written(tmp_path / "two.jsonl", [head.replace(b'"one"', b'"two"'), *body])
@@ -189,7 +191,7 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
         ("bash", {"command": "ls"}, "/w", "one", False),
         ("bash", {}, "/w", "one", True),
     ]
-    assert list(ends(one).values()) == ["ran", "denied", "aborted", "failed"]
+    assert list(ends(one).values()) == ["ran", "denied", "aborted", "failed", "failed", "ran"]
     assert [call.key for call in calls(two)] == [call.key for call in found]
     assert calls(two)[0].session_id == "two"
     later = entry(said(ToolCallContent("1", "bash", {"command": "ls"})), "2026-01-02T00:00:00Z")
@@ -197,7 +199,7 @@ def test_a_session_of_ours_tells_its_calls(tmp_path: Path) -> None:
 
 
 def test_a_session_of_a_newer_version_is_told(tmp_path: Path) -> None:
-    """Rather than read in part."""
+    """Its file is not read in part."""
     head = to_json(SessionHeader(version=99, id="one", timestamp="2026", cwd="/w"))
     (found,) = read(written(tmp_path / "s.jsonl", [head]))
     assert isinstance(found, BadLine)
@@ -208,7 +210,7 @@ def test_a_session_of_a_newer_version_is_told(tmp_path: Path) -> None:
 
 
 def test_broken_lines_do_not_end_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its number; blank lines are nothing; one that is too long is not taken into memory."""
+    """Each has its number; blank lines are skipped; a line that is too long is not read into memory."""
     monkeypatch.setattr(agent_hooks.transcripts, "LONGEST", 4096)
     long = {"type": "user", "sessionId": "s", "pad": "x" * 10_000}
     odd = {
@@ -233,7 +235,7 @@ def test_broken_lines_do_not_end_a_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"not JSON\n", b'{"a": 1}\n' * 200, b"[1]", b"\0" * 100])
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
-    """By name, and with what it should be."""
+    """The error names the file and the formats that are known."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
     with pytest.raises(TranscriptError, match=r"x\.jsonl: is neither a transcript of Claude Code nor a session of"):
@@ -241,13 +243,13 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> No
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """As any that cannot be opened."""
+    """The error is the same as for any file that cannot be opened."""
     with pytest.raises(TranscriptError, match="No such file"):
         Transcript(str(tmp_path / "none"))
 
 
 def test_only_files_count_and_each_once(tmp_path: Path) -> None:
-    """A pipe in a directory would be waited for."""
+    """Opening a pipe in a directory would wait for its other end."""
     written(tmp_path / "a.jsonl", [called("Bash", {})])
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "directory.jsonl").mkdir()
@@ -279,7 +281,7 @@ LINES = st.fixed_dictionaries(
 @example(b'{"type":"assistant","message":' + b'{"a":' * 100_000)
 @example(json.dumps(called("Bash", {"n": 10**400})).encode())
 def test_whatever_a_line_is_it_is_read_or_refused(line: bytes) -> None:
-    """By either reader, and never ends them; what is read has the types it is promised to have."""
+    """Any line is read by each reader or refused with an error, and the fields have their promised types."""
     for reader in (ClaudeCodeReader("f"), SessionReader("f")):
         assert reader.recognises(line) in (True, False)
         try:

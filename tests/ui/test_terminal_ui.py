@@ -1,4 +1,4 @@
-"""Dialogs at a terminal: keys from a pipe, and what fits on screens of any size."""
+"""Dialogs at a terminal: keys from a pipe, and lines that fit on screens of any size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOME, END, PAGE_UP, PAGE_DOWN = "\x1b[H", "\x1b[F", "\x1b[5~", "\x1b[6~"
 
 
 class NotedScreen(OwnScreen):
-    """Keeps what was said, and tells when a dialog is about to be shown."""
+    """A screen that keeps its lines and reports when a dialog is about to be shown."""
 
     def __init__(self, keyboard: PipeInput) -> None:
         super().__init__(keyboard, DummyOutput())
@@ -60,7 +60,7 @@ def keyboard() -> Iterator[PipeInput]:
         (PAGE_DOWN + ENTER, "f"),
         (PAGE_DOWN + PAGE_DOWN + PAGE_UP + ENTER, "b"),
         ("\x0e\x0e\x10" + ENTER, "b"),
-        ("xyz" + ENTER + ESCAPE, None),  # it ended the line that somebody was typing
+        ("xyz" + ENTER + ESCAPE, None),  # the Enter was for the prompt line
         ("xyz" + ENTER + ENTER, "a"),
         ("xyz" + DOWN + ENTER, "b"),
         (DOWN + ESCAPE, None),
@@ -68,7 +68,7 @@ def keyboard() -> Iterator[PipeInput]:
     ],
 )
 async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, answer: str | None) -> None:
-    """Arrow keys go round; letters choose nothing, nor does the Enter after them; Esc and Ctrl-C cancel."""
+    """Arrow keys go round; letters choose no option, nor does the Enter after them; Esc and Ctrl-C cancel."""
     screen = NotedScreen(keyboard)
     keyboard.send_text(keys)
     assert await TerminalUI(screen).select("Which?", list("abcdefg")) == answer
@@ -79,7 +79,7 @@ async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, an
     ("keys", "answer"), [(ENTER, False), (UP + ENTER, True), ("yes" + ENTER + ENTER, False), (UP + ESCAPE, False)]
 )
 async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
-    """What somebody was typing when the question came up allows nothing."""
+    """Keys for the prompt line that come when the question is already shown allow nothing."""
     keyboard.send_text(keys)
     assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is answer
 
@@ -90,7 +90,7 @@ async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, 
 async def test_input_answers_what_was_typed_and_never_the_hint(
     keyboard: PipeInput, keys: str, answer: str | None
 ) -> None:
-    """The placeholder is a hint, no default."""
+    """The placeholder is a hint, not a default."""
     keyboard.send_text(keys)
     assert await TerminalUI(NotedScreen(keyboard)).input("Who?", "e.g. Grace") == answer
 
@@ -122,7 +122,7 @@ async def test_dialogs_are_shown_one_at_a_time_in_the_order_they_came(keyboard: 
 
 
 async def test_a_cancelled_dialog_is_taken_away_and_the_next_one_is_shown(keyboard: PipeInput) -> None:
-    """Of the one on screen and of one that waits; nobody's answer lands on another's question."""
+    """The one on screen or one that waits; no answer reaches another dialog's question."""
     screen = NotedScreen(keyboard)
     ui = TerminalUI(screen)
     async with anyio.create_task_group() as shown, anyio.create_task_group() as waiting:
@@ -162,7 +162,7 @@ async def test_a_keyboard_that_is_gone_cancels_every_dialog(keyboard: PipeInput)
 
 @pytest.mark.behaviour("U12")
 async def test_where_there_is_no_terminal_nobody_is_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    """stdin or stderr is a pipe: dialogs end at once, and what is said goes to stderr, harmless."""
+    """When stdin or stderr is a pipe, dialogs end at once, and notifications go to stderr with escapes."""
     ui = TerminalUI()
     assert await ui.confirm("Delete?", "all") is False
     assert await ui.select("Which?", ["a"]) is None
@@ -171,7 +171,7 @@ async def test_where_there_is_no_terminal_nobody_is_asked(capfd: pytest.CaptureF
 
 
 async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
-    """As a program that embeds the runner gives it the terminal."""
+    """An embedding program gives its runner the terminal."""
 
     async def gate(event: ToolCall, ctx: Any) -> object:
         return None if await ctx.ui.confirm("Run it?", event.input["command"]) else {"block": True, "reason": "no"}
@@ -185,7 +185,7 @@ async def test_a_handler_asks_the_person(keyboard: PipeInput) -> None:
         assert await runner.emit_tool_call(call) is None
 
 
-# ---- what fits -------------------------------------------------------------------------------------------------------
+# ---- lines that fit --------------------------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 
@@ -201,7 +201,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 def test_a_list_fits_on_every_terminal(
     options: list[tuple[str, str]], title: str, message: str, columns: int, rows: int, moves: list[str]
 ) -> None:
-    """Whatever its texts hold: no line is too long, none too many, and the chosen option is in sight."""
+    """With any texts, no line is too long, there are not too many lines, and the selected option is visible."""
     dialog = ListDialog(title, [Option(*option) for option in options], message=message)
     for move in moves:
         dialog.lines(columns, rows)
@@ -233,7 +233,7 @@ def test_everything_of_a_long_question_can_be_scrolled_into_sight() -> None:
 
 
 def test_everything_of_a_long_option_can_be_scrolled_into_sight() -> None:
-    """Below the list, while it is the chosen one."""
+    """Below the list, while it is the selected one."""
     words = [f"word{number}" for number in range(40)]
     dialog = ListDialog("Which?", [Option("short"), Option(" ".join(words))])
     assert "PgUp" not in str(dialog.lines(30, 10))

@@ -33,14 +33,14 @@ class Client:
         return self.records[number - 1]
 
     async def settle(self, ask: Ask, **response: Any) -> tuple[object, str | None]:
-        """Open one dialog and answer it; return what the hook got and what was wrong."""
+        """Open one dialog and answer it; return the hook's answer and the error of the response."""
         async with self.dialog(ask) as (request, got):
             error = self.ui.answer(HookUiResponse(id=request.id, **response))
         return got[0], error
 
     @asynccontextmanager
     async def dialog(self, ask: Ask) -> AsyncIterator[tuple[Any, list[object]]]:
-        """Open one dialog, and give its record and the list that holds what the hook got once it is settled."""
+        """Open one dialog, and give its record and the list that gets the hook's answer."""
         got: list[object] = []
 
         async def ask_it() -> None:
@@ -78,7 +78,7 @@ def input_(ui: RpcUI) -> Awaitable[object]:
     ],
 )
 async def test_a_right_response_is_the_answer(ask: Ask, response: dict[str, Any], got: object) -> None:
-    """Whatever the dialog, cancelled is its default."""
+    """A cancelled dialog of each kind gives its default."""
     assert await Client().settle(ask, **response) == (got, None)
 
 
@@ -87,13 +87,13 @@ async def test_a_right_response_is_the_answer(ask: Ask, response: dict[str, Any]
     ("ask", "response", "got", "error"),
     [
         (select, {"value": "c"}, None, "'c' is not one of its options ['a', 'b']"),
-        (select, {"confirmed": True}, None, "wants either 'value' or 'cancelled': true, and got 'confirmed'"),
+        (select, {"confirmed": True}, None, "needs either 'value' or 'cancelled': true, and got 'confirmed'"),
         (select, {}, None, "and got nothing"),
         (select, {"cancelled": False}, None, "and got nothing"),
         (select, {"value": "a", "cancelled": True}, None, "and got 'value' and 'cancelled'"),
-        (confirm, {"value": "yes"}, False, "wants either 'confirmed' or 'cancelled': true, and got 'value'"),
+        (confirm, {"value": "yes"}, False, "needs either 'confirmed' or 'cancelled': true, and got 'value'"),
         (confirm, {"confirmed": True, "cancelled": True}, False, "and got 'confirmed' and 'cancelled'"),
-        (input_, {"confirmed": True}, None, "wants either 'value'"),
+        (input_, {"confirmed": True}, None, "needs either 'value'"),
     ],
 )
 async def test_a_wrong_response_is_the_default_and_an_error_that_names_the_id(
@@ -204,7 +204,7 @@ async def test_a_dialog_that_begins_cancelled_is_aborted() -> None:
 
 
 async def test_an_answer_that_came_before_the_cancellation_is_no_cancelled_dialog() -> None:
-    """The client has been heard: there is nothing to take back."""
+    """The response has ended the dialog, so no record cancels it."""
     client = Client()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(client.ui.confirm, "Sure?", "")
@@ -236,7 +236,7 @@ async def test_closing_settles_every_dialog_with_its_default() -> None:
 
 @pytest.mark.behaviour("U9")
 async def test_a_handler_has_a_ui_and_may_notify_from_a_thread() -> None:
-    """A notification is a record that wants no answer."""
+    """A notification is a record without a response."""
     client = Client()
     seen: list[bool] = []
 

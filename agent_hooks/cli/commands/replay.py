@@ -33,7 +33,7 @@ from agent_hooks.redaction import Redactor
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transcripts import Transcript, find_transcripts
 from agent_hooks.transcripts.base import Reader, TranscriptError
-from agent_hooks.transcripts.replaying import VERDICTS, Answered, Gates, Replay, ReplayUI, Tally, Verdict
+from agent_hooks.transcripts.replaying import VERDICTS, Answered, Decision, Gates, Replay, ReplayUI, Tally
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import call_line
@@ -60,7 +60,7 @@ def command(
     hook_files: tuple[str, ...],
     cwd: str,
     as_json: bool,
-    fail_on: Verdict | None,
+    fail_on: Decision | None,
 ) -> None:
     """Show what your hooks, guards and transformers would have done about the calls of recorded sessions.
 
@@ -233,7 +233,7 @@ class _Lines(_Shown):
 class _Row(NamedTuple):
     """What makes calls one row of the table: the same answer to the same call."""
 
-    verdict: Verdict
+    verdict: Decision
     call: str
     why: str
 

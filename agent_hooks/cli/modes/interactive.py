@@ -28,7 +28,7 @@ from agent_hooks.cli.screen.prompt import PromptScreen, ruled
 from agent_hooks.cli.screen.terminal import OwnTerminal
 from agent_hooks.cli.setup import Setup, count
 from agent_hooks.errors import AgentHooksError, did_you_mean
-from agent_hooks.host.compaction import summary_of
+from agent_hooks.host.exchanges import summary_of
 from agent_hooks.host.lifecycle import Outcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model

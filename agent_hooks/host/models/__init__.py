@@ -1,4 +1,4 @@
-"""The models the host can speak to; one module per kind, imported when it is named."""
+"""The kinds of models; one module for each, imported when a model of that kind is opened."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ MODELS = {
 
 
 def open_model(name: str) -> Model:
-    """Return the model called `KIND` or `KIND:ARGUMENT`; raises `ModelError` when there is none."""
+    """Return the model called `KIND` or `KIND:ARGUMENT`; raises `ModelError` when it cannot be opened."""
     kind, _, argument = name.partition(":")
     if kind not in MODELS:
         raise ModelError(f"there is no model {name!r}{did_you_mean(kind, MODELS)}")
     try:
         member: Any = import_module(MODELS[kind])
-    except ImportError as exc:  # only the models behind an API import what may not be installed
+    # The models behind an API import packages that may not be installed.
+    except ImportError as exc:
         raise ModelError(f"{kind} models need pip install 'agent-hooks-runtime[models]' ({exc})") from None
     return member.create(argument)  # type: ignore[no-any-return]  # every member has `create`

@@ -1,6 +1,6 @@
-"""Our conversation in the words of pydantic-ai, and its stream in ours.
+"""Translate a conversation into pydantic-ai's messages, and its stream into our pieces.
 
-pydantic-ai knows how each provider wants them on the wire.  Above: remote.  Below: model, content.
+pydantic-ai knows the wire format of each provider.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from agent_hooks.values.content import (
 )
 from agent_hooks.values.frozen import thaw
 
-INVALID_ARGUMENTS = "invalid_json"  # under this name a model sees the arguments that it failed to write as JSON
+INVALID_ARGUMENTS = "invalid_json"
+"""The argument that holds a call's arguments when the model did not write them as a JSON object."""
 
 # ---- from us to the wire ---------------------------------------------------------------------------------------------
 
@@ -43,7 +44,8 @@ def parameters_of(request: ModelRequest) -> ModelRequestParameters:
                 name=tool.name,
                 description=tool.description,
                 parameters_json_schema=thaw(dict(tool.input_schema)),
-                strict=False,  # else a provider's strict mode demands of a schema what ours does not promise
+                # A provider's strict mode takes only some schemas, and a tool may have any.
+                strict=False,
             )
             for tool in request.tools
         ],
@@ -52,7 +54,7 @@ def parameters_of(request: ModelRequest) -> ModelRequestParameters:
 
 
 def settings_of(request: ModelRequest) -> ModelSettings:
-    """Return the settings of a request: how much to think, one attempt, and a cache for the growing conversation."""
+    """Return the settings of a request: the thinking level, one attempt, and a cache for the growing conversation."""
     level: Any = False if request.thinking_level == "off" else request.thinking_level
     settings = ModelSettings(thinking=level, max_retries=0, cache=True)
     if request.headers:
@@ -63,9 +65,9 @@ def settings_of(request: ModelRequest) -> ModelSettings:
 
 
 def messages_of(request: ModelRequest, provider: str, model: str) -> list[wire.ModelMessage]:
-    """Return the conversation as `model` of `provider` may see it: its own thoughts, and nobody else's.
+    """Return the conversation for `model` of `provider`, with the thoughts of that model only.
 
-    What stands between two responses is one message, for providers want the results of one turn's calls together.
+    All messages between two responses become one: providers want the results of a turn's calls together.
     """
     found: list[wire.ModelMessage] = []
     waiting: list[wire.ModelRequestPart] = []
@@ -77,7 +79,8 @@ def messages_of(request: ModelRequest, provider: str, model: str) -> list[wire.M
                 waiting.append(_result(message))
             case AssistantMessage():
                 own = (message.provider, message.model) == (provider, model)
-                if parts := list(_response_parts(message, own=own)):  # providers refuse a message without content
+                # Providers refuse a message without content.
+                if parts := list(_response_parts(message, own=own)):
                     found += [*_request(waiting), wire.ModelResponse(parts)]
                     waiting = []
     return [*found, *_request(waiting)]
@@ -93,7 +96,8 @@ def _response_parts(message: AssistantMessage, *, own: bool) -> Iterator[wire.Mo
         match block:
             case TextContent() if block.text.strip():
                 yield wire.TextPart(block.text)
-            case ThinkingContent() if sealed:  # without its signature, no provider takes a thought back
+            # No provider takes a thought back without its signature.
+            case ThinkingContent() if sealed:
                 yield wire.ThinkingPart(block.thinking, **sealed)
             case ToolCallContent():
                 arguments = thaw(dict(block.arguments)) if block.invalid is None else {INVALID_ARGUMENTS: block.invalid}
@@ -124,7 +128,7 @@ def _content(block: ContentBlock) -> wire.UserContent:
 
 
 def _attachment(attachment: Attachment) -> wire.UserContent:
-    """Return an attachment as a model can read it, or a line that says that it cannot."""
+    """Return an attachment in a form that the model can read, or a line that says that it cannot read the file."""
     if attachment.extracted_text is not None:
         return f"{attachment.file_name}:\n{attachment.extracted_text}"
     if attachment.mime_type.startswith("text/"):
@@ -172,13 +176,13 @@ _SEALED = ("id", "signature", "provider_name", "provider_details")
 
 
 def _seal(part: wire.ThinkingPart | wire.ToolCallPart) -> str:
-    """Return what the provider wants back with this part, as text that only `_unseal` reads; empty when nothing."""
+    """Return the fields that the provider wants back with this part, as text for `_unseal`; empty without such fields."""
     sealed = {name: value for name in _SEALED if (value := getattr(part, name, None))}
     return json.dumps(sealed) if sealed.keys() - {"provider_name"} else ""
 
 
 def _unseal(signature: str | None) -> dict[str, Any]:
-    """Return the fields that `_seal` put away; a session file may hold anything, so what is none of ours is nothing."""
+    """Return the fields in a text of `_seal`; none for any other text, which a session file may hold too."""
     try:
         sealed = json.loads(signature or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where the keys of models come from: environment variables.  Above: remote, lifecycle.  Below: nothing."""
+"""The keys of models, from environment variables."""
 
 from __future__ import annotations
 

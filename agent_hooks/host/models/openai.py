@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and every server that speaks them: `--model openai:MODEL`."""
+"""OpenAI's chat completions, and all servers with the same API: `--model openai:MODEL`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 
 def create(argument: str) -> Remote:
-    """Return the model called `argument`; raises `ModelError` without a key, which a server of one's own may lack."""
+    """Return the model called `argument`; raises `ModelError` without a key, which only a server of your own may lack."""
     provider = Provider("openai", "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
     return open_remote(provider, argument)
 

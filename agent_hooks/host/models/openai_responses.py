@@ -1,4 +1,7 @@
-"""OpenAI's Responses API: `--model openai-responses:MODEL`.  Nothing is stored there; each request holds it all."""
+"""OpenAI's Responses API: `--model openai-responses:MODEL`.
+
+OpenAI stores nothing: each request holds the whole conversation.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 
 def create(argument: str) -> Remote:
-    """Return the model called `argument`; raises `ModelError` without a key, which a server of one's own may lack."""
+    """Return the model called `argument`; raises `ModelError` without a key, which only a server of your own may lack."""
     provider = Provider("openai-responses", "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
     return open_remote(provider, argument)
 

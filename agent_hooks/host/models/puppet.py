@@ -1,8 +1,8 @@
-"""The model without a key: the prompt itself says what it does.
+"""A model without a key: the prompt is its script.
 
 Each line `@TOOL ARG` is a tool call; the lines of one block are the calls of one turn; a line `---` starts the next turn;
-any other text is the model's words.  ARG fills the tool's main argument, or is a JSON object.  The final answer lists
-what each call returned.
+any other text is the text of the response.  ARG is the tool's main argument, or a JSON object.  The final response lists
+the calls and their results.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from agent_hooks.errors import ModelError
+from agent_hooks.host.exchanges import SummaryMessage
 from agent_hooks.host.model import (
-    SUMMARY_PREFIX,
     EndPiece,
     ModelRequest,
     Piece,
@@ -27,14 +27,16 @@ from agent_hooks.host.model import (
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.values.tool import MAIN_ARGUMENT, call_line
 
-BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")  # tools whose main argument says it all
-SHOWN_LINES = 20  # of each result, in the final answer
+# The tools that need only their main argument.
+BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")
+SHOWN_LINES = 20
+"""The lines of each result in the final response."""
 HINT = 'I am a puppet: a line "@bash ls" in the prompt makes me call a tool.'
 _CALL = re.compile(r"@([A-Za-z_][\w.-]*)(?:[ \t]+(.*))?")
 
 
 class Turn(Struct):
-    """What the puppet does in one turn: its words, and its calls as (tool, argument text)."""
+    """One turn: the lines of text, and the calls as (tool, argument text)."""
 
     words: list[str] = field(default_factory=list)
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -48,13 +50,13 @@ def create(argument: str) -> Puppet:
 
 
 class Puppet:
-    """A model that is pulled by the strings in the prompt; stateless, like every model."""
+    """A model that follows the prompt; stateless: the request's messages show which turn comes next."""
 
     provider = "puppet"
     id = "puppet"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        """Play the turn that comes next in the last prompt."""
+        """Play the next turn of the last prompt."""
         prompt, since = _last_prompt(request.messages)
         turns = parse(prompt)
         played = sum(isinstance(message, AssistantMessage) for message in since)
@@ -76,7 +78,7 @@ class Puppet:
 
 
 def parse(prompt: str) -> list[Turn]:
-    """Return the turns a prompt asks for; words without calls belong to the turn after them."""
+    """Return the turns in a prompt; text without calls belongs to the turn after it."""
     turns = [Turn()]
     for line in prompt.splitlines():
         if line.strip() == "---":
@@ -94,15 +96,14 @@ def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage):
-            text = text_of_content(message.content)
-            if text.startswith(SUMMARY_PREFIX):  # nobody's prompt: what it quotes was done already
-                return "", messages[index + 1 :]
+            # The calls that a summary quotes were made before the compaction.
+            text = "" if isinstance(message, SummaryMessage) else text_of_content(message.content)
             return text, messages[index + 1 :]
     return "", messages
 
 
 def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:
-    """Return the arguments of a call as JSON text; what looks like JSON passes as it is, right or wrong."""
+    """Return the arguments of a call as JSON text; text that begins like a JSON object passes unchecked."""
     if not argument or argument.startswith("{"):
         return argument or "{}"
     name = MAIN_ARGUMENT[tool] if tool in BARE_ARGUMENTS else _only_text_argument(tool, offers)
@@ -110,11 +111,10 @@ def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:
 
 
 def _only_text_argument(tool: str, offers: tuple[ToolOffer, ...]) -> str | None:
-    """Return the one required argument of a custom tool, if it has just one and that is text."""
+    """Return the required argument of a custom tool, if there is exactly one and it is text."""
     schemas = [offer.input_schema for offer in offers if offer.name == tool]
-    schema: Mapping[str, Any] = (
-        schemas[0] if schemas else {"required": ["argument"]}
-    )  # of no tool: the call fails, and says why
+    # The call of an unknown tool fails with an error that names the tool.
+    schema: Mapping[str, Any] = schemas[0] if schemas else {"required": ["argument"]}
     properties: Mapping[str, Any] = schema.get("properties", {})
     match list(schema.get("required", ())):
         case [name] if properties.get(name, {}).get("type", "string") == "string":
@@ -123,7 +123,7 @@ def _only_text_argument(tool: str, offers: tuple[ToolOffer, ...]) -> str | None:
 
 
 def _report(since: tuple[Message, ...]) -> list[str]:
-    """Return a numbered list of the calls and what each returned."""
+    """Return a numbered list of the calls and their results."""
     results = {message.tool_call_id: message for message in since if isinstance(message, ToolResultMessage)}
     calls = [call for message in since if isinstance(message, AssistantMessage) for call in message.tool_calls]
     lines: list[str] = []

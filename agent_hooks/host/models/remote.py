@@ -1,8 +1,7 @@
-"""A model behind an HTTP API: its key, its address, what is tried again, and what a failure says.
+"""A model behind an HTTP API: its key, its address, retries, and the error texts.
 
-pydantic-ai speaks the providers' protocols; what a person sees of them is decided here.  The HTTP client lives as long as
-one response: closing the stream closes the connection, on asyncio as on trio.  Above: anthropic, openai, google.  Below:
-conversation, keys, model.
+pydantic-ai implements the providers' protocols; the retries and the texts for the person are ours.  The HTTP client lives
+as long as one response: closing the stream closes the connection, on asyncio and trio.
 """
 
 from __future__ import annotations
@@ -30,17 +29,23 @@ from agent_hooks.host.models.conversation import messages_of, parameters_of, pie
 from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
 
 TRIES = 4
-UNKNOWN_WINDOW = 128_000  # tokens that a model of today can look at, if it is not told which
-LONGEST_WAIT = 60.0  # seconds; also when the server asks for more
-FIRST_WAIT = 1.0  # seconds; doubled after each try
-SAID = 300  # characters of what the server said that a message shows
-_TIMEOUT = httpx2.Timeout(600.0, connect=15.0)  # seconds; a model that thinks may be silent for minutes
-_RETRIED = {408, 409, 429}  # and everything from 500 up
+UNKNOWN_WINDOW = 128_000
+"""The window of a model that is not in the list, in tokens: most models of today have at least that."""
+FIRST_WAIT = 1.0
+"""Seconds before the second try; doubled before each further one."""
+LONGEST_WAIT = 60.0
+"""The most seconds before a try, also when the server asks for more."""
+SERVER_TEXT = 300
+"""The most characters of the server's own text in an error text."""
+# Seconds; a model that thinks may be silent for minutes.
+_TIMEOUT = httpx2.Timeout(600.0, connect=15.0)
+# The HTTP statuses that are tried again, besides all from 500 on.
+_RETRIED = {408, 409, 429}
 _STOP_REASONS = {"stop": "stop", "length": "length", "tool_call": "tool_use"}
 
 
 class Access(Struct, frozen=True):
-    """What a request needs besides its words; `url` is `None` for the provider's own address."""
+    """The access to an API; `url` is `None` for the provider's own address."""
 
     key: str
     url: str | None
@@ -48,12 +53,15 @@ class Access(Struct, frozen=True):
 
 
 class Provider(Struct, frozen=True):
-    """One kind of API: its name, the variable of its address, and how a model of it is made.  Its keys: `keys`."""
+    """One kind of API: its name, the environment variable of its address, and a function that makes a model of it.
+
+    `key_needed_elsewhere`: a server at another address needs a key too.  The variables of the key are in `keys`.
+    """
 
     name: str
     url_variable: str
     build: Callable[[str, Access], WireModel]
-    key_needed_elsewhere: bool = True  # an address of one's own needs a key too
+    key_needed_elsewhere: bool = True
 
 
 def open_remote(provider: Provider, model: str) -> Remote:
@@ -79,17 +87,23 @@ class Remote:
 
     @property
     def window(self) -> int:
-        """How many tokens the model can look at, as far as is known."""
-        from genai_prices.data_snapshot import get_snapshot  # pydantic-ai's own list; it takes a while to load
+        """The model's window in tokens, `UNKNOWN_WINDOW` when it is not known."""
+        # Imported here, because this list, which pydantic-ai brings along, takes a while to load.
+        from genai_prices.data_snapshot import get_snapshot
 
         try:
             _, model = get_snapshot().find_provider_model(self.id, None, self.provider.partition("-")[0], None)
-        except LookupError:  # a model of one's own server, or a new one
+        # A model of the person's own server, or a new one.
+        except LookupError:
             return UNKNOWN_WINDOW
         return model.context_window or UNKNOWN_WINDOW
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        """Ask, and ask again while nothing has come and that may help; raises `ModelError`, never with the key in it."""
+        """Yield the pieces of the response.
+
+        A failure before the first piece that may pass by itself is tried again, `TRIES` times in all.
+        Raises `ModelError`, whose text never has the key in it.
+        """
         for attempt in range(1, TRIES + 1):
             begun = False
             try:
@@ -98,8 +112,9 @@ class Remote:
                         begun = True
                         yield piece
                 return
-            except Exception as exc:  # SDKs' failures have no common base; the prompt ends with their text
-                text = self._told(exc)
+            # The SDKs' errors have no common base.  The person gets the text; the request is tried again, or fails.
+            except Exception as exc:
+                text = self._error_text(exc)
                 if begun or attempt == TRIES or not _passes(exc):
                     tried = f" (tried {attempt} times)" if attempt > 1 else ""
                     remedy = self._remedy(exc)
@@ -109,7 +124,7 @@ class Remote:
             await sleep(seconds)
 
     async def _once(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        """Ask once; raises whatever pydantic-ai or an SDK raises."""
+        """Send the request once; raises the errors of pydantic-ai and of the SDK."""
         async with httpx2.AsyncClient(timeout=_TIMEOUT, verify=_tls()) as client:
             model = self._kind.build(self.id, Access(self._key or "none", self._url, client))
             async with model_request_stream(
@@ -117,31 +132,31 @@ class Remote:
                 messages_of(request, self.provider, self.id),
                 model_settings=settings_of(request),
                 model_request_parameters=parameters_of(request),
-                instrument=False,  # whatever telemetry the environment is set up for: no prompts leave by it
+                # No prompt leaves by the telemetry that the environment may have set up.
+                instrument=False,
             ) as response:
                 async for event in response:
                     for piece in pieces_of(event):
                         yield piece
                 if response.finish_reason == "length":
-                    yield NoticePiece(
-                        f"{self._label}: the answer is cut off: it reached the most that the model may say"
-                    )
+                    yield NoticePiece(f"{self._label}: the answer is cut off: it reached the model's limit")
                 yield _end(response)
 
-    # ---- what a failure says
+    # ---- the text of a failure
 
     @property
     def _label(self) -> str:
         return f"{self.provider}:{self.id}"
 
-    def _told(self, exc: Exception) -> str:
-        """Return one short line, without the key: who failed, how, and what the server said."""
+    def _error_text(self, exc: Exception) -> str:
+        """Return one short line, without the key: the model, the HTTP status, and the server's own text."""
         status = f"HTTP {exc.status_code}: " if isinstance(exc, exceptions.ModelHTTPError) else ""
-        text = _said(exc)
-        if len(self._key) > 7:  # what is shorter is a placeholder, for a server that asks for no key
+        text = _server_text(exc)
+        # A shorter key is a placeholder, for a server without keys.
+        if len(self._key) > 7:
             text = text.replace(self._key, "***")
         text = " ".join(text.split())
-        return f"{self._label}: {status}{text if len(text) <= SAID else f'{text[:SAID]}…'}"
+        return f"{self._label}: {status}{text if len(text) <= SERVER_TEXT else f'{text[:SERVER_TEXT]}…'}"
 
     def _remedy(self, exc: Exception) -> str:
         match exc:
@@ -152,7 +167,7 @@ class Remote:
             case exceptions.ModelHTTPError() if _too_long(exc):
                 return "the conversation is too long for this model: start a new session, or take a larger model"
             case exceptions.ModelQuotaExceededError():
-                return "the account has used up what it may use"
+                return "the quota of the account is used up"
             case exceptions.ModelRateLimitError():
                 return "too many requests: wait a while"
             case exceptions.ModelConnectionError() | BrokenOffError():
@@ -162,7 +177,7 @@ class Remote:
         return ""
 
     def _address(self) -> str:
-        """Return the address and the variable that it is from; a password in it stays out."""
+        """Return the address and its environment variable; a password in the address is left out."""
         if self._url is None:
             return f" (the provider's own; {self._kind.url_variable} changes it)"
         return f" in {self._kind.url_variable} ({re.sub('//[^/]*@', '//', self._url)})"
@@ -170,26 +185,31 @@ class Remote:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the certificates to trust; reading them takes longer than all the rest of a client."""
+    """Return the certificates to trust; reading them takes most of the time of creating a client."""
     return httpx2.create_ssl_context()
 
 
 class BrokenOffError(Exception):
-    """The stream ended, but the response did not."""
+    """The stream ended before the response did."""
 
 
 class RefusedError(Exception):
-    """The provider refused to go on."""
+    """The provider stopped the response."""
 
 
-_IN_WORDS = (BrokenOffError, RefusedError, exceptions.AgentRunError)  # their texts are sentences
+# The errors whose texts are sentences, without the name of their type.
+_IN_WORDS = (BrokenOffError, RefusedError, exceptions.AgentRunError)
 
 
 def _end(response: StreamedResponse) -> EndPiece:
-    """Return the end of a response; raises when it has none, or a bad one."""
+    """Return the end of a response.
+
+    Raises `BrokenOffError` when the stream ended before the response, `RefusedError` when the provider stopped it.
+    """
     reason = response.finish_reason
     details = response.provider_details or {}
-    if not details.get("finish_reason"):  # the provider's own word; pydantic-ai fills in one of its words without it
+    # This is the provider's own reason: `response.finish_reason` is filled in by pydantic-ai when it is missing.
+    if not details.get("finish_reason"):
         raise BrokenOffError("the connection was closed in the middle of the response")
     if reason in ("content_filter", "error"):
         raise RefusedError(f"the provider stopped the response ({details.get('finish_reason', reason)})")
@@ -204,10 +224,10 @@ def _end(response: StreamedResponse) -> EndPiece:
 
 
 def _too_long(exc: exceptions.ModelHTTPError) -> bool:
-    """Tell whether the conversation does not fit; pydantic-ai does not know how Gemini says so."""
+    """Tell whether the conversation is too long; pydantic-ai does not recognise Gemini's error, which has only a text."""
     if isinstance(exc, exceptions.ModelContextWindowExceededError) or exc.status_code == 413:
         return True
-    return exc.status_code == 400 and "maximum number of tokens" in _said(exc)
+    return exc.status_code == 400 and "maximum number of tokens" in _server_text(exc)
 
 
 def _passes(exc: Exception) -> bool:
@@ -220,17 +240,18 @@ def _passes(exc: Exception) -> bool:
 
 
 def _wait(exc: Exception, attempt: int) -> float:
-    """Return the seconds to wait: what the server asks for, or twice as long each time, with some jitter."""
+    """Return the seconds to wait: those that the server asks for, or twice as many each time, with some jitter."""
     asked = exc.retry_after if isinstance(exc, exceptions.ModelAPIError) else None
     if asked is not None:
         return min(max(asked, 0.0), LONGEST_WAIT)
     return min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT) * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
 
 
-def _said(exc: Exception) -> str:
-    """Return what the server said: the message in the body of an error, or what became of the connection."""
+def _server_text(exc: Exception) -> str:
+    """Return the server's message in the body of an error, or the failure of the connection."""
     body: Any = getattr(exc, "body", None)
-    if isinstance(body, list) and body:  # Gemini puts an error into a list when it was asked for a stream
+    # Gemini puts the error of a stream into a list.
+    if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, dict):
         error = body.get("error", body)

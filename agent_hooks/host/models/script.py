@@ -19,7 +19,7 @@ from agent_hooks.host.model import EndPiece, ModelRequest, Piece, TextPiece, Thi
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, ThinkingContent
 
 
-class RecordedCall(Struct, forbid_unknown_fields=True):
+class ScriptedCall(Struct, forbid_unknown_fields=True):
     """A tool call of a recorded response."""
 
     name: str
@@ -27,12 +27,12 @@ class RecordedCall(Struct, forbid_unknown_fields=True):
     id: str = ""
 
 
-class RecordedResponse(Struct, rename="camel", forbid_unknown_fields=True):
+class ScriptedResponse(Struct, rename="camel", forbid_unknown_fields=True):
     """One line of a script."""
 
     text: str = ""
     thinking: str = ""
-    tool_calls: list[RecordedCall] = []
+    tool_calls: list[ScriptedCall] = []
 
 
 def create(argument: str) -> Script:
@@ -50,11 +50,11 @@ def create(argument: str) -> Script:
 
 
 class Script:
-    """Answers with one recorded response after another, whatever it is asked."""
+    """Answers each request with the next recorded response."""
 
     provider = "script"
 
-    def __init__(self, path: Path, responses: list[RecordedResponse]) -> None:
+    def __init__(self, path: Path, responses: list[ScriptedResponse]) -> None:
         self.id = path.name
         self._path = path
         self._responses = responses
@@ -63,9 +63,7 @@ class Script:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Replay the next response; raises `ModelError` when there is none."""
         if self._played == len(self._responses):
-            raise ModelError(
-                f"script {self._path}: all {self._played} responses are played, and one more was asked for"
-            )
+            raise ModelError(f"script {self._path}: all {self._played} responses are played; add one more line")
         response = self._responses[self._played]
         self._played += 1
         if response.thinking:
@@ -77,12 +75,12 @@ class Script:
         yield EndPiece("tool_use" if response.tool_calls else "stop")
 
 
-def _read(path: Path, number: int, line: str) -> RecordedResponse | None:
+def _read(path: Path, number: int, line: str) -> ScriptedResponse | None:
     """Return the response a line holds, or `None` for another entry of a session file."""
     try:
         value = json.loads(line)
         if not isinstance(value, dict) or "type" not in value:
-            return msgspec.convert(value, RecordedResponse)
+            return msgspec.convert(value, ScriptedResponse)
         entry: Any = msgspec.convert(value, Entry)
     except ValueError as exc:
         raise ModelError(f"script {path}:{number}: {exc}") from None
@@ -90,5 +88,5 @@ def _read(path: Path, number: int, line: str) -> RecordedResponse | None:
     if not isinstance(message, AssistantMessage):
         return None
     thinking = "".join(block.thinking for block in message.content if isinstance(block, ThinkingContent))
-    calls = [RecordedCall(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
-    return RecordedResponse(message.text, thinking, calls)
+    calls = [ScriptedCall(call.name, dict(call.arguments), call.id) for call in message.tool_calls]
+    return ScriptedResponse(message.text, thinking, calls)

@@ -1,4 +1,4 @@
-"""The built-in tools; one module per tool.  Above: host.  Below: tool, content, process."""
+"""The built-in tools; one module for each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TOOLS: tuple[type[BuiltinTool], ...] = (BashTool, ReadTool, WriteTool, EditTool,
 def builtin_tools(*, cwd: str, output_directory: Callable[[], Path] | None = None) -> list[Tool]:
     """Return the seven built-in tools, working in `cwd`.
 
-    `output_directory` names the folder for the full text of cut output; it is asked, and the folder made, only when
-    there is something to keep.  Without it, a temporary folder is made, which stays.
+    `output_directory` returns the folder for the full text of cut output; it is called, and the folder made, only when
+    there is a text to keep.  Without it, a temporary folder is made, which is not deleted.
     """
     keep = output_directory or cache(_temporary)
     return [tool(cwd, keep) for tool in TOOLS]

@@ -1,7 +1,6 @@
-"""What the built-in tools share: how they refuse, how they cut long output, how they touch files safely.
+"""The common parts of the built-in tools: error results, limits of the output, safe access to files.
 
-The model reads what a tool returns, so a failure is text that says what to do next, and every output has a size it
-cannot exceed.  Above: the tools, listing.  Below: tool, content, errors, anyio.
+The model reads the output of a tool, so a failure is a text with the next step, and every output has a limit.
 """
 
 from __future__ import annotations
@@ -22,20 +21,24 @@ from agent_hooks.errors import os_reason
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, ToolDetails, Truncation
 
-MAX_LINES = 2000  # lines of one output
-MAX_BYTES = 50 * 1024  # bytes of UTF-8 of one output, without the notes
-SEARCH_SECONDS = 30.0  # how long find and grep may look
-BINARY_PROBE = 8192  # bytes at the start of a file in which a NUL makes it binary
+MAX_LINES = 2000
+"""The most lines of one output."""
+MAX_BYTES = 50 * 1024
+"""The most bytes of one output, in UTF-8 and without the notes."""
+SEARCH_SECONDS = 30.0
+"""The time limit of find and grep."""
+BINARY_PROBE = 8192
+"""A file with a NUL in so many bytes at its start is binary."""
 
 
 class Refused(Exception):  # noqa: N818  # not an error of ours: it carries the text of an error result
-    """Ends a tool's run with an error result; its text is what the model reads."""
+    """Ends a tool's run with an error result, whose text the model reads."""
 
 
 class BuiltinTool(ABC):
-    """One built-in tool: works in `cwd`, keeps the full text of cut output in the folder `output_directory()` names.
+    """A built-in tool; it works in `cwd`, and keeps the full text of cut output in the folder `output_directory()`.
 
-    A subclass writes `run` and raises `Refused` for whatever the model can put right.
+    A subclass defines `run`, which raises `Refused` for a mistake that the model can correct.
     """
 
     name: str
@@ -49,7 +52,7 @@ class BuiltinTool(ABC):
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Run the tool and return its output; what the model can put right comes back with `is_error`."""
+        """Run the tool and return its output; a mistake that the model can correct is an output with `is_error`."""
         try:
             return await self.run(input, on_update)
         except Refused as exc:
@@ -57,10 +60,10 @@ class BuiltinTool(ABC):
 
     @abstractmethod
     async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
-        """Do the work; raise `Refused` to end with an error result."""
+        """Do the tool's work; raises `Refused` to end with an error result."""
 
     def resolve(self, path: str) -> str:
-        """Return `path` made absolute: `~` is the home directory, a relative path starts at `cwd`."""
+        """Return the absolute path: `~` is the home directory, a relative path begins at `cwd`."""
         check_text(path, "the path")
         return os.path.abspath(os.path.join(self.cwd, os.path.expanduser(path)))
 
@@ -69,14 +72,16 @@ class BuiltinTool(ABC):
         directory = self._output_directory()
         directory.mkdir(parents=True, exist_ok=True)
         fd, path = tempfile.mkstemp(prefix=f"{self.name}-", suffix=".txt", dir=directory)
-        return open(path, "wb", opener=lambda *_: fd)  # not fdopen: the file's name is its path
+        # Unlike `os.fdopen`, this gives the file its path as its name.
+        return open(path, "wb", opener=lambda *_: fd)
 
     def keep(self, text: str) -> str | None:
-        """Write the full text of a cut output to a file and return its path, `None` when there is no room for it."""
+        """Write the full text of a cut output to a file and return its path, `None` when it cannot be written."""
         try:
             with self.output_file() as file:
                 file.write(text.encode())
-        except OSError:  # the shown part is still of use; the note then names no file
+        # The shown part of the output is still useful; its note says that the full text is lost.
+        except OSError:
             return None
         return file.name
 
@@ -97,7 +102,7 @@ def text_schema(description: str) -> dict[str, Any]:
 
 
 def exclude_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the globs that find and grep leave out."""
+    """Return the JSON Schema of the input `exclude` of find and grep."""
     return {
         "type": "array",
         "items": {"type": "string", "minLength": 1},
@@ -115,7 +120,7 @@ def number_schema(description: str, minimum: int = 1) -> dict[str, Any]:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse a text no system call takes: one with a NUL or with half a surrogate pair."""
+    """Raise `Refused` for a text that no system call takes: with a NUL or with half a surrogate pair."""
     if "\0" in text:
         raise Refused(f"{what} contains a NUL character; leave it out")
     try:
@@ -125,12 +130,12 @@ def check_text(text: str, what: str) -> None:
 
 
 def clean(text: str) -> str:
-    """Return `text` with `?` for what is no character in UTF-8, so that it can be sent as JSON."""
+    """Return `text` with `?` for each half of a surrogate pair, so that it can be sent as JSON."""
     return text.encode("utf-8", "replace").decode()
 
 
 def printable(name: str) -> str:
-    r"""Return a file's name on one line, with escapes (`\n`, `\udcff`) for what cannot be printed."""
+    r"""Return a file's name on one line, with escapes (`\n`, `\udcff`) for characters that cannot be printed."""
     return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
@@ -146,7 +151,7 @@ def count(number: int, thing: str) -> str:
 
 
 def lines_of(text: str | bytes) -> int:
-    """Return how many lines `text` has; the last one needs no newline."""
+    """Return the number of lines in `text`; the last line needs no newline."""
     newline: Any = "\n" if isinstance(text, str) else b"\n"
     return text.count(newline) + (1 if text and not text.endswith(newline) else 0)
 
@@ -155,9 +160,9 @@ def lines_of(text: str | bytes) -> int:
 
 
 def cut_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> tuple[str, Truncation | None]:
-    """Return the first whole lines of `text` that fit, and how it was cut, `None` if it was not.
+    """Return the first whole lines of `text` that fit, and the truncation, `None` when all lines fit.
 
-    A first line that alone is too long is cut inside, between two characters.
+    A first line that is too long by itself is cut between two characters.
     """
     by: Literal["lines", "bytes"] | None = None
     kept = text.encode()
@@ -171,9 +176,9 @@ def cut_head(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) 
 
 
 def cut_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> tuple[str, Truncation | None]:
-    """Return the last whole lines of `text` that fit, and how it was cut, `None` if it was not.
+    """Return the last whole lines of `text` that fit, and the truncation, `None` when all lines fit.
 
-    A last line that alone is too long is cut inside, between two characters.
+    A last line that is too long by itself is cut between two characters.
     """
     by: Literal["lines", "bytes"] | None = None
     kept = text.encode()
@@ -184,7 +189,7 @@ def cut_tail(text: str, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) 
     if len(kept) > max_bytes:
         by = "bytes"
         first = len(kept) - max_bytes
-        # the newline before the first byte that fits counts too: then that byte begins a line
+        # When the byte before the first one that fits is a newline, the first one begins a line.
         start = kept.find(b"\n", first - 1, len(kept) - 1) + 1
         kept = kept[start or _boundary(kept, first, 1) :]
     return _cut(text, kept, by)
@@ -213,10 +218,10 @@ def _cut(text: str, kept: bytes, by: Literal["lines", "bytes"] | None) -> tuple[
 def listing_output(
     tool: BuiltinTool, shown: Sequence[str], full: Sequence[str], details: type[ToolDetails], *, of: str
 ) -> ToolOutput:
-    """Return the output of a tool that lists: the lines `shown`, cut to the limits, of all the lines in `full`.
+    """Return the output of a tool that lists: the lines `shown`, cut to the limits.
 
-    When lines are missing, all of them are kept in a file, and a note below says so; `of` is the note's words for what
-    there is, for example `700 files`.
+    `full`: all lines that there are.  When the output lacks some, all lines are kept in a file, and a note below names
+    it; `of`: the total in the note, for example `700 files`.
     """
     text, truncation = cut_head("\n".join(shown))
     if truncation is None and len(shown) == len(full):

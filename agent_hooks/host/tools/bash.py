@@ -1,7 +1,6 @@
-"""The `bash` tool: run a command, show how it goes on, return the end of what it printed.
+"""The `bash` tool: run a command, report its progress, return the end of its output.
 
-Memory holds only a tail of the output.  Once output is longer than the limits, all of it goes to a file as well.
-Above: host.tools.  Below: base, process.
+Memory holds only the last part of the output.  Output that is longer than the limits goes to a file as a whole.
 """
 
 from __future__ import annotations
@@ -31,9 +30,12 @@ from agent_hooks.host.tools.base import (
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import BashToolDetails, OnUpdate, Truncation
 
-OUTPUT_LIMIT = 100 * 1024 * 1024  # bytes after which a program is stopped
-UPDATE_INTERVAL = 0.1  # seconds between two progress updates
-_BUFFER = 2 * MAX_BYTES  # bytes kept in memory
+OUTPUT_LIMIT = 100 * 1024 * 1024
+"""A program is stopped when it has printed more bytes."""
+UPDATE_INTERVAL = 0.1
+"""Seconds between two progress updates."""
+# The least bytes of a longer output that stay in memory.
+_BUFFER = 2 * MAX_BYTES
 
 
 class BashTool(BuiltinTool):
@@ -59,7 +61,7 @@ class BashTool(BuiltinTool):
         check_text(command, "the command")
         code = 0
         with closing(_Output(self)) as output:
-            # a scope of our own: only it can tell our timeout from a program that killed itself
+            # A scope of our own, because only it tells our timeout from a program that killed itself.
             with anyio.move_on_after(timeout) as deadline:
                 code = await self._stream(command, output, on_update)
             if deadline.cancelled_caught:
@@ -81,13 +83,14 @@ class BashTool(BuiltinTool):
                 reason = os_reason(exc) if os.path.isdir(self.cwd) else f"there is no directory {self.cwd}"
                 refused = Refused(f"cannot start {shell}: {reason}")
             tasks.cancel_scope.cancel()
-        if refused is not None:  # outside of the task group, which would wrap it
+        # Raised outside of the task group, which would wrap it.
+        if refused is not None:
             raise refused
         return code
 
 
 async def _report(output: _Output, on_update: OnUpdate) -> None:
-    """Hand over the current tail whenever there is more, a bounded number of times a second."""
+    """Call `on_update` with the end of the output when there is more, at most once in `UPDATE_INTERVAL`."""
     reported = 0
     while True:
         if output.total_bytes > reported:
@@ -97,7 +100,7 @@ async def _report(output: _Output, on_update: OnUpdate) -> None:
 
 
 class _Output:
-    """Takes a program's output: counts it, keeps its tail, and writes all of it to a file once it is too long."""
+    """Takes a program's output: counts it, keeps its end, and writes all of it to a file when it is too long."""
 
     def __init__(self, tool: BashTool) -> None:
         self._tool = tool
@@ -122,7 +125,7 @@ class _Output:
 
     @property
     def total_lines(self) -> int:
-        """How many lines were printed; the last one needs no newline."""
+        """The number of printed lines; the last line needs no newline."""
         return self._lines + (1 if self._buffer and not self._buffer.endswith(b"\n") else 0)
 
     @property
@@ -133,22 +136,26 @@ class _Output:
         try:
             if self._file is None:
                 self._file = self._tool.output_file()
-                data = bytes(self._buffer)  # nothing was dropped from it so far
+                # The buffer still holds all of the output.
+                data = bytes(self._buffer)
             self._file.write(data)
             self._file.flush()
-        except OSError as exc:  # a full disk must not end the program; the note says what is lost
+        # A full disk must not end the program; the note below the output names the reason.
+        except OSError as exc:
             self._lost = os_reason(exc)
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            with suppress(OSError):  # a full disk again; it is told already
+            # The note below the output has named a full disk already.
+            with suppress(OSError):
                 self._file.close()
 
     def tail(self) -> tuple[str, Truncation | None]:
-        """Return the end of the output as text within the limits, and how it was cut."""
+        """Return the end of the output as text within the limits, and the truncation."""
         start = 0
-        if self.total_bytes > len(self._buffer):  # the buffer may begin inside a character
+        # The buffer may begin inside of a character.
+        if self.total_bytes > len(self._buffer):
             start = next((i for i, byte in enumerate(self._buffer[:4]) if byte & 0xC0 != 0x80), 0)
         text, cut = cut_tail(self._buffer[start:].decode("utf-8", "replace").removesuffix("\n"))
         if cut is None:
@@ -167,7 +174,8 @@ class _Output:
         text, cut = self.tail()
         details = None
         if cut is not None:
-            if self._file is None and not self._lost:  # short in bytes, but long as text: it was not UTF-8
+            # Output that is not UTF-8 can be too long as text only.
+            if self._file is None and not self._lost:
                 self._write(b"")
             path = self._file.name if self._file is not None and not self._lost else None
             where = f"the full text is in {path}" if path else f"the full text could not be kept: {self._lost}"

@@ -1,4 +1,4 @@
-"""The `edit` tool: replace the one place in a file where a text occurs.  Above: host.tools.  Below: base."""
+"""The `edit` tool: replace a text that occurs exactly once in a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ from agent_hooks.host.tools.base import (
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate
 
-EDIT_LIMIT = 10 * 1024 * 1024  # bytes of a file that can be edited
-DIFF_LIMIT = 2000  # lines on both sides; past it difflib takes seconds
-_CONTEXT = 3  # lines around a change
+EDIT_LIMIT = 10 * 1024 * 1024
+"""The most bytes of a file that can be edited."""
+DIFF_LIMIT = 2000
+"""The most lines of a diff's two sides together: with more, difflib takes seconds."""
+# The unchanged lines of a diff on each side of a change.
+_CONTEXT = 3
 
 
 class EditTool(BuiltinTool):
@@ -40,7 +43,7 @@ class EditTool(BuiltinTool):
     input_schema = object_schema(
         ["path", "oldText", "newText"],
         path=text_schema("The file, absolute or relative to the working directory"),
-        # an empty oldText passes the schema, so that the tool can say what to do instead
+        # An empty oldText passes the schema, so that the tool's own error can name the next step.
         oldText={"type": "string", "description": "The text to replace, exactly as it is in the file"},
         newText={"type": "string", "description": "The text to put in its place"},
     )
@@ -68,7 +71,7 @@ def _edit(path: str, shown: str, old: str, new: str) -> str:
         raise Refused(f"oldText was found {len(places)} times in {shown}; give more context, so that it occurs once")
     start, end = places[0]
     after = text[:start] + _with_endings(new, old, text, text[start:end]) + text[end:]
-    # surrogates stand for bytes that are not UTF-8: they go back as they came
+    # Surrogates stand for bytes that are not UTF-8; they are written back as those bytes.
     write_atomically(path, after.encode("utf-8", "surrogateescape"), shown)
     return _diff(shown, text, after, start, end)
 
@@ -84,15 +87,15 @@ def _load(path: str, shown: str) -> str:
 
 
 def _pattern(old: str, text: str) -> re.Pattern[str]:
-    r"""Return what finds `old`; its `\n` stand for `\r\n` too, unless it has `\r` of its own."""
+    r"""Return a pattern for `old`; its `\n` match `\r\n` too, unless `old` has `\r` of its own."""
     if "\r" in old or "\r\n" not in text:
         return re.compile(re.escape(old))
-    # never only the second half of \r\n, or that would count as another place
+    # It never matches only the second half of \r\n, which would count as another place.
     return re.compile(r"(?:\r\n|(?<!\r)\n)".join(map(re.escape, old.split("\n"))))
 
 
 def _places(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield where `pattern` occurs; places may overlap, because then too it is not clear which is meant."""
+    """Yield the places where `pattern` occurs; they may overlap, because overlapping places are ambiguous too."""
     match = pattern.search(text)
     while match:
         yield match.span()
@@ -100,7 +103,7 @@ def _places(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_endings(new: str, old: str, text: str, found: str) -> str:
-    r"""Return `new` with the line endings of the place it goes to; those of the file when the place has none."""
+    r"""Return `new` with the line endings of the replaced text, or of the file when that text has none."""
     if "\r" in old or "\r" in new:
         return new
     sample = found if "\n" in found else text
@@ -108,11 +111,12 @@ def _with_endings(new: str, old: str, text: str, found: str) -> str:
 
 
 def _diff(shown: str, before: str, after: str, start: int, end: int) -> str:
-    """Return a unified diff, of the lines around the change only: difflib is too slow for whole files."""
+    """Return a unified diff of the lines around the change; difflib is too slow for whole files."""
     first = before.count("\n", 0, start)
     last = before.count("\n", 0, end)
     old, new = before.split("\n"), after.split("\n")
-    if old[-1] == new[-1] == "":  # what follows the last newline is no line
+    # The empty text after the last newline is not a line.
+    if old[-1] == new[-1] == "":
         old, new = old[:-1], new[:-1]
     low, below = max(first - _CONTEXT, 0), max(len(old) - last - 1 - _CONTEXT, 0)
     old, new = old[low : len(old) - below], new[low : len(new) - below]
@@ -131,7 +135,7 @@ def _shown(lines: list[str]) -> list[str]:
 
 
 def _moved(line: str, by: int) -> str:
-    """Return a line of a diff; a hunk's head with its line numbers moved."""
+    """Return a line of a diff; in the head of a hunk, the line numbers are moved."""
     if not line.startswith("@@ "):
         return line
     return re.sub(r"(?<= [-+])\d+", lambda number: str(int(number[0]) + by), line)

@@ -1,4 +1,4 @@
-"""The `find` tool: files by name.  Above: host.tools.  Below: base, listing."""
+"""The `find` tool: files by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from agent_hooks.host.tools.listing import excluding, list_files
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import FindToolDetails, OnUpdate
 
-LIMIT = 1000  # files shown by default
+LIMIT = 1000
+"""The files in the output by default."""
 
 
 class FindTool(BuiltinTool):
@@ -38,7 +39,7 @@ class FindTool(BuiltinTool):
     )
     input_schema = object_schema(
         ["pattern"],
-        pattern=text_schema("A glob for the path below the directory; without a / it is for the name alone"),
+        pattern=text_schema("A glob for the path below the directory; without a / it matches the name alone"),
         path=text_schema("The directory to search; the working directory by default"),
         exclude=exclude_schema(),
         limit=number_schema(f"Number of files to show; {LIMIT} by default"),

@@ -1,9 +1,9 @@
-"""The `grep` tool: lines that fit a regular expression of Python, in the files that `find` would list.
+"""The `grep` tool: lines that match a regular expression of Python, in the files that `find` would list.
 
-One engine only: Python's `re`, because ripgrep and git grep speak other dialects, and an answer must not depend on what
-is installed; git only says which files there are.  It runs in a process of its own (`search.py`): `re` holds the
-interpreter's lock while it looks, so a thread with a catastrophic pattern would stop the whole program, and no thread can
-be ended.  Above: host.tools.  Below: base, listing, process.
+1. The engine is always Python's `re`: ripgrep and git grep have other dialects, and the output must not depend on the
+   installed programs.  git only lists the files.
+2. The search runs in a process of its own (`search.py`): `re` holds the interpreter's lock while it searches, so a thread
+   with a catastrophic pattern would stop the whole program, and a thread cannot be ended.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ from agent_hooks.host.tools.listing import Excluding, excluding, list_files
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import GrepToolDetails, OnUpdate
 
-LIMIT = 100  # matches shown by default
-OUTPUT_LIMIT = 10 * 1024 * 1024  # bytes of found lines after which the search stops
+LIMIT = 100
+"""The matches in the output by default."""
+OUTPUT_LIMIT = 10 * 1024 * 1024
+"""The search stops when the found lines have more bytes."""
 
 
 class GrepTool(BuiltinTool):
@@ -96,11 +98,11 @@ class GrepTool(BuiltinTool):
         output = listing_output(self, shown, [line[1:] for line in lines], GrepToolDetails, of=count(matches, "match"))
         if not stopped:
             return output
-        # with as many matches as asked for, the rest is not missed
+        # A search that was stopped is no error when it has found the number of matches that the model asked for.
         return ToolOutput(with_line(output.text, stopped), output.details, is_error=matches < job_limit)
 
     async def _files(self, path: str, pattern: str | None, left_out: Excluding) -> list[tuple[str, str]]:
-        """Return the files to search, as absolute path and name to show."""
+        """Return the files to search, each as its absolute path and its name in the output."""
         top = os.path.realpath(self.resolve(path))
         with refusing("search", path):
             status = os.stat(top)
@@ -112,7 +114,7 @@ class GrepTool(BuiltinTool):
 
 
 class _Found:
-    """Takes the child's output; holds a bounded amount."""
+    """Takes the output of the child process, up to `OUTPUT_LIMIT`."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -133,10 +135,10 @@ class _Found:
 
 
 async def _run(job: dict[str, Any], cwd: str, found: _Found) -> None:
-    """Let a child process do `job`."""
+    """Run the search `job` in a child process."""
     with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-grep-", suffix=".json", encoding="ascii") as file:
         await to_thread.run_sync(_save, job, file)
-        # -I: neither the caller's PYTHON* settings nor a module in cwd change what runs
+        # With -I, neither PYTHON* variables nor a module in `cwd` change the child's code.
         argv = [sys.executable, "-I", "-W", "ignore", search.__file__, file.name]
         errors = bytearray()
         try:

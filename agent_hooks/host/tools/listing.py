@@ -1,9 +1,7 @@
-"""Which files there are: those git would know of, and globs to choose among them.  Shared by find and grep.
+"""List the files that git would not ignore, and choose among them by globs; for find and grep.
 
-Git says it best when it is there and the directory is in a work tree.  Otherwise we walk ourselves, and `pathspec` reads
-the `.gitignore` files; it differs from git after a line like `!**`, which nobody needs.
-
-Above: find, grep.  Below: base, process.
+git lists the files when it is installed and the directory is in a work tree.  Otherwise a walk of our own lists them, and
+`pathspec` reads the `.gitignore` files; it differs from git only after rare lines like `!**`.
 """
 
 from __future__ import annotations
@@ -30,8 +28,9 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 async def list_files(directory: str, pattern: str | None = None, left_out: Excluding | None = None) -> list[str]:
     """Return the files and symlinks below `directory` that git does not ignore, sorted; relative to `directory`.
 
-    `pattern` is a glob they have to fit; `left_out` tells which of those to leave out.  An ignored directory is listed
-    when it is asked for itself.  What cannot be read is left out.  Raises `Refused` for a glob with too many braces.
+    `pattern`: a glob that the files have to fit; `left_out`: the files and directories to leave out.  An ignored
+    directory is listed when it is `directory` itself.  Directories that cannot be read are left out.  Raises `Refused`
+    for a glob with too many braces.
     """
     fits = glob(pattern) if pattern is not None else lambda _: True
     names = await _list(directory)
@@ -44,13 +43,14 @@ async def _list(directory: str) -> list[str]:
     if names is None:
         return await to_thread.run_sync(lambda: list(_walk(directory)))
     files, repositories = await to_thread.run_sync(_sort_out, directory, names)
-    for inner in repositories:  # git lists a repository inside as one entry
+    # git lists a nested repository as one entry.
+    for inner in repositories:
         files += [f"{inner}/{name}" for name in await _list(os.path.join(directory, inner))]
     return files
 
 
 def _sort_out(directory: str, names: set[str]) -> tuple[list[str], list[str]]:
-    """Return the files and the directories among `names`; what is in the index but gone is neither."""
+    """Return the files and the directories among `names`; a file that is in the index but deleted is left out."""
     files, directories = [], []
     for name in names:
         with suppress(OSError):
@@ -66,10 +66,14 @@ def _sort_out(directory: str, names: set[str]) -> tuple[list[str], list[str]]:
 
 
 async def _git_files(directory: str) -> set[str] | None:
-    """Return what git lists below `directory`, `None` where git is missing, has no work tree or ignores it all."""
+    """Return the names that git lists below `directory`.
+
+    `None` when git is missing, the directory is in no work tree, or git ignores the directory.
+    """
     git = shutil.which("git")
     if git is None or await _git(git, directory, "check-ignore", "-q", ".") != (1, b""):
-        return None  # 0: the directory itself is ignored; 128: no work tree
+        # Exit code 0: the directory itself is ignored; 128: no work tree.
+        return None
     code, output = await _git(git, directory, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     return {os.fsdecode(name) for name in output.split(b"\0") if name} if code == 0 else None
 
@@ -89,21 +93,22 @@ async def _git(git: str, directory: str, *args: str) -> tuple[int, bytes]:
 
 
 class _Ignore:
-    """One `.gitignore` file: the directory it is in, and what it says."""
+    """One `.gitignore` file: its directory and its patterns."""
 
     def __init__(self, directory: str, spec: GitIgnoreSpec) -> None:
         self._prefix = directory.rstrip("/") + "/"
         self._spec = spec
 
-    def verdict(self, path: str) -> bool | None:
-        """Tell whether `path` (absolute, a directory's ends with `/`) is ignored; `None` when no line speaks of it."""
+    def ignores(self, path: str) -> bool | None:
+        """Tell whether `path` (absolute, a directory's ends with `/`) is ignored; `None` when no line matches it."""
         return self._spec.check_file(path.removeprefix(self._prefix)).include
 
 
 def _walk(directory: str) -> Iterator[str]:
     todo = [(directory, _above(directory))]
     while todo:
-        from_thread.check_cancelled()  # a tree can be endless, and nobody may be waiting any more
+        # A tree can be endless, and the call may have been aborted.
+        from_thread.check_cancelled()
         here, ignores = todo.pop()
         ignores = [*_ignore_file(here), *ignores]
         for entry in _scan(here):
@@ -120,25 +125,27 @@ def _scan(directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
-    except OSError:  # no permission, or removed a moment ago: the rest is still worth listing
+    # No permission, or removed a moment ago; the other directories are listed all the same.
+    except OSError:
         return []
 
 
 def _ignored(path: str, ignores: list[_Ignore]) -> bool:
-    """Tell whether `path` is ignored: the nearest file that speaks of it decides."""
-    return next((verdict for ignore in ignores if (verdict := ignore.verdict(path)) is not None), False)
+    """Tell whether `path` is ignored: the nearest `.gitignore` file with a matching line decides."""
+    return next((ignored for each in ignores if (ignored := each.ignores(path)) is not None), False)
 
 
 def _above(directory: str) -> list[_Ignore]:
-    """Return the `.gitignore` files above `directory`, nearest first, up to the one beside `.git`; often none."""
+    """Return the `.gitignore` files above `directory`, nearest first, up to the one beside `.git`."""
     found: list[_Ignore] = []
     here = directory
     while not os.path.lexists(os.path.join(here, ".git")):
         here, below = os.path.dirname(here), here
         if here == below:
-            return []  # no repository: nothing says where to stop, so nothing above counts
+            # No repository, so no directory above counts.
+            return []
         found += _ignore_file(here)
-    # an ignored directory that is asked for itself is listed
+    # When `directory` itself is ignored, the model asked for an ignored directory: then its files are listed.
     return [] if _ignored(directory + "/", found) else found
 
 
@@ -146,9 +153,10 @@ def _ignore_file(directory: str) -> list[_Ignore]:
     path = os.path.join(directory, ".gitignore")
     try:
         with open_regular(path, path) as file:
-            # pathspec takes `a/**` for the directory a/ itself too; git does not, and `a/**/*` says the same to both
+            # For pathspec, `a/**` matches the directory a/ itself too; for git it does not.  Both read `a/**/*` alike.
             lines = [_ALL_BELOW.sub(r"/**/*\1", line) for line in os.fsdecode(file.read()).split("\n")]
-    except (Refused, OSError):  # there is none, or git could not read it either
+    # There is no such file, or git could not read it either.
+    except (Refused, OSError):
         return []
     return [_Ignore(directory, GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line)))]
 
@@ -156,7 +164,8 @@ def _ignore_file(directory: str) -> list[_Ignore]:
 def _is_valid(line: str) -> bool:
     try:
         GitIgnoreSpec.from_lines([line])
-    except ValueError:  # git passes over a line it does not understand
+    # git ignores such a line too.
+    except ValueError:
         return False
     return True
 
@@ -165,19 +174,19 @@ def _is_valid(line: str) -> bool:
 
 
 def glob(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a relative path fits `pattern`: `*.py`, `src/**/*.py`, `*.{js,ts}`, `[ab]?`.
+    """Return a function that tells whether a relative path fits `pattern`: `*.py`, `src/**/*.py`, `*.{js,ts}`, `[ab]?`.
 
-    `*` stays in one name, `**` spans any number of directories; a pattern without `/` is for the name alone.
+    `*` stays in one name, `**` spans any number of directories; a pattern without `/` matches the name alone.
     """
     alternatives = [_path_glob(each) for each in _alternatives(pattern)]
     return lambda path: any(fits(path) for fits in alternatives)
 
 
 class Excluding:
-    """Tells which paths are left out, and counts them.
+    """The files to leave out: call it with a path.  `count`: how many files were left out.
 
-    `patterns`: globs as in `glob`, for a file or a directory with all that is in it; with a `/` at the end, for a
-    directory only.  `below`: the path of what is searched, so that an excluded directory stays so when it is asked for.
+    `patterns`: globs as in `glob`, for a file or a directory and all files in it; with a `/` at the end, for a directory
+    only.  `below`: the searched directory, relative to the working directory: the patterns match its own path too.
     """
 
     def __init__(self, patterns: Sequence[str], below: str = "") -> None:
@@ -209,12 +218,12 @@ class Excluding:
         return any(fits(path) for fits, for_directories in self._patterns if is_directory or not for_directories)
 
     def note(self) -> str:
-        """Return a line that says how many files were left out, empty for none."""
+        """Return a line with the number of files that were left out, empty for none."""
         return f"[{count(self.count, 'file')} left out by exclude]" if self.count else ""
 
 
 def excluding(patterns: Sequence[str], top: str, cwd: str) -> Excluding:
-    """Return what tells which of the files below `top` are left out; what is above `cwd` never counts."""
+    """Return the files to leave out below `top`; the names of `cwd` and the directories above it are not matched."""
     top, cwd = os.path.realpath(top), os.path.realpath(cwd)
     return Excluding(patterns, "" if top == cwd else top.removeprefix(cwd.rstrip("/") + "/"))
 
@@ -236,7 +245,7 @@ def _alternatives(pattern: str) -> list[str]:
 def _path_glob(pattern: str) -> Callable[[str], bool]:
     pattern = pattern.removeprefix("./")
     names = ["**", pattern] if "/" not in pattern else pattern.lstrip("/").split("/")
-    # one matcher per name, `None` for `**`; followed like the states of an automaton, so no pattern is slow
+    # One matcher for each name, `None` for `**`; they are the states of an automaton, so no pattern is slow.
     steps = [None if name == "**" else re.compile(fnmatch.translate(name)).match for name in names]
 
     def reach(states: set[int]) -> set[int]:

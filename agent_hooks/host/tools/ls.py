@@ -1,4 +1,4 @@
-"""The `ls` tool: what is in a directory.  Above: host.tools.  Below: base."""
+"""The `ls` tool: the entries of a directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from agent_hooks.host.tools.base import (
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import LsToolDetails, OnUpdate
 
-LIMIT = 500  # entries shown by default
+LIMIT = 500
+"""The entries in the output by default."""
 
 
 class LsTool(BuiltinTool):
@@ -58,6 +59,7 @@ def _line(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
         try:
             return f"{name} -> {printable(os.readlink(entry.path))}"
-        except OSError:  # removed or made unreadable a moment ago: its name was there
+        # Removed or made unreadable a moment ago; the name was in the directory.
+        except OSError:
             return f"{name} -> ?"
     return f"{name}/" if entry.is_dir() else name

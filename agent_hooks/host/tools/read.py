@@ -1,6 +1,6 @@
 """The `read` tool: lines of a text file, or an image.
 
-A file is streamed, never loaded: memory holds what is shown and one chunk.  Above: host.tools.  Below: base.
+A file is streamed, never loaded: memory holds the output and one chunk.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from agent_hooks.host.tools.base import (
 from agent_hooks.values.content import ImageContent, ToolOutput
 from agent_hooks.values.tool import OnUpdate, ReadToolDetails, Truncation
 
-IMAGE_LIMIT = 5 * 1024 * 1024  # bytes of an image
-_CHUNK = 1024 * 1024  # bytes read at once
+IMAGE_LIMIT = 5 * 1024 * 1024
+"""The most bytes of an image."""
+# The bytes that are read at once.
+_CHUNK = 1024 * 1024
 
 
 class ReadTool(BuiltinTool):
@@ -52,7 +54,8 @@ class ReadTool(BuiltinTool):
 
     async def run(self, input: dict[str, Any], on_update: OnUpdate | None) -> ToolOutput:
         path = input["path"]
-        first = int(input.get("offset", 1))  # JSON Schema takes 3.0 for an integer
+        # In JSON Schema, 3.0 is an integer.
+        first = int(input.get("offset", 1))
         limit = min(int(input.get("limit", MAX_LINES)), MAX_LINES)
         return await to_thread.run_sync(_read, self.resolve(path), path, first, limit)
 
@@ -122,12 +125,13 @@ def _image(start: bytes, file: BinaryIO, mime_type: str, shown: str) -> ToolOutp
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
     while chunk := file.read(_CHUNK):
-        from_thread.check_cancelled()  # gigabytes take seconds, and nobody may be waiting any more
+        # Gigabytes take seconds, and the call may have been aborted.
+        from_thread.check_cancelled()
         yield chunk
 
 
 class _Count:
-    """Counts bytes and lines of a text that comes in pieces."""
+    """Counts the bytes and lines of a text that comes in pieces."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -143,14 +147,14 @@ class _Count:
 
     @property
     def lines(self) -> int:
-        """Lines so far; the last one needs no newline."""
+        """The lines so far; the last line needs no newline."""
         return self.newlines + self._open
 
 
 def _skip(file: BinaryIO, lines: int, seen: _Count) -> None:
     """Move to the start of the line after the first `lines`, or to the end."""
     while (missing := lines - seen.newlines) > 0:
-        # n bytes end at most n lines, so a big step cannot go too far
+        # n bytes end at most n lines, so a big step never skips too many.
         chunk = file.read(min(_CHUNK, missing)) if missing > 1000 else file.readline(_CHUNK)
         if not chunk:
             return
@@ -159,7 +163,7 @@ def _skip(file: BinaryIO, lines: int, seen: _Count) -> None:
 
 
 def _take(file: BinaryIO, limit: int) -> bytes:
-    """Return up to `limit` lines; a byte more than fits, so that the cut is seen."""
+    """Return up to `limit` lines, and at most one byte more than the output's limit, which then shows that it is cut."""
     part = bytearray()
     lines = 0
     while lines < limit and len(part) <= MAX_BYTES:

@@ -1,7 +1,7 @@
-"""What grep's child process runs: `python search.py JOB`; the job is a JSON file.  Imports only the standard library.
+"""The program of grep's child process: `python search.py JOB`; the job is a JSON file.  It imports no module of ours.
 
-Each line of its output begins with a letter: `S` a match to show, `s` what goes around it, `R` and `r` the same past the
-limit.  Exit code 3 and one line of text tell of a wrong pattern.  Above: grep, which starts it.  Below: nothing.
+Each line of its output begins with a letter: `S` for a match to show, `s` for a line around such a match, `R` and `r` for
+matches past the limit and the lines around them.  Exit code 3 means a wrong pattern, and the output is the reason.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-WRONG_PATTERN = 3  # exit code; Python itself uses 1 and 2
-LONGEST_LINE = 1024 * 1024  # bytes of a line that are searched
-SHOWN = 500  # characters of a line that are shown
-BINARY_PROBE = 8192  # bytes at the start of a file in which a NUL makes it binary
+WRONG_PATTERN = 3
+"""The exit code for a wrong pattern; Python itself uses 1 and 2."""
+LONGEST_LINE = 1024 * 1024
+"""The bytes of a line that are searched."""
+SHOWN = 500
+"""The characters of a line that are shown."""
+BINARY_PROBE = 8192
+"""A file with a NUL in so many bytes at its start is binary."""
 
 
 def main(job_path: str) -> int:
-    """Do the job in the file `job_path`, print what it found, and return the exit code."""
+    """Run the search in the file `job_path`, print the found lines, and return the exit code."""
     with open(job_path, encoding="ascii") as file:
         job = json.load(file)
     write = sys.stdout.buffer.write
@@ -37,12 +41,12 @@ def main(job_path: str) -> int:
 
 
 def search(files: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: int, limit: int) -> Iterator[str]:
-    """Yield the marked lines for `files`, pairs of a path and the name to show."""
+    """Yield the marked lines for `files`, pairs of a path and a name for the output."""
     matches = 0
     for path, name in files:
         for kind, number, text in _search_file(path, pattern, context):
             if kind == "separator":
-                # a separator belongs to the match it comes before
+                # A separator belongs to the match after it.
                 if matches and context:
                     yield "s--" if matches < limit else "r--"
                 continue
@@ -51,15 +55,15 @@ def search(files: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: 
             if kind == "match":
                 yield f"{mark}{name}:{number}: {text}"
             else:
-                # context above a match is told before it: it belongs to the next one
+                # A line above a match comes before it: it belongs to the next match.
                 beyond = matches > limit or (kind == "above" and matches == limit)
                 yield f"{'r' if beyond else 's'}{name}-{number}- {text}"
 
 
 def _search_file(path: str, pattern: re.Pattern[str], context: int) -> Iterator[tuple[str, int, str]]:
     above: deque[tuple[int, str]] = deque(maxlen=context)
-    last = 0  # number of the last line told
-    below = 0  # lines still to tell after a match
+    # The number of the last line that was yielded, and how many lines are still to yield after a match.
+    last = below = 0
     for number, line in enumerate(_lines(path), 1):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if pattern.search(text):
@@ -78,23 +82,24 @@ def _search_file(path: str, pattern: re.Pattern[str], context: int) -> Iterator[
 
 
 def shown(text: str) -> str:
-    """Return `text` as it is shown: cut when it is long."""
+    """Return `text`, cut when it is long."""
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
 def _lines(path: str) -> Iterator[bytes]:
-    """Yield the lines of a regular text file, with bounded memory; nothing for any other file."""
+    """Yield the lines of a regular text file, with bounded memory; no lines of any other file."""
     try:
         with open(path, "rb", opener=_safely) as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and b"\0" not in file.read(BINARY_PROBE):
                 file.seek(0)
                 yield from _bounded(file)
-    except OSError:  # no permission, removed a moment ago, a link: the other files are still worth searching
+    # No permission, removed a moment ago, or a link; the other files are searched all the same.
+    except OSError:
         return
 
 
 def _safely(path: str, flags: int) -> int:
-    """Open without following a link to elsewhere, and without waiting at a FIFO that took the file's place."""
+    """Open without following a link, and without waiting for the other end of a FIFO that replaced the file."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 

@@ -1,4 +1,4 @@
-"""The `write` tool: put a text in a file, in one step.  Above: host.tools.  Below: base."""
+"""The `write` tool: write a text file in one step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class WriteTool(BuiltinTool):
     """Writes a whole text file."""
 
     name = "write"
-    description = "Write a text to a file: makes it and its directories, or replaces all that was in it."
+    description = "Write a text to a file: creates the file and its directories, or replaces the whole file."
     input_schema = object_schema(
         ["path", "content"],
         path=text_schema("The file, absolute or relative to the working directory"),

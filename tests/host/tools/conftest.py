@@ -1,4 +1,4 @@
-"""What the tests of the built-in tools share."""
+"""The fixtures for the tests of the built-in tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Git = Callable[..., None]
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Name the folder for the full text of cut output; it is not there yet."""
+    """Name the folder for the full text of cut output; it does not exist yet."""
     return tmp_path / "kept"
 
 
@@ -35,7 +35,7 @@ def call(project: Path, kept: Path) -> Call:
 
 @pytest.fixture
 def git(project: Path) -> Git:
-    """Make the project a git work tree, and return what runs git in it."""
+    """Make the project a git work tree, and return a function that runs git in it."""
 
     def run(*args: str) -> None:
         subprocess.run(["git", *args], cwd=project, check=True, capture_output=True)
@@ -46,7 +46,7 @@ def git(project: Path) -> Git:
 
 @pytest.fixture
 def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave no program to be found."""
+    """Hide all programs from PATH."""
     empty = tmp_path / "empty"
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))

@@ -1,4 +1,4 @@
-"""The table of the built-in tools, and what they share."""
+"""The table of the built-in tools, and their common parts."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_there_are_seven_tools_with_strict_schemas(tmp_path: Path) -> None:
 
 
 def test_the_inputs_are_exactly_those_of_the_reference(tmp_path: Path) -> None:
-    """And `exclude`, which transformers set."""
+    """Only `exclude`, which transformers set, comes on top."""
     inputs = {
         tool.name: (set(tool.input_schema["required"]), set(tool.input_schema["properties"]))
         for tool in builtin_tools(cwd=str(tmp_path))

@@ -32,7 +32,7 @@ def put(root: Path, name: str, text: str = "") -> None:
 
 @pytest.fixture(params=["git", "walk in a work tree", "walk without a repository"])
 def way(request: pytest.FixtureRequest, project: Path) -> str:
-    """Let git list the files, or walk ourselves: because git is missing, or because there is no repository."""
+    """Let git list the files, or our own walk: git is missing, or there is no repository."""
     if request.param != "walk without a repository":
         subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     if request.param == "walk in a work tree":
@@ -233,7 +233,7 @@ lines = st.lists(
         st.sampled_from(["", "/", "/**", "/*"]),
     )
     .map("".join)
-    # known difference: after `!**`, pathspec lets a plain name no longer shut out a directory
+    # A known difference: after `!**`, a plain name excludes no directory for pathspec.
     .filter(lambda line: not (line[0] == "!" and set(line[1:]) <= {"*", "/"})),
     max_size=4,
 )
@@ -289,7 +289,7 @@ async def test_exclude_leaves_out_what_fits_and_says_how_much(
 
 
 async def test_a_directory_that_is_excluded_stays_so_when_it_is_asked_for(tmp_path: Path) -> None:
-    """As seen from the working directory; what is above that does not count."""
+    """Its path from the working directory is matched; the names above the working directory are not."""
     deep = tmp_path / "out" / "work" / "out" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "f").touch()
