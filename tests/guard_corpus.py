@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions, Level
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
-from agent_hooks.guards.shell.rules.packs import PACKS
+from agent_hooks.guards.table import PACKS
 
 HERE = Path(__file__).parent / "guards"
 
@@ -28,7 +28,9 @@ def call(tool: str, **input: Any) -> GuardedCall:
 
 def findings(command: str, level: Level = "project", *, packs: bool = False) -> list[Finding]:
     """Return what the command guard finds in a command."""
-    return CommandSafetyGuard(level, PACKS if packs else ()).find(call("bash", command=command))
+    return CommandSafetyGuard(GuardOptions(level=level, packs=PACKS if packs else ())).find(
+        call("bash", command=command)
+    )
 
 
 def rules(command: str, level: Level = "project", *, packs: bool = False) -> set[str]:

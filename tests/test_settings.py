@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookRunner, Settings, SettingsError, discover_and_load_hooks, load_settings
-from agent_hooks.settings import CompactionSettings, agent_home, check_timeout, resolve_path
+from agent_hooks.settings import CompactionSettings, agent_home, resolve_path
+from agent_hooks.validation import check_timeout
 
 
 def write(directory: Path, text: object) -> Path:

@@ -32,9 +32,10 @@ from agent_hooks.hooks.loader import LoadedHook, LoadResult
 from agent_hooks.runner.background import Background, Task
 from agent_hooks.runner.subscriptions import Subscriptions
 from agent_hooks.runner.watchdog import Watchdog
-from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
+from agent_hooks.settings import DEFAULT_TIMEOUT
 from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
 from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.validation import check_timeout
 from agent_hooks.values.answers import Block
 from agent_hooks.values.content import Attachment
 from agent_hooks.values.events import Event, ToolResult

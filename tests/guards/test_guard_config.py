@@ -13,8 +13,6 @@ from agent_hooks import Ask, Block, SettingsError
 from agent_hooks.guards import BUILTIN, builtin_guards, shell
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.guards.config import (
-    PACKS,
-    RULES,
     GuardException,
     GuardSettings,
     OwnRule,
@@ -22,6 +20,7 @@ from agent_hooks.guards.config import (
     read_sections,
 )
 from agent_hooks.guards.paths import REASONS
+from agent_hooks.guards.table import PACKS, RULES
 from guard_corpus import call, rows, rules
 
 TODAY = date(2030, 5, 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_hooks.guards.base import GuardedCall
+from agent_hooks.guards.base import GuardedCall, GuardOptions
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.sensitive import normalise, sensitive
 from agent_hooks.guards.shell import CommandSafetyGuard
@@ -60,7 +60,7 @@ def test_the_real_path_counts_beside_the_given_one() -> None:
 
 def test_hooks_that_lie_elsewhere_are_protected_as_well() -> None:
     """AGENT_HOME may be anywhere."""
-    guard = SecurityAudit(("/srv/agent/hooks",))
+    guard = SecurityAudit(GuardOptions(protected=("/srv/agent/hooks",)))
     assert guard.find(call("write", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("read", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("write", path="/srv/agent/hooks-old/x.py"))
@@ -68,7 +68,7 @@ def test_hooks_that_lie_elsewhere_are_protected_as_well() -> None:
 
 def test_the_shell_is_no_way_round_to_them() -> None:
     """Neither to one of them nor to a directory that holds one; to read is fine."""
-    guard = CommandSafetyGuard(protected=("/srv/agent/hooks",))
+    guard = CommandSafetyGuard(GuardOptions(protected=("/srv/agent/hooks",)))
     for command in (
         "echo > /srv/agent/hooks/x.py",
         "cd /srv/agent; rm hooks/x.py",
@@ -89,12 +89,12 @@ def test_the_shell_is_no_way_round_to_them() -> None:
 
 def test_a_star_does_not_reach_what_begins_with_a_dot() -> None:
     """As in the shell: `mv * x` leaves `.agent` alone."""
-    guard = CommandSafetyGuard(protected=("/p/.agent/hooks", "/p/tools/a.py"))
+    guard = CommandSafetyGuard(GuardOptions(protected=("/p/.agent/hooks", "/p/tools/a.py")))
     assert not guard.find(
         GuardedCall(tool_name="bash", input={"command": "mv *.txt x; mv /p/s* x"}, cwd="/p", home="/h")
     )
     assert guard.find(GuardedCall(tool_name="bash", input={"command": "mv /p/t* x"}, cwd="/p", home="/h"))
-    guard = CommandSafetyGuard(protected=("/p/.agent/hooks",))
+    guard = CommandSafetyGuard(GuardOptions(protected=("/p/.agent/hooks",)))
     assert not guard.find(
         GuardedCall(tool_name="bash", input={"command": "mv lib/* x; rm ?agent"}, cwd="/p", home="/h")
     )

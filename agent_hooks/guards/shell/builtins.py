@@ -11,7 +11,7 @@ from collections.abc import Callable
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.grammar import parse
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
@@ -26,7 +26,7 @@ def cd(command: Command) -> Text:
     if command.name == "pushd":
         shell.stack.append(shell.cwd)
     if not operands:
-        shell.cwd = command.interpreter.place.home
+        shell.cwd = command.interpreter.directories.home
     elif operands[0] == "-":
         shell.cwd = shell.variables.values.get("OLDPWD", Text(None)).text or UNKNOWN
     else:
@@ -77,7 +77,7 @@ def evaluate(command: Command) -> Text:
     text = Word(" ".join(words))
     text.taint = taint_of(words)
     if not text.known:
-        command.interpreter.unseen_code(text)
+        command.interpreter.report_generated_code(text)
     return command.interpreter.shell_code(text, command.shell, "eval", command.stdin)
 
 
@@ -86,7 +86,7 @@ def source(command: Command) -> Text:
     words = command.argv[1:]
     if not words:
         return EMPTY
-    command.interpreter.seen.append("source")
+    command.interpreter.programs.append("source")
     name = words[0]
     if name == "/dev/stdin" or (name.startswith("/dev/fd/0")):
         return command.interpreter.shell_code(command.stdin, command.shell, "source")
@@ -118,7 +118,7 @@ def alias(command: Command) -> Text:
 
 def read(command: Command) -> Text:
     """`read name`: the variable holds what comes in."""
-    options = Options(command.argv, "adinNptu")
+    options = ParsedOptions(command.argv, "adinNptu")
     names = [*options.operands, *options.value("a")] or [Word("REPLY")]
     text = command.stdin.text
     line = None if text is None else text.split("\n", 1)[0]
@@ -134,7 +134,7 @@ def read(command: Command) -> Text:
 
 def mapfile(command: Command) -> Text:
     """`mapfile name`: an array of what comes in."""
-    options = Options(command.argv, "dnOsuCc")
+    options = ParsedOptions(command.argv, "dnOsuCc")
     for script in options.value("C"):  # called with each line
         command.shell_code(script)
     names = options.operands or [Word("MAPFILE")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word
 
 
@@ -120,7 +120,7 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             return None
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
-                carrier = Options(
+                carrier = ParsedOptions(
                     argv[at:],
                     "pn",
                     ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
@@ -131,7 +131,7 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             if not word.startswith("-"):
                 return None
         return None
-    options = Options(argv, prefix.short, prefix.long, stop_early=True)
+    options = ParsedOptions(argv, prefix.short, prefix.long, stop_early=True)
     if any(letter in options.flags for letter in prefix.query):
         return [Word("echo"), *options.operands] if name == "command" else [], []  # it prints what it was asked about
     rest = options.operands

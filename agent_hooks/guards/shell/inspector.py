@@ -21,7 +21,7 @@ from agent_hooks.guards.sensitive import (
     system_path,
 )
 from agent_hooks.guards.shell.script import Node
-from agent_hooks.guards.shell.targets import Place
+from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
 
 _DESTRUCTIVE = re.compile(
@@ -56,13 +56,13 @@ class Shell:
 class Inspector(ABC):
     """Judges files and code, and keeps `findings`; `seen` are the programs that a command line came upon."""
 
-    def __init__(self, place: Place, level: Level, packs: frozenset[str]) -> None:
-        self.place = place
+    def __init__(self, directories: Directories, level: Level, packs: frozenset[str]) -> None:
+        self.directories = directories
         self.level = level
         self.packs = packs
         self.findings: list[Finding] = []
-        self.seen: list[str] = []
-        self.said: list[str] = []  # the words of the commands of the pipeline so far
+        self.programs: list[str] = []
+        self.pipeline_words: list[str] = []  # the words of the commands of the pipeline so far
 
     def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
         """Keep a finding."""
@@ -116,7 +116,7 @@ class Inspector(ABC):
             return True
         return False
 
-    def unseen_code(self, where: str) -> None:
+    def report_generated_code(self, where: str) -> None:
         """Ask about text that a shell reads from a program, when that program was told something destructive."""
         if _DESTRUCTIVE.search(where):
             self.report("dynamic-code", "text that is made on the spot is run as code", where, undecidable=True)
@@ -127,7 +127,7 @@ class Inspector(ABC):
         """Return a word as a normalised path; one that starts with something unknown is relative to nowhere."""
         if word.startswith(UNKNOWN):
             return posixpath.normpath(word)
-        return normalise(word, cwd=shell.cwd, home=self.place.home) if word else shell.cwd
+        return normalise(word, cwd=shell.cwd, home=self.directories.home) if word else shell.cwd
 
     def content(self, word: Word, shell: Shell) -> Text:
         """Return what is known to be in a file."""
@@ -139,7 +139,7 @@ class Inspector(ABC):
     def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
         path = self.path(word, shell)
         if any(char in path for char in "*?[") and len(path) < 4096:  # the system's longest path
-            return sensitive_glob(path, home=self.place.home, write=write)
+            return sensitive_glob(path, home=self.directories.home, write=write)
         return sensitive(path, write=write)
 
     def reads(self, word: Word, shell: Shell) -> None:
@@ -156,7 +156,7 @@ class Inspector(ABC):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif self.place.protects(path):
+        elif self.directories.protects(path):
             self.report("write-guard-settings", "changes what decides about guards and hooks", word)
         elif rule := self._sensitive(word, shell, write=True):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or that every shell runs", word)
@@ -165,7 +165,7 @@ class Inspector(ABC):
         """Judge that one file is removed or emptied."""
         self.writes(word, shell)
         path = self.path(word, shell)
-        if self.place.holds_protected(path):
+        if self.directories.holds_protected(path):
             self.report("write-guard-settings", "changes what decides about guards and hooks", word)
         if system_path(path):
             self.report("system-file", "removes or empties a file of the system", word)
@@ -175,7 +175,7 @@ class Inspector(ABC):
         path = self.path(word, shell)
         if self.level == "strict":
             self.report(rule, verb, word)
-        elif word.unsure or not self.place.removable(path, self.level):
+        elif word.unsure or not self.directories.removable(path, self.level):
             self.report(
                 rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word
             )
@@ -183,4 +183,4 @@ class Inspector(ABC):
     def is_root(self, word: Word, shell: Shell) -> bool:
         """Tell whether a word names a root of the system, a home or the project."""
         path = self.path(word, shell)
-        return UNKNOWN not in path and self.place.root(path)
+        return UNKNOWN not in path and self.directories.root(path)

@@ -16,10 +16,11 @@ from agent_hooks.guards.base import Level
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Book, Command
+from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
 from agent_hooks.guards.shell.inspector import Inspector, Shell
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
@@ -35,8 +36,8 @@ from agent_hooks.guards.shell.script import (
     Unreadable,
     spawns,
 )
-from agent_hooks.guards.shell.targets import Place
-from agent_hooks.guards.shell.words import EMPTY, NOTHING, Expander, Text, Variables, Word
+from agent_hooks.guards.shell.targets import Directories
+from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word, joined, marked
 
 MAX_NESTING = 16  # scripts within scripts
 MAX_SECONDS = 0.5  # a guard is quick; what takes this long was made to
@@ -49,8 +50,8 @@ _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 class Interpreter(Inspector):
     """Follows one command line, with the rules of a book for the programs it comes upon."""
 
-    def __init__(self, book: Book, place: Place, level: Level, packs: frozenset[str]) -> None:
-        super().__init__(place, level, packs)
+    def __init__(self, book: Book, directories: Directories, level: Level, packs: frozenset[str]) -> None:
+        super().__init__(directories, level, packs)
         self.book = book
         self._commands = 0
         self._begun = perf_counter()
@@ -71,17 +72,17 @@ class Interpreter(Inspector):
                 self._call(name, body, [], where, EMPTY)
 
     def _new_shell(self) -> Shell:
-        place = self.place
+        directories = self.directories
         values = {
-            "HOME": Text(place.home),
-            "PWD": Text(place.project),
-            "TMPDIR": Text(place.temp[0]),
+            "HOME": Text(directories.home),
+            "PWD": Text(directories.project),
+            "TMPDIR": Text(directories.temp[0]),
             "IFS": Text(" \t\n"),
             "0": Text("bash"),
             "SHELL": Text("/bin/bash"),
             "BASH": Text("/bin/bash"),
         }
-        return Shell(Variables(values), place.project)
+        return Shell(Variables(values), directories.project)
 
     # ---- structure
 
@@ -103,7 +104,7 @@ class Interpreter(Inspector):
         if isinstance(node, Simple):
             return self._simple(node, shell, stdin)
         if isinstance(node, Sequence):
-            return _joined([self.run(each, shell, stdin) for each in node.nodes])
+            return joined([self.run(each, shell, stdin) for each in node.nodes])
         if isinstance(node, Pipe):
             return self._pipe(node, shell, stdin)
         if isinstance(node, Group):
@@ -128,12 +129,12 @@ class Interpreter(Inspector):
         self._defined.append((name, body, shell))
 
     def _pipe(self, node: Pipe, shell: Shell, stdin: Text) -> Text:
-        before, said = len(self.seen), self.said
-        self.said = []
+        before, said = len(self.programs), self.pipeline_words
+        self.pipeline_words = []
         for stage in node.nodes:
             stdin = self.run(stage, shell.copy(), stdin)
-        self.said = said
-        names = self.seen[before:]
+        self.pipeline_words = said
+        names = self.programs[before:]
         if any(name in ("nc", "ncat", "netcat", "telnet") for name in names) and any(name in SHELLS for name in names):
             self.report("shell-on-socket", "a shell on a network connection", " | ".join(names))
         return stdin
@@ -162,7 +163,7 @@ class Interpreter(Inspector):
                 return output
             return Text(output.text.rstrip("\n"), output.taint)
 
-        return Expander(shell.variables, run, self.place.home)
+        return Expander(shell.variables, run, self.directories.home)
 
     def _count(self) -> None:
         self._commands += 1
@@ -178,7 +179,7 @@ class Interpreter(Inspector):
         for raw in simple.words:
             argv += expander.words(raw)
         environment = self._assign(simple, shell, expander, keep=not argv)
-        self.said += argv
+        self.pipeline_words += argv
         stdin, target = self._redirects(simple.redirects, shell, stdin)
         if not argv:
             return self._written(EMPTY, target, shell)
@@ -199,7 +200,7 @@ class Interpreter(Inspector):
             value = expander.text(raw) if raw else Word("")
             if name.endswith("+"):
                 before = shell.variables.values.get(plain)
-                value = _retaint((before.text or "" if before else "") + value, value)
+                value = marked((before.text or "" if before else "") + value, value)
             environment[plain] = value
             if plain in _CODE_VARIABLES:
                 self.shell_code(value, shell, f"{plain}=")
@@ -224,7 +225,7 @@ class Interpreter(Inspector):
                 stdin = Text(f"{text}\n", text.taint, unsure=text.unsure)
             elif word.startswith(("/dev/tcp/", "/dev/udp/")):
                 stdin = Text(None, DOWNLOADED)
-                self.seen.append("/dev/tcp")
+                self.programs.append("/dev/tcp")
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
                 stdin = self.content(word, shell)
@@ -257,7 +258,7 @@ class Interpreter(Inspector):
                 output = self._call(str(argv[0]), body, argv[1:], shell, stdin)
                 if name not in self.book.rules:
                     return output
-            self.seen.append(name)
+            self.programs.append(name)
             inner = self._carry(name, argv, shell, stdin, environment)
             if inner is None:
                 return self._judge(name, argv, shell, stdin, environment)
@@ -330,8 +331,8 @@ class Interpreter(Inspector):
         rest, assigns = found
         for word in assigns:
             key, _, value = word.partition("=")
-            environment[key] = _retaint(value, word)
-        if name == "env" and (split := Options(argv, "uCS", ("--split-string",), stop_early=True)).has(
+            environment[key] = marked(value, word)
+        if name == "env" and (split := ParsedOptions(argv, "uCS", ("--split-string",), stop_early=True)).has(
             "S", "--split-string"
         ):
             text = " ".join([*split.value("S", "--split-string"), *map(str, split.operands)])
@@ -364,36 +365,20 @@ class Interpreter(Inspector):
         return printed(name, argv, stdin)
 
     def _filtered(self, name: str, argv: list[Word], shell: Shell, stdin: Text) -> Text:
-        operands = Options(argv, "nc").operands
+        operands = ParsedOptions(argv, "nc").operands
         if name == "tee":
             for word in operands:
                 shell.files[self.path(word, shell)] = stdin
             return stdin
         if not operands or operands == ["-"]:
             return stdin
-        return _joined([stdin if word == "-" else self.content(word, shell) for word in operands])
+        return joined([stdin if word == "-" else self.content(word, shell) for word in operands])
 
 
 def read_words(text: str, expander: Expander) -> list[Word]:
     """Return the words of an array's parentheses."""
     node = read(f": {' '.join(text.split(chr(10)))}")
     return [word for raw in node.words[1:] for word in expander.words(raw)] if isinstance(node, Simple) else []
-
-
-def _retaint(text: str, origin: Word) -> Word:
-    word = Word(text)
-    word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
-    return word
-
-
-def _joined(texts: list[Text]) -> Text:
-    taint = NOTHING
-    for each in texts:
-        taint |= each.taint
-    if any(each.text is None for each in texts):
-        known = [each.text if each.text is not None else UNKNOWN for each in texts]
-        return Text("".join(known) if any(each.text for each in texts) else None, taint)
-    return Text("".join(each.text or "" for each in texts), taint)
 
 
 def _asks_for_help(name: str, argv: list[Word]) -> bool:

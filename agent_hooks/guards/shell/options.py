@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.words import Word, marked
 
 _SHORTEST = 3  # letters of an abbreviated long option that count, `--f` being any of several
 
 
-class Options:
+class ParsedOptions:
     """The options and operands of one command.
 
     `with_value`: letters of short options that take an argument; `long_with_value`: long options that take one as the
@@ -67,9 +67,7 @@ class Options:
         return at
 
     def _value(self, name: str, text: str, origin: Word) -> None:
-        word = Word(text)
-        word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
-        self.values.setdefault(name, []).append(word)
+        self.values.setdefault(name, []).append(marked(text, origin))
 
     def has(self, *names: str) -> bool:
         """Tell whether one of the options is there: a letter, or a long one with its two dashes, abbreviated perhaps."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import NOTHING, Text, Word, decode_ansi
 
 DECODED = frozenset({"decoded"})
@@ -43,7 +43,7 @@ def printed(name: str, argv: list[Word], stdin: Text) -> Text:
 
 def _decodes(name: str, argv: list[Word]) -> bool:
     if name in ("base64", "base32", "gbase64", "basenc"):
-        return Options(argv, "wi").has("d", "D", "--decode")
+        return ParsedOptions(argv, "wi").has("d", "D", "--decode")
     if name == "openssl":
         return "-d" in argv and any(word.lstrip("-") in ("base64", "enc", "a") for word in argv[1:])
     if name == "xxd":
@@ -131,7 +131,7 @@ def _tr_set(text: str) -> str:
 
 
 def _mktemp(argv: list[Word], stdin: Text) -> str | None:
-    operands = Options(argv, "p", ("--suffix", "--tmpdir")).operands
+    operands = ParsedOptions(argv, "p", ("--suffix", "--tmpdir")).operands
     if operands and "/" in operands[0]:
         return str(operands[0])
     return f"{TEMP_FILE}\n"

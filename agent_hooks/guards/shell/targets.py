@@ -36,7 +36,7 @@ def _fits(name: str, pattern: str) -> bool:
     return (name[:1] != "." or pattern[:1] == ".") and fnmatchcase(name, pattern)
 
 
-class Place:
+class Directories:
     """Where a command runs: the project's directory, home, the directories for temporary files, and what is protected."""
 
     def __init__(self, project: str, home: str, temp: tuple[str, ...], protected: tuple[str, ...] = ()) -> None:

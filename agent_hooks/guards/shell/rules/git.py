@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from agent_hooks.guards.shell.builtins import switches_off_hooks
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word
 
 _GLOBAL_WITH_VALUE = {
@@ -31,8 +31,8 @@ class Git:
         self.verb = verb
         self.argv = argv
 
-    def options(self, with_value: str = "", *long: str) -> Options:
-        return Options(self.argv, with_value, long)
+    def options(self, with_value: str = "", *long: str) -> ParsedOptions:
+        return ParsedOptions(self.argv, with_value, long)
 
     def report(self, rule: str, reason: str) -> None:
         self.command.report(rule, reason)
