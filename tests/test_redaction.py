@@ -20,10 +20,9 @@ from agent_hooks import (
     Interceptor,
     ToolOutput,
     ToolResult,
-    redaction,
     wrap_tool,
 )
-from agent_hooks.redaction import Redactor, redactor, secret_values
+from agent_hooks.redaction import Redactor, redacting, redactor, secret_values
 from agent_hooks.testing import RecordedEvents
 from agent_hooks.values.tool import OnUpdate
 from running import Command
@@ -161,7 +160,7 @@ def test_patterns_of_the_persons_own() -> None:
 
 def test_a_text_on_which_an_own_pattern_is_too_slow_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be looked through is shown to nobody; report-only changes nothing here either."""
-    monkeypatch.setattr(redaction, "PATTERN_SECONDS", 0.01)
+    monkeypatch.setattr(redacting, "PATTERN_SECONDS", 0.01)
     patterns = {"slow": "(a+)+[^a]c"}
     text = "a" * 200 + "b"
     redacted, [finding] = Redactor(environ={}, patterns=patterns).redact(text)
