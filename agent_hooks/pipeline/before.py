@@ -41,11 +41,12 @@ class JudgedCall(Struct, frozen=True):
         """Return the call, stopped."""
         return replace(self, block=block)
 
-    def rewritten(self, input: Any, by: str) -> JudgedCall:
+    def rewritten(self, input: Any, *by: str) -> JudgedCall:
         """Return the call with another input; blocked, when that breaks the tool's schema."""
-        call = replace(self, input=freeze(input), arguments=thaw(input), rewritten_by=(*self.rewritten_by, by))
+        call = replace(self, input=freeze(input), arguments=thaw(input), rewritten_by=(*self.rewritten_by, *by))
         if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
-            return call.blocked(Block(f"{error} (rewritten by {by})", by, "schema"))
+            names = ", ".join(by)
+            return call.blocked(Block(f"{error} (rewritten by {names})", names, "schema"))
         return call
 
 
@@ -55,12 +56,13 @@ def transform_input(call: JudgedCall, runner: HookRunner) -> JudgedCall:
     try:
         done = transform(runner.audience(name).transformers, name, schema, call.input)
     except TransformerError as exc:
-        if exc.by:  # a mistake of the configuration is told when it is read
+        # A mistake in the configuration was reported when it was read.
+        if not exc.misconfigured:
             runner.report(exc.failure("transform", "tool_call", "blocked"))
         return call.blocked(Block(str(exc), exc.by, "transformer"))
     if not done.by:
         return call
-    return replace(call, notes=done.notes).rewritten(done.input, done.by)
+    return replace(call, notes=done.notes).rewritten(done.input, *done.by)
 
 
 async def intercept_input(call: JudgedCall, runner: HookRunner) -> JudgedCall:

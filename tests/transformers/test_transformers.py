@@ -416,7 +416,7 @@ WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what t
         3,
         "key 'tools.b.transformers[0].name': unknown transformer 'exclude_dirs'; did you mean 'exclude_directories'?",
     ),
-    "b: {}\n  b: {}": ("b", 4, "key 'tools': 'b' stands here twice"),
+    "b: {}\n  b: {}": ("b", 4, "key 'tools': 'b' is given twice"),
     "b: {enabled: on}": (
         "b",
         3,
@@ -449,9 +449,9 @@ WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what t
     "b: {transformers: [{name: default_args, config: {set: {a: 1, a: 2}}}]}": (
         "b",
         3,
-        "key 'tools.b.transformers[0].config': 'a' stands here twice",
+        "key 'tools.b.transformers[0].config': 'a' is given twice",
     ),
-    "a: &x {}\n  b: *x": ("b", 4, "key 'tools.b': the alias *x is not read; write out what it stands for"),
+    "a: &x {}\n  b: *x": ("b", 4, "key 'tools.b': the alias *x is not read; write out its value"),
     "b: {<<: {enabled: true}}": ("b", 3, "key 'tools.b': expected a name as key, found '<<'"),
     "b: {[x]: 1}": ("b", 3, "key 'tools.b': expected a name as key, found a list"),
     "b: {enabled: !!python/name:os.system x}": (
@@ -525,7 +525,7 @@ async def test_a_file_that_is_no_yaml_is_reported_and_nothing_of_it_is_active(
         ("version: 2\ntools: {bash: {}}", ":1: key 'version': expected 1, found '2'"),
         ("version: 1\ntool: {}\ntools: {bash: {}}", ":2: unknown key 'tool'; did you mean 'tools'?"),
         ("version: 1\nenabled: maybe\ntools: {bash: {}}", ":2: key 'enabled': expected true or false, found 'maybe'"),
-        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' stands here twice"),
+        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' is given twice"),
     ],
 )
 def test_a_mistake_elsewhere_blocks_every_tool_the_file_names(home: Path, project: Path, text: str, error: str) -> None:
