@@ -47,7 +47,7 @@ class Guard(Protocol):
 
 
 class GuardOptions(Struct, frozen=True, kw_only=True):
-    """The settings that each built-in guard is made with; a guard takes from them what it needs.
+    """The settings that every built-in guard is made with; each guard uses those that concern it.
 
     `level`: which trees may be removed; `packs`: the extended packs of rules that are on; `protected`: absolute paths of
     hooks and settings that only a person may change.

@@ -8,11 +8,14 @@ from agent_hooks.guards.shell.scan import backtick_end, dollar_end, string_end
 from agent_hooks.guards.shell.script import Unreadable
 
 MAX_BRACES = 256  # words that one word may become
-MAX_OPEN = 16  # braces in one word that are looked at
+MAX_OPEN = 16  # opening braces in one word
 
 
 def braces(raw: str) -> list[str]:
-    """Return what `a{b,c}` and `{1..3}` become, the words still as written; raises `Unreadable` for too many."""
+    """Return the words that a word with braces becomes, still quoted as written.
+
+    Raises `Unreadable` when there are too many.
+    """
     done: list[str] = []
     todo = [raw]
     while todo:
@@ -42,7 +45,7 @@ def _first_brace(text: str) -> tuple[str, list[str], str] | None:
 
 
 def _over(text: str, at: int) -> int:
-    """Return the place behind the character, or behind the quoted or expanded part, at `at`."""
+    """Return the index behind the character at `at`, or behind the quoted or expanded part that begins there."""
     char = text[at]
     if char == "\\":
         return at + 2
@@ -56,7 +59,7 @@ def _over(text: str, at: int) -> int:
 
 
 def _choices(text: str, at: int) -> tuple[list[str], int] | None:
-    """Return the alternatives of the brace at `at` and the place behind it; `None` when it is just a brace."""
+    """Return the alternatives of the brace at `at` and the index behind it; `None` for a brace without alternatives."""
     depth, start = 0, at + 1
     parts: list[str] = []
     while at < len(text):

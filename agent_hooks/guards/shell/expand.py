@@ -36,11 +36,12 @@ _NUMERIC = {
     "!",
 }
 _PARAMETER = re.compile(r"(!?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(\[[^]]*\])?(.*)", re.DOTALL)
-Run = Callable[[str, bool], Text]  # a script, and whether the word is a `<(…)`: what it prints
+Run = Callable[[str, bool], Text]
+"""Takes the script of a substitution, and whether it is a `<(…)`; returns the text that the script prints."""
 
 
 class Expander:
-    """Expands words with the variables of one shell; `run` is told every substitution."""
+    """Expands words with the variables of one shell; `run` is called with the script of every substitution."""
 
     def __init__(self, variables: Variables, run: Run, home: str) -> None:
         self._variables = variables
@@ -48,17 +49,18 @@ class Expander:
         self._home = home
 
     def words(self, raw: str) -> list[Word]:
-        """Return the words that one word as written becomes, none perhaps."""
+        """Return the words, none or more, that one word as written becomes."""
         if _PLAIN.fullmatch(raw):
             return [Word(raw)]
         found: list[Word] = []
         for each in braces(raw) if "{" in raw else [raw]:
-            if each:  # `{,}` is twice nothing, and no word
+            # `{,}` expands to two empty texts, which are no words.
+            if each:
                 found += self._fields(each)
         return found
 
     def text(self, raw: str) -> Word:
-        """Return one text, unsplit, as in an assignment or behind a redirection."""
+        """Return one text that is not split, as in an assignment or behind a redirection."""
         if _PLAIN.fullmatch(raw):
             return Word(raw)
         fields = self._fields(raw, split=False)
@@ -150,7 +152,8 @@ class Expander:
             if raw.startswith("((", at + 1) and raw[end - 2] == ")":
                 inner = raw[at + 3 : end - 2]
                 self.run_all(inner)
-                if _COMMAND_LIKE.search(inner):  # it could be a subshell after all
+                if _COMMAND_LIKE.search(inner):
+                    # It may be a subshell in a substitution, not arithmetic.
                     self._run(inner, False)
                 state.add("0")
             else:
@@ -209,7 +212,7 @@ class Expander:
         state.expand(value, quoted=quoted)
 
     def _modified(self, name: str, value: Text, rest: str) -> Text:
-        """Return `${name…}`, `rest` being what follows the name."""
+        """Return the value of `${name…}`; `rest`: the text behind the name."""
         if match := re.match(r":?([-=+?])", rest):
             word = (
                 self.text(f'"{rest[match.end() :]}"')
@@ -231,13 +234,13 @@ class Expander:
         return Text(_cut(text, rest, self), value.taint, unsure=value.unsure)
 
     def run_all(self, rest: str) -> None:
-        """Run the substitutions in a part of a word that is not needed otherwise."""
+        """Run the substitutions in a part of a word whose text is not needed."""
         for script in substitutions(rest):
             self._run(script, False)
 
 
 def _cut(text: str, rest: str, expander: Expander) -> str | None:
-    """Return `${x%…}`, `${x#…}`, `${x/…/…}`, `${x:1:2}`, `${x^^}` of a known text; `None` for what is not understood."""
+    """Apply `${x%…}`, `${x#…}`, `${x/…/…}`, `${x:1:2}` or `${x^^}` to a known text; `None` for another form."""
     if match := re.fullmatch(r"(%%?|##?)(.*)", rest, re.DOTALL):
         pattern = str(expander.text(match[2])) if match[2] else ""
         lengths = range(len(text) + 1) if len(match[1]) == 1 else range(len(text), -1, -1)
@@ -284,16 +287,16 @@ class _Fields:
     plain = add
 
     def replace(self, text: str) -> None:
-        """Take `text` for all of the field so far."""
+        """Replace the field so far with `text`."""
         self._open = [text]
 
     def file(self, content: Text, *, reads: bool) -> None:
-        """Add the name of a process substitution, which is known by what can be read from it."""
+        """Add the file name of a process substitution, with the text that can be read from it in the name."""
         self._taint |= content.taint | {"process"}
         self.add(f"/dev/fd/{content.text or UNKNOWN}" if reads else "/dev/fd/0")
 
     def array(self, values: list[str], *, quoted: bool) -> None:
-        """Add the elements of an array: a field each, or all split again."""
+        """Add the elements of an array: quoted, one field each; else split again."""
         if not quoted:
             self.expand(Text(" ".join(values)))
             return
@@ -303,7 +306,7 @@ class _Fields:
             self.add(value)
 
     def expand(self, value: Text, *, quoted: bool = False) -> None:
-        """Add the value of an expansion; unquoted, it is split."""
+        """Add the value of an expansion; it is split unless quoted."""
         self._taint |= value.taint
         self._unsure |= value.unsure
         text = UNKNOWN if value.text is None else value.text

@@ -1,8 +1,7 @@
-"""Follows what a script would do, without doing it: variables, directories, pipes, functions, code within code.
+"""Follows a script without executing it: variables, directories, pipes, functions, code within code.
 
-Each simple command is taken apart until the program that really runs is known (`sudo env X=1 sh -c '…'`), and that is
-shown to the rules.  Nothing is executed and nothing is read.  Above: the guard.
-Below: inspector, command, names, grammar, words, carriers.
+Each simple command is taken apart until the program that really runs is known (`sudo env X=1 sh -c '…'`).  Then the rules
+for that program judge it.  No file is read.
 """
 
 from __future__ import annotations
@@ -40,15 +39,18 @@ from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word, joined, marked
 
 MAX_NESTING = 16  # scripts within scripts
-MAX_SECONDS = 0.5  # a guard is quick; what takes this long was made to
-MAX_COMMANDS = 2000  # simple commands of one call, those in loops and functions counted each time
+MAX_SECONDS = 0.5  # only scripts that were made to be slow take this long
+MAX_COMMANDS = 2000  # simple commands, counted each time they run
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 class Interpreter(Inspector):
-    """Follows one command line, with the rules of a book for the programs it comes upon."""
+    """Follows one command line, and applies the rules of a book to its programs.
+
+    `trace`: the commands that would run, when it is a list.
+    """
 
     def __init__(self, book: Book, directories: Directories, level: Level, packs: frozenset[str]) -> None:
         super().__init__(directories, level, packs)
@@ -59,15 +61,16 @@ class Interpreter(Inspector):
         self._defined: list[tuple[str, Node, Shell]] = []
         self._calling: list[int] = []
         self._called: set[int] = set()
-        self.trace: list[str] | None = None  # the commands that would run, for whoever wants them explained
+        self.trace: list[str] | None = None
 
     def judge(self, command: str) -> None:
         """Follow a whole command line; raises `Unreadable`."""
         if _BIDI.search(command):
-            self.report("invisible-characters", "characters that change the order of what is shown")
+            self.report("invisible-characters", "characters that change the order in which text is displayed")
         shell = self._new_shell()
         self.script(command, shell, EMPTY)
-        for name, body, where in self._defined:  # grows while it is followed
+        # The list grows while its members are followed.
+        for name, body, where in self._defined:
             if id(body) not in self._called:
                 self._call(name, body, [], where, EMPTY)
 
@@ -87,7 +90,7 @@ class Interpreter(Inspector):
     # ---- structure
 
     def script(self, text: str, shell: Shell, stdin: Text) -> Text:
-        """Follow a script; return what it prints."""
+        """Follow a script, and return the text that it prints."""
         if not text.strip():
             return EMPTY
         if len(text) > MAX_LENGTH or self._nesting >= MAX_NESTING:
@@ -100,7 +103,7 @@ class Interpreter(Inspector):
             self._nesting -= 1
 
     def run(self, node: Node, shell: Shell, stdin: Text) -> Text:
-        """Follow one node; return what it prints."""
+        """Follow one node, and return the text that it prints."""
         if isinstance(node, Simple):
             return self._simple(node, shell, stdin)
         if isinstance(node, Sequence):
@@ -124,7 +127,7 @@ class Interpreter(Inspector):
         return EMPTY
 
     def define(self, name: str, body: Node, shell: Shell) -> None:
-        """Keep a function, or what else runs later; one that is never called is followed at the end."""
+        """Keep code that runs later: a function, an alias, a trap.  Code that is never called is followed at the end."""
         shell.functions[name] = body
         self._defined.append((name, body, shell))
 
@@ -148,7 +151,8 @@ class Interpreter(Inspector):
                 None if word.pattern else str(word), word.taint, unsure=word.unsure
             )
             output = self.run(node.body, shell, stdin)
-        if len(values) > 8:  # the rest is as good as unknown
+        # The rest of many values is treated as one unknown value.
+        if len(values) > 8:
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
@@ -187,11 +191,12 @@ class Interpreter(Inspector):
         return self._written(output, target, shell)
 
     def _assign(self, simple: Simple, shell: Shell, expander: Expander, *, keep: bool) -> dict[str, Word]:
-        """Evaluate assignments; without a command they stay."""
+        """Evaluate assignments, and return them; with `keep`, there is no command, so the shell keeps them."""
         environment: dict[str, Word] = {}
         for name, raw in simple.assigns:
             plain = name.rstrip("+")
-            expander.run_all(plain)  # in a subscript
+            # A subscript may hold substitutions.
+            expander.run_all(plain)
             if raw.startswith("("):
                 items = read_words(raw[1:-1], expander)
                 old = shell.variables.arrays.get(plain, []) if name.endswith("+") else []
@@ -209,7 +214,7 @@ class Interpreter(Inspector):
         return environment
 
     def _redirects(self, redirects: Iterable[Redirect], shell: Shell, stdin: Text) -> tuple[Text, Word | None]:
-        """Judge redirections; return what stdin is now and the file that stdout goes to."""
+        """Judge redirections; return the new stdin, and the file that gets stdout, if one does."""
         target: Word | None = None
         expander = self._expander(shell)
         for each in redirects:
@@ -243,10 +248,10 @@ class Interpreter(Inspector):
         shell.files[self.path(target, shell)] = output
         return EMPTY
 
-    # ---- what runs
+    # ---- the program that really runs
 
     def command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word] | None = None) -> Text:
-        """Judge one command, its words expanded, after finding out which program really runs."""
+        """Find the program that a command really runs, and judge it; `argv`: the expanded words."""
         environment = environment or {}
         for _ in range(MAX_NESTING):
             if not argv:
@@ -266,17 +271,17 @@ class Interpreter(Inspector):
         raise Unreadable("commands within commands are nested too deeply")
 
     def program(self, word: Word) -> str:
-        """Return which program a command word runs: no directory, small letters, what looks like ASCII as ASCII."""
+        """Return the name of the program that a command word runs, and report a disguised one."""
         name, disguised = plain_name(word)
         if disguised:
-            reason = "a command name with characters that nobody sees or tells apart"
+            reason = "a command name with invisible characters, or with characters that look like others"
             self.report("invisible-characters", reason, ascii(word))
         if word.pattern and any(char in name for char in "*?["):
             return next((each for each in self.book.globbed if fnmatchcase(each, name)), name)
         return name
 
     def _dynamic(self, argv: list[Word], shell: Shell, stdin: Text) -> Text:
-        """Judge a command whose name is not known: as if it were the ones that do harm."""
+        """Judge a command with an unknown name as if it were each of some harmful programs."""
         if taint_of(argv[:1]) & (DOWNLOADED | DECODED):
             self.code_taint(taint_of(argv[:1]), str(argv[0]))
             return Text(None, taint_of(argv))
@@ -296,7 +301,7 @@ class Interpreter(Inspector):
         return Text(None, taint_of(argv) | stdin.taint)
 
     def _call(self, name: str, body: Node, args: list[Word], shell: Shell, stdin: Text) -> Text:
-        """Follow a function with its arguments; without any given, they are unknown."""
+        """Follow a function; `args`: its arguments, which are unknown when the list is empty."""
         if id(body) in self._calling or len(self._calling) >= MAX_NESTING:
             return Text(None)
         self._called.add(id(body))
@@ -322,7 +327,7 @@ class Interpreter(Inspector):
     def _carry(
         self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]
     ) -> list[Word] | None:
-        """Return the command that this one carries, `None` when it is a program of its own."""
+        """Return the command that this one carries, `None` when it carries none."""
         if special := self.book.carriers.get(name):
             special(Command(self, name, argv, shell, stdin, environment))
         found = carried(name, argv)
@@ -343,7 +348,7 @@ class Interpreter(Inspector):
         return rest
 
     def _judge(self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]) -> Text:
-        """Show a program that really runs to the rules; return what it prints."""
+        """Apply the rules to the program that really runs, and return the text that it prints."""
         book = self.book
         if self.trace is not None:
             self.trace.append(" ".join(argv).replace(UNKNOWN, "…"))
@@ -376,13 +381,13 @@ class Interpreter(Inspector):
 
 
 def read_words(text: str, expander: Expander) -> list[Word]:
-    """Return the words of an array's parentheses."""
+    """Return the words between the parentheses of an array."""
     node = read(f": {' '.join(text.split(chr(10)))}")
     return [word for raw in node.words[1:] for word in expander.words(raw)] if isinstance(node, Simple) else []
 
 
 def _asks_for_help(name: str, argv: list[Word]) -> bool:
-    """Tell whether a program is only asked how it is used."""
+    """Return whether a program would only print its help."""
     if name in ("rm", "git", "docker", "podman", "chmod", "chown", "dd", "kubectl", "terraform"):
         words = argv[1:]
         return bool(words) and (words[-1] in ("--help", "--version") or (words[0] == "help" and name != "rm"))

@@ -25,7 +25,7 @@ class Word(str):
 
     @property
     def known(self) -> bool:
-        """Tell whether the whole text is known."""
+        """Return whether the whole text is known."""
         return UNKNOWN not in self and not self.unsure
 
 
@@ -45,7 +45,7 @@ def below(root: Word, name: str) -> Word:
 
 
 class Text:
-    """A text that something prints or that a variable holds; `None` for unknown."""
+    """The text that a program prints or that a variable holds; `None` for unknown."""
 
     __slots__ = ("taint", "text", "unsure")
 
@@ -59,7 +59,7 @@ EMPTY = Text("")
 
 
 class Variables:
-    """What is known of the variables of a shell."""
+    """The known variables of a shell."""
 
     def __init__(self, values: dict[str, Text], arrays: dict[str, list[str]] | None = None) -> None:
         self.values = values
@@ -82,7 +82,7 @@ def joined(texts: list[Text]) -> Text:
 
 
 def decode_ansi(text: str) -> str:
-    r"""Return what `$'…'` means: `\x72`, `\n` and the like."""
+    r"""Return the text that `$'…'` stands for: `\x72`, `\n` and the like are decoded."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1]

@@ -13,7 +13,7 @@ from agent_hooks.guards.shell.words import Text, Word
 
 
 def interpreter(command: Command) -> None:
-    """Judge a shell or a language by the code it is given: as an option, a file, or on stdin."""
+    """Judge the code that a shell or a language gets: in an option, in a file or on stdin."""
     if command.name in SHELLS:
         _shell(command)
     else:
@@ -55,7 +55,8 @@ def _positional(shell: object, words: list[Word]) -> None:
         values[str(number)] = Text(str(word), word.taint, unsure=word.unsure)
 
 
-_INLINE = {  # the options that take code
+# The letters of the options that take code.
+_INLINE = {
     "python": "c",
     "pypy": "c",
     "perl": "eE",
@@ -124,7 +125,7 @@ def _content(command: Command, name: str, content: Text) -> None:
 
 
 def inline(command: Command, name: str, text: Word) -> None:
-    """Judge code of a language."""
+    """Judge code in a language other than the shell's."""
     if command.interpreter.code_taint(text.taint, name):
         return
     if name in ("python", "pypy"):

@@ -9,7 +9,7 @@ from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
 
 def docker(command: Command) -> None:
-    """`docker`, `podman`: wiping all or many, volumes, and what runs in a container."""
+    """`docker`, `podman`: removal of all or many containers, images or volumes, and commands in a container."""
     words = list(command.argv[1:])
     while words and words[0].startswith("-"):
         words = (
@@ -37,7 +37,7 @@ def docker(command: Command) -> None:
         if any("docker-list" in word.taint for word in rest) or "docker-list" in command.stdin.taint:
             command.report("docker", "removes all containers or images")
         if options.has("v", "--volumes") and options.has("f", "--force") and any(UNKNOWN in word for word in rest):
-            command.report("docker", "removes containers that nobody named, with their volumes")
+            command.report("docker", "removes containers that are not named, and their volumes")
     elif kind in ("ps", "images", "ls"):
         if not options.has("--filter") and "f" not in options.flags and options.has("q", "--quiet"):
             command.output = Text(None, frozenset({"docker-list"}))
@@ -98,7 +98,10 @@ _RUN_LONG = [
 
 
 def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
-    """Judge what is run in a container; a container of its own is its own, unless it holds a directory of the machine."""
+    """Judge a command in a container.
+
+    A new container is harmless, unless a root directory of the machine is mounted in it.
+    """
     options = ParsedOptions([Word(verb), *rest], _RUN_WITH_VALUE, _RUN_LONG, stop_early=True)
     inner = options.operands[1:]
     if verb == "run":
@@ -112,7 +115,7 @@ def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
 
 
 def kubectl(command: Command) -> None:
-    """`kubectl exec pod -- command`."""
+    """`kubectl exec pod -- command`: the command runs in a container."""
     words = command.argv
     if "exec" in words and "--" in words:
         inside = command.shell.copy()

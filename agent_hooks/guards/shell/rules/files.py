@@ -11,7 +11,7 @@ from agent_hooks.guards.shell.words import Word, below
 
 
 def rsync(command: Command) -> None:
-    """`rsync --delete`: what is not in the source goes from the destination; secrets are copied."""
+    """`rsync --delete` removes files of the destination that the source lacks; secrets may be copied."""
     options = ParsedOptions(command.argv, "efTB", ("--exclude", "--include", "--rsh", "--files-from", "--filter"))
     for shell in options.value("e", "--rsh"):
         command.shell_code(shell)
@@ -19,7 +19,7 @@ def rsync(command: Command) -> None:
     command.reads(*operands[:-1])
     if not operands or options.has("n", "--dry-run"):
         return
-    command.writes(operands[-1], *_unseen(operands[:-1], operands[-1]))
+    command.writes(operands[-1], *_unnamed(operands[:-1], operands[-1]))
     if any(flag.startswith("--del") for flag in options.flags):
         path = command.path(operands[-1])
         directories = command.interpreter.directories
@@ -28,7 +28,7 @@ def rsync(command: Command) -> None:
 
 
 def copy(command: Command) -> None:
-    """`cp`, `mv`, `install`, `scp`: the sources are read, the destination is written."""
+    """`cp`, `mv`, `install`, `scp` read the sources and write the destination."""
     options = ParsedOptions(
         command.argv, "tmogSiFPocJlZ" if command.name in ("scp", "install") else "tS", ("--target-directory",)
     )
@@ -48,7 +48,7 @@ def copy(command: Command) -> None:
         path = command.path(target)
         if emptied:
             command.deletes(target)
-        command.writes(target, *_unseen(sources, target))
+        command.writes(target, *_unnamed(sources, target))
         if command.name == "mv" and path == "/dev/null":
             command.report("rm-rf", "moves files into nothing")
         for source in sources:
@@ -60,10 +60,10 @@ def copy(command: Command) -> None:
                 command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
 
 
-def _unseen(sources: list[Word], target: Word) -> list[Word]:
-    """Return what may be among the files of a directory that are copied into `target`, whose names nobody sees."""
-    unseen = any(source.endswith(("/", "/.", "/*")) or source in (".", "*") for source in sources)
-    return [below(target, "settings.json")] if unseen else []
+def _unnamed(sources: list[Word], target: Word) -> list[Word]:
+    """Return a file that may be among the copied ones when a whole directory is copied into `target`."""
+    whole = any(source.endswith(("/", "/.", "/*")) or source in (".", "*") for source in sources)
+    return [below(target, "settings.json")] if whole else []
 
 
 _ENVIRONMENT = re.compile(r"(?:.*/)?\.env(\.\w+)?")
@@ -71,12 +71,12 @@ _ENVIRONMENT_SAMPLE = re.compile(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|templa
 
 
 def _begins_from_sample(source: str, target: str = "") -> bool:
-    """Tell whether a project's environment file is made of the sample that comes with it, as every README says."""
+    """Return whether a project's sample of an environment file is copied to the environment file."""
     return bool(_ENVIRONMENT_SAMPLE.fullmatch(source) and _ENVIRONMENT.fullmatch(target))
 
 
 def reader(command: Command) -> None:
-    """`cat`, `less`, `base64` …: each operand is read."""
+    """`cat`, `less`, `base64` and others read each operand."""
     options = ParsedOptions(command.argv, _READERS_WITH_VALUE.get(command.name, ""))
     command.reads(*options.operands)
     for value in options.value("f", "T"):
@@ -84,7 +84,7 @@ def reader(command: Command) -> None:
 
 
 def searcher(command: Command) -> None:
-    """`grep`, `rg`, `awk`, `sed`, `jq`: the first operand is no file."""
+    """`grep`, `rg`, `awk`, `sed`, `jq` read their operands, except for a pattern or program that comes first."""
     options = ParsedOptions(
         command.argv, _READERS_WITH_VALUE.get(command.name, "e"), ("--regexp", "--file", "--include", "--glob")
     )
@@ -93,7 +93,7 @@ def searcher(command: Command) -> None:
 
 
 def editor(command: Command) -> None:
-    """`sed -i`, `perl -i`: the files are written as well."""
+    """`sed -i` writes the files."""
     options = ParsedOptions(command.argv, "efl", ("--expression", "--file"))
     if command.name == "sed" and (options.has("i", "--in-place") or any(w.startswith("-i") for w in command.argv)):
         given = options.has("e", "f", "--expression", "--file")
@@ -101,13 +101,13 @@ def editor(command: Command) -> None:
 
 
 def tee(command: Command) -> None:
-    """`tee`: each operand is written."""
+    """`tee` writes each operand."""
     options = ParsedOptions(command.argv)
     command.writes(*options.operands, overwrite=not options.has("a", "--append"))
 
 
 def archive(command: Command) -> None:
-    """`tar`, `zip`: what goes in is read; extracting writes."""
+    """`tar`, `zip` read the files that they pack; `tar -x` writes a directory."""
     words = command.argv[1:]
     bundled = bool(words) and command.name == "tar" and not words[0].startswith("-")
     argv = [command.argv[0], Word(f"-{words[0]}"), *words[1:]] if bundled else command.argv
@@ -119,18 +119,18 @@ def archive(command: Command) -> None:
 
 
 def unzip(command: Command) -> None:
-    """`unzip -d directory`: what comes out is written there."""
+    """`unzip -d directory` writes the directory."""
     command.writes(*ParsedOptions(command.argv, "dPxO").value("d"))
 
 
 def patch(command: Command) -> None:
-    """`patch file`: the file is written."""
+    """`patch file` writes the file."""
     options = ParsedOptions(command.argv, "idopBDFVYzg", ("--input", "--output", "--directory", "--strip"))
     command.writes(*options.operands[:1], *options.value("o", "--output"))
 
 
 def dd(command: Command) -> None:
-    """`dd`: `if=` is read, `of=` is written."""
+    """`dd` reads the file of `if=` and writes the file of `of=`."""
     for word in command.argv[1:]:
         key, equals, value = word.partition("=")
         if equals and key in ("if", "of"):
@@ -140,7 +140,7 @@ def dd(command: Command) -> None:
 
 
 def transfer(command: Command) -> None:
-    """`curl -d @file`, `-T file`, `-F x=@file`: the file is sent; what comes back may be written to one."""
+    """`curl -d @file`, `-T file` and `-F x=@file` send a file; `-o file` writes one."""
     options = ParsedOptions(
         command.argv,
         "dFTuHoXAbcKeEmwxr" if command.name != "wget" else "OPotTwQUeaiADIRXBl",
@@ -182,25 +182,25 @@ def transfer(command: Command) -> None:
 
 
 def keychain(command: Command) -> None:
-    """`security find-generic-password -w` and other programs that print what a key store holds."""
+    """`security find-generic-password -w` and other programs print secrets from a key store."""
     text = str(command)
     if re.search(
         r"^security .*(find-(generic|internet)-password .*-[wg]|dump-keychain)|^secret-tool (lookup|search)"
         r"|^gpg2? .*--export-secret|^pass show|^keyring get|^op (read|item get)",
         text,
     ):
-        command.report("read-keyring", "prints what a key store holds")
+        command.report("read-keyring", "prints secrets from a key store")
 
 
 def link(command: Command) -> None:
-    """`ln -s secret name`: another name for it; with `-f`, whatever had that name is gone."""
+    """`ln -s secret name` gives a file another name; with `-f`, the file that had this name is lost."""
     operands = ParsedOptions(command.argv, "tS").operands
     command.reads(*operands[:1])
     command.writes(*operands[1:2])
 
 
 def openssl(command: Command) -> None:
-    """`openssl … -in key`: reads it, unless it only shows a certificate."""
+    """`openssl … -in key` reads the key, unless the verb only shows a certificate or makes a key."""
     words = command.argv
     if len(words) > 1 and words[1] in ("x509", "s_client", "req", "verify", "genrsa", "genpkey"):
         return

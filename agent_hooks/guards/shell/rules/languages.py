@@ -1,4 +1,4 @@
-"""Other languages than the shell and Python: a short list of their calls is known, and found by patterns."""
+"""Languages other than the shell and Python: some of their calls are known, and found by patterns."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
 
 
 def _is_path_like(text: str) -> bool:
-    return 0 < len(text) < 4096 and "\n" not in text  # the system's longest path
+    # No path of the system is longer than this.
+    return 0 < len(text) < 4096 and "\n" not in text
 
 
 def _unquote(text: str | None) -> str:
@@ -77,7 +78,7 @@ def _unquote(text: str | None) -> str:
 
 
 def awk(command: Command) -> None:
-    """`awk 'BEGIN { system("…") }'`."""
+    """`awk 'BEGIN { system("…") }'` runs a script."""
     options = ParsedOptions(command.argv, "Fvf")
     for word in options.operands[:1]:
         for match in re.finditer(rf"(?:system\s*\(\s*{_QUOTED}|{_QUOTED}\s*\|\s*getline|\|\s*{_QUOTED})", word):
@@ -88,7 +89,7 @@ def awk(command: Command) -> None:
 
 
 def sed(command: Command) -> None:
-    """`sed '1e cmd'` and `s/x/cmd/e` run commands; `w file` writes one."""
+    """`sed '1e cmd'` and `s/x/cmd/e` run commands; `w file` writes a file."""
     options = ParsedOptions(command.argv, "eflE", ("--expression", "--file"))
     scripts = options.value("e", "--expression") or options.operands[:1]
     for word in scripts:

@@ -44,7 +44,7 @@ _PACK_RULES = (
         "kubernetes",
         "kubectl k oc",
         r"\b(drain|replace --force|delete (-f|--filename|-k)\b)",
-        "empties a node or deletes what files name",
+        "empties a node, or deletes resources that files name",
     ),
     PackRule("kubernetes", "helm", r"\b(uninstall|delete)\b", "removes a release"),
     PackRule(
@@ -64,7 +64,9 @@ _PACK_RULES = (
         "destroys infrastructure",
         r"--preview-only",
     ),
-    PackRule("iac", "ansible ansible-playbook", r"state=absent", "removes what is on the hosts", r"--check"),
+    PackRule(
+        "iac", "ansible ansible-playbook", r"state=absent", "removes files, packages or services from hosts", r"--check"
+    ),
     PackRule(
         "sql",
         "psql mysql mariadb sqlite3 sqlcmd mongosh mongo clickhouse-client cqlsh duckdb redis-cli valkey-cli",
@@ -112,14 +114,14 @@ _PACK_RULES = (
             r"\b(repo|release|secret|variable|run|cache|codespace|gist|label|ssh-key) delete\b|"
             r"\bapi\b.*-X\s*DELETE|repo archive|repo edit .*visibility"
         ),
-        "deletes what others rely on",
+        "deletes resources that others rely on",
     ),
-    PackRule("cloud", "glab", r"\b(repo|release) delete\b", "deletes what others rely on"),
+    PackRule("cloud", "glab", r"\b(repo|release) delete\b", "deletes resources that others rely on"),
     PackRule(
         "cloud",
         "npm pnpm yarn cargo gem twine",
         r"\b(unpublish|yank|deprecate)\b|\bowner (rm|--remove)",
-        "takes a published package back",
+        "withdraws a published package",
     ),
     PackRule(
         "services",
@@ -141,7 +143,7 @@ _PACK_RULES = (
         "services",
         "killall pkill",
         r"\s(-9|-KILL)?\s*(-u\s+root|sshd|systemd|init|dockerd)\b|pkill (-9 )?['\"]?\.['\"*]?$",
-        "stops what the machine needs",
+        "stops services that the machine needs",
     ),
     PackRule("services", "crontab", r"\s-r\b", "removes all scheduled jobs"),
     PackRule(

@@ -47,7 +47,7 @@ _PATH_METHODS = ("joinpath", "expanduser", "resolve", "absolute")
 
 
 class _PythonJudge(ast.NodeVisitor):
-    """Looks at the calls of a Python program, constants folded and imports resolved."""
+    """Judges the calls of a Python program, with constants folded and imports resolved."""
 
     def __init__(self, command: Command, source: str) -> None:
         self._command = command
@@ -129,14 +129,14 @@ class _PythonJudge(ast.NodeVisitor):
         elif function.attr in ("write_text", "write_bytes"):
             self._command.writes(Word(path))
 
-    def _runs(self, what: str | list[str] | None) -> None:
-        if isinstance(what, str):
-            self._command.shell_code(Word(what))
-        elif isinstance(what, list) and what:
-            self._command.runs([Word(word) for word in what])
+    def _runs(self, program: str | list[str] | None) -> None:
+        if isinstance(program, str):
+            self._command.shell_code(Word(program))
+        elif isinstance(program, list) and program:
+            self._command.runs([Word(word) for word in program])
 
     def _name(self, node: ast.AST) -> str | None:
-        """Return the full name of what is called: `os.system` for `__import__('os').system` too."""
+        """Return the full name that an expression stands for: `os.system`, also for `__import__('os').system`."""
         if isinstance(node, ast.Name):
             return self._names.get(node.id, node.id)
         if isinstance(node, ast.Attribute):
@@ -152,7 +152,7 @@ class _PythonJudge(ast.NodeVisitor):
         return None
 
     def _constant(self, node: ast.AST) -> str | list[str] | None:
-        """Return a text or a list of texts that an expression stands for, if it can be told."""
+        """Return the text or the list of texts that an expression stands for, `None` when it is not known."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             return node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
         if isinstance(node, ast.Name):
@@ -184,7 +184,7 @@ class _PythonJudge(ast.NodeVisitor):
         return None
 
     def _path(self, node: ast.BinOp | ast.Call | ast.Subscript) -> str | None:
-        """Return what is built by `pathlib` and `os.path`; `~` stands for the home directory."""
+        """Return the path that an expression of `pathlib` or `os.path` builds; `~` stands for the home directory."""
         if isinstance(node, ast.Subscript):
             home = self._name(node.value) == "os.environ" and self._constant(node.slice) == "HOME"
             return "~" if home else None

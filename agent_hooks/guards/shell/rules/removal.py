@@ -31,7 +31,7 @@ _OTHER_TESTS = {
 
 
 def rm(command: Command) -> None:
-    """`rm`, `rimraf`: trees by force, roots, single files of the system."""
+    """`rm`, `rimraf` remove trees and files: by force, roots, or of the system."""
     options = ParsedOptions(command.argv)
     recursive = options.has("r", "R", "--recursive") or command.name in ("rimraf", "del-cli")
     force = options.has("f", "--force") or command.name in ("rimraf", "del-cli")
@@ -44,13 +44,13 @@ def rm(command: Command) -> None:
 
 
 def unlink(command: Command) -> None:
-    """`unlink`, `rmdir`, `truncate`, `shred` and the like: files that go or are emptied."""
+    """`unlink`, `rmdir`, `truncate`, `shred` and others remove or empty files."""
     options = ParsedOptions(command.argv, "sniN", ("--size", "--iterations", "--reference"))
     command.deletes(*options.operands)
 
 
 def remove_item(command: Command) -> None:
-    """PowerShell's `Remove-Item -Recurse -Force` and the like."""
+    """PowerShell's `Remove-Item -Recurse` and its aliases remove trees."""
     words = [word for word in command.argv[1:] if not word.startswith("-") and not word.startswith("/s")]
     flags = " ".join(word.lower() for word in command.argv[1:] if word[:1] in "-/")
     if re.search(r"-r(ec\w*)?\b|/s\b", flags):
@@ -58,7 +58,10 @@ def remove_item(command: Command) -> None:
 
 
 def find(command: Command) -> None:
-    """`find … -delete`, `-exec`: what is found goes; a name narrows it, `.` alone does not."""
+    """`find … -delete` and `-exec rm` remove the files that are found.
+
+    A test narrows the search: a name, an age, a size.  A name that matches every file does not.
+    """
     words = command.argv[1:]
     while words and words[0] in ("-H", "-L", "-P"):
         words = words[1:]
@@ -81,9 +84,9 @@ def find(command: Command) -> None:
                 and carried[0].rpartition("/")[2] in ("rm", "unlink", "shred")
                 and not _stays_here(command, roots)
             ):
-                command.report("find-delete", "removes what is found in a root of the system or a home")
+                command.report("find-delete", "removes files that are found in a root of the system or a home")
             for path in found[:16]:
-                command.runs([_put(word, path, "{}") for word in carried])
+                command.runs([_filled(word, path) for word in carried])
             at = end
         at += 1
     text = "\n".join(found) if names else None
@@ -99,16 +102,18 @@ def _negated(tests: list[Word], at: int) -> bool:
     return at > 0 and tests[at - 1] in ("!", "-not")
 
 
-def _put(word: Word, what: str, where: str) -> Word:
-    if where not in word:
+def _filled(word: Word, path: str) -> Word:
+    """Return a word of `-exec` with the path of a found file in the place of `{}`."""
+    if "{}" not in word:
         return word
-    put = Word(word.replace(where, what))
+    put = Word(word.replace("{}", path))
     put.taint, put.unsure, put.pattern = word.taint, word.unsure, True
     return put
 
 
 def _find_deletes(command: Command, roots: list[Word], found: list[Word], *, named: bool, narrowed: bool) -> None:
-    empty = "-empty" in command.argv  # nothing is lost with it
+    # Empty files and directories are no loss.
+    empty = "-empty" in command.argv
     for root in roots:
         path = command.path(root)
         directories = command.interpreter.directories
@@ -122,7 +127,7 @@ def _find_deletes(command: Command, roots: list[Word], found: list[Word], *, nam
         if narrowed and (empty or not command.is_root(root)):
             continue
         if not directories.removable(path, command.level):
-            command.report("find-delete", "removes all that is found", f"find {root} … -delete")
+            command.report("find-delete", "removes all files that are found", f"find {root} … -delete")
     if named:
         command.deletes(*found)
 

@@ -12,7 +12,7 @@ _WORLD = re.compile(r"([ugoa]*)([-+=])([rwxXst]*)")
 
 
 def chmod(command: Command) -> None:
-    """`chmod`: world-writable, setuid, roots."""
+    """`chmod` makes files world-writable or setuid, changes roots, or switches hooks off."""
     words = command.argv[1:]
     mode_at = next((at for at, word in enumerate(words) if _is_mode(word)), None)
     if mode_at is None:
@@ -47,20 +47,20 @@ def judge_modes(command: Command, modes: list[Word]) -> None:
             match = _WORLD.fullmatch(clause)
             if match is None or match[2] == "-":
                 continue
-            who, rights = match[1], match[3]
-            if "w" in rights and ("o" in who or "a" in who):
+            classes, rights = match[1], match[3]
+            if "w" in rights and ("o" in classes or "a" in classes):
                 command.report("world-writable", "lets everybody write")
-            if "s" in rights and (not who or "u" in who or "a" in who):
+            if "s" in rights and (not classes or "u" in classes or "a" in classes):
                 command.report("setuid", "lets everybody run it as its owner")
 
 
 def make_directory(command: Command) -> None:
-    """`mkdir -m 777`."""
+    """`mkdir -m 777` makes a world-writable directory."""
     judge_modes(command, ParsedOptions(command.argv, "m", ("--mode",)).value("m", "--mode"))
 
 
 def chown(command: Command) -> None:
-    """`chown -R` of roots."""
+    """`chown -R` hands over a root."""
     options = ParsedOptions(command.argv, "", ("--from", "--reference"))
     operands = options.operands[0 if options.has("--reference") else 1 :]
     if options.has("R", "--recursive") and any(_system_root(command, word) for word in operands):
@@ -68,13 +68,13 @@ def chown(command: Command) -> None:
 
 
 def _system_root(command: Command, word: Word) -> bool:
-    """Tell whether a word names a root that is not the project: there, rights are the user's business."""
+    """Return whether a word names a root other than the project, whose rights the user may change."""
     directories = command.interpreter.directories
     return command.is_root(word) and not (directories.own and command.path(word) == directories.project)
 
 
 def setfacl(command: Command) -> None:
-    """`setfacl -m o::rwx`."""
+    """`setfacl -m o::rwx` makes a file world-writable."""
     if any(re.search(r"\bo(ther)?::?[rx-]*w", word) for word in command.argv[1:]):
         command.report("world-writable", "lets everybody write")
 

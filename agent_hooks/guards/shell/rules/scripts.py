@@ -12,7 +12,7 @@ from agent_hooks.guards.shell.words import Word, decode_ansi
 
 
 def xargs(command: Command) -> None:
-    """`xargs`: what comes in is appended to the command."""
+    """`xargs` appends the items of stdin to a command, or puts them into it."""
     options = ParsedOptions(
         command.argv,
         "aEIiLlnPsd",
@@ -36,23 +36,23 @@ def xargs(command: Command) -> None:
 
 
 def _items(text: str, options: ParsedOptions, lines: bool) -> list[str]:
-    """Return what `xargs` makes one argument each: words, lines where it puts them into the command, or as it is told."""
+    """Return the items of stdin: words, lines when they are put into the command, or as an option separates them."""
     ends = "\0" if options.has("0", "--null") else "\n" if lines else None
-    for told in options.value("d", "--delimiter"):
-        ends = decode_ansi(told) or None
+    for delimiter in options.value("d", "--delimiter"):
+        ends = decode_ansi(delimiter) or None
     return [item for item in (each.rstrip("\n") for each in text.split(ends)) if item]
 
 
-def _replace(word: Word, what: str, by: Word) -> Word:
-    if what not in word:
+def _replace(word: Word, old: str, by: Word) -> Word:
+    if old not in word:
         return word
-    replaced = Word(word.replace(what, by))
+    replaced = Word(word.replace(old, by))
     replaced.taint, replaced.unsure = word.taint | by.taint, by.unsure
     return replaced
 
 
 def parallel(command: Command) -> None:
-    """`parallel cmd ::: args`; `entr cmd`; `fd … -x cmd`."""
+    """`parallel cmd ::: args` and `fd … -x cmd` run a command with each argument."""
     words = command.argv[1:]
     if command.name in ("fd", "fdfind"):
         at = next((at for at, word in enumerate(words) if word in ("-x", "-X", "--exec", "--exec-batch")), None)
@@ -70,7 +70,7 @@ def parallel(command: Command) -> None:
 
 
 def script_option(letters: str, *long: str) -> Rule:
-    """Return a rule for programs that run the text of an option, as `su -c`, `script -c`, `flock -c` do."""
+    """Return a rule for programs that run the text of an option: `su -c`, `script -c`, `flock -c`."""
 
     def rule(command: Command) -> None:
         for text in ParsedOptions(command.argv, letters + "sgGl", long).value(*letters, *long):
@@ -80,7 +80,7 @@ def script_option(letters: str, *long: str) -> Rule:
 
 
 def script_words(command: Command) -> None:
-    """`watch`, `hyperfine`, `tmux new`, `screen`, `entr`: the words are a script."""
+    """`watch`, `hyperfine`, `tmux new`, `screen` and `entr` run their words as a script."""
     if command.name in ("tmux", "screen"):
         for word in command.argv[2:]:
             if " " in word:
@@ -104,7 +104,7 @@ def script_words(command: Command) -> None:
 
 
 def ssh(command: Command) -> None:
-    """`ssh host command`: the same, elsewhere."""
+    """`ssh host command` runs a script in a directory that is not known."""
     options = ParsedOptions(command.argv, "bcDEeFIiJLlmOopQRSWw", stop_early=True)
     for value in options.value("o"):
         if value.lower().startswith(("proxycommand=", "localcommand=")):
@@ -120,7 +120,7 @@ def ssh(command: Command) -> None:
 
 
 def stdin_script(command: Command) -> None:
-    """`at`, `batch`, `crontab -`: what comes in is run later."""
+    """`at`, `batch` and `crontab -` run stdin later."""
     if command.name == "crontab":
         text = command.stdin.text
         if text is not None and command.argv[1:] in ([], ["-"]):
@@ -133,7 +133,7 @@ def stdin_script(command: Command) -> None:
 
 
 def make(command: Command) -> None:
-    """`make -f -`: a recipe that comes in is a script."""
+    """`make -f -` runs the recipes on stdin."""
     if "-" in ParsedOptions(command.argv, "fCjIo").value("f") and command.stdin.text is not None:
         for line in command.stdin.text.splitlines():
             recipe = (
@@ -151,7 +151,7 @@ def make(command: Command) -> None:
 
 
 def tar(command: Command) -> None:
-    """`tar --checkpoint-action=exec=…` and its relatives."""
+    """`tar --checkpoint-action=exec=…` and similar options run a script."""
     for at, word in enumerate(command.argv):
         for start in (
             "--checkpoint-action=exec=",
@@ -167,7 +167,7 @@ def tar(command: Command) -> None:
 
 
 def pager(command: Command) -> None:
-    """`vim -c ':!cmd'`: an editor runs it."""
+    """`vim -c ':!cmd'` runs a command in an editor."""
     for at, word in enumerate(command.argv[1:], 1):
         text = word[1:] if word.startswith("+") else word if command.argv[at - 1] in ("-c", "--cmd", "-S") else ""
         if match := re.search(r"!(.*)|system\(['\"](.*)['\"]\)", text):

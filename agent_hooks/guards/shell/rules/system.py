@@ -12,7 +12,7 @@ from agent_hooks.guards.shell.words import Text, Word
 
 
 def disk(command: Command) -> None:
-    """Programs that make, wipe or cut up what is on a device."""
+    """Programs that format, wipe or partition a device."""
     words = command.argv[1:]
     devices = [word for word in words if raw_device(command.path(word))]
     if not devices or _only_shows(command.name, words):
@@ -39,7 +39,7 @@ def _only_shows(name: str, words: list[Word]) -> bool:
 
 
 def volumes(command: Command) -> None:
-    """`zpool destroy`, `diskutil eraseDisk`, `lvremove` and the like."""
+    """`zpool destroy`, `diskutil eraseDisk`, `lvremove` and others destroy a volume."""
     text = str(command).lower()
     if re.search(
         r"^(zpool|zfs) destroy|^diskutil (erase|reformat|partition|zero|secureerase)|^(lv|vg|pv)remove\b|^mdadm .*--zero",
@@ -49,34 +49,34 @@ def volumes(command: Command) -> None:
 
 
 def own(command: Command) -> None:
-    """What takes the hooks out of another agent, lets it run others, or ends what judges its calls."""
+    """`agent-hooks uninstall`, `install` and `serve --stop` change the hooks of an agent, or stop their server."""
     words = command.argv[1:]
     ends = words[:1] == ["serve"] and "--stop" in words
     if ends or (words[:1] in (["uninstall"], ["install"]) and "--dry-run" not in words):
-        command.report("write-guard-settings", "changes what decides about guards and hooks")
+        command.report("write-guard-settings", "changes the settings of guards and hooks")
 
 
 def own_process(command: Command) -> None:
-    """`kill`, `pkill` and the like, of what judges an agent's calls."""
+    """`kill` and `pkill` stop the process that judges an agent's calls."""
     if any(re.search("agent[-_.]?hooks", word) for word in command.argv[1:]):
-        command.report("write-guard-settings", "ends or stops what decides about calls")
+        command.report("write-guard-settings", "stops the process that judges calls")
 
 
 def own_package(command: Command) -> None:
-    """`pip uninstall` and the like, of this package."""
+    """`pip uninstall` and others remove this package."""
     if "uninstall" in command.argv and any(re.match("agent[-_.]hooks", word) for word in command.argv):
-        command.report("write-guard-settings", "takes away what decides about calls")
+        command.report("write-guard-settings", "removes the package that judges calls")
 
 
 def netcat(command: Command) -> None:
-    """`nc -e sh`: a shell for whoever connects."""
+    """`nc -e sh` gives a shell to each connection."""
     options = ParsedOptions(command.argv, "ecpswoqXxG", ("--exec", "--sh-exec", "--lua-exec"))
     if options.value("e", "--exec", "--sh-exec", "--lua-exec") or (options.value("c") and command.name != "nc.openbsd"):
         command.report("shell-on-socket", "hands a program to a network connection")
 
 
 def socat(command: Command) -> None:
-    """`socat TCP:… EXEC:sh`."""
+    """`socat TCP:… EXEC:sh` gives a shell to a connection."""
     text = str(command)
     if re.search(r"\b(exec|system|shell):", text, re.IGNORECASE) and re.search(
         r"\b(tcp|udp|openssl|sctp|vsock)[\w-]*:", text, re.IGNORECASE
@@ -85,13 +85,14 @@ def socat(command: Command) -> None:
 
 
 def downloads(command: Command) -> None:
-    """`curl`, `wget` and others: what they print was downloaded; what they save as well."""
+    """`curl`, `wget` and others: their output, or the files that they save, were downloaded."""
     name, argv = command.name, command.argv
     if name in ("aws", "gsutil", "gh", "ssh", "az"):
         if name == "ssh" or argv[-1] == "-" or "api" in argv[1:2] or "gist" in argv[1:2]:
             command.output = Text(None, DOWNLOADED)
         return
-    if name in ("lynx", "links", "w3m"):  # they print, and their options are words after one dash
+    # These print the page, and their options are words behind one dash.
+    if name in ("lynx", "links", "w3m"):
         command.output = Text(None, DOWNLOADED)
         return
     if name == "wget":
