@@ -3,7 +3,7 @@
 The files have milliseconds; `Settings` has seconds.
 """
 
-# no `from __future__ import annotations`: msgspec would compile each annotation of what it decodes, at every start
+# No `from __future__ import annotations`: msgspec would have to compile each annotation of these structs at every start.
 import os
 import re
 from collections.abc import Mapping

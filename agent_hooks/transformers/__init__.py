@@ -2,7 +2,7 @@
 
 To add a built-in transformer:
 
-1. Write a module here with `transform(tool_input, config)`, and with what else `base.Transformer` names.
+1. Write a module here with `transform(tool_input, config)`, and if needed the other names of `base.Transformer`.
 2. Add the module's name to `TRANSFORMERS`.  Configuration, error texts and the command line read that table.
 
 A user's own transformer is a file in `.agent/transformers/` with the same functions.
