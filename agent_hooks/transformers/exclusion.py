@@ -47,8 +47,8 @@ def without(
 
     When the call itself names an excluded path, the content is one empty text.
     """
-    asked = [tool_input[name] for name in _ARGUMENTS if isinstance(tool_input.get(name), str)]
-    if any(excluded(f"{_below(root, path)}/") for path in asked):
+    given = [tool_input[name] for name in _ARGUMENTS if isinstance(tool_input.get(name), str)]
+    if any(excluded(f"{_below(root, path)}/") for path in given):
         # A note with the reason is added below this result.
         return [TextContent("")]
     return [

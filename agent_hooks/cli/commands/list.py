@@ -84,8 +84,7 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
         rows += [{"event": event, **place, "handler": None, "tool": name, "priority": None} for name in names]
     for step in setup.transformers.configured:
         if step.problem is None:
-            path = step.place.rpartition(":")[0]
-            place = {"hook": path, "source": setup.source(path)}
+            place = {"hook": step.config_path, "source": setup.source(step.config_path)}
             row = {"event": "(transforms)", **place, "handler": step.name, "tool": step.tool, "priority": None}
             rows.append(row)
     return rows

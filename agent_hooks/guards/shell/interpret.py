@@ -132,11 +132,11 @@ class Interpreter(Inspector):
         self._defined.append((name, body, shell))
 
     def _pipe(self, node: Pipe, shell: Shell, stdin: Text) -> Text:
-        before, said = len(self.programs), self.pipeline_words
+        before, words = len(self.programs), self.pipeline_words
         self.pipeline_words = []
         for stage in node.nodes:
             stdin = self.run(stage, shell.copy(), stdin)
-        self.pipeline_words = said
+        self.pipeline_words = words
         names = self.programs[before:]
         if any(name in ("nc", "ncat", "netcat", "telnet") for name in names) and any(name in SHELLS for name in names):
             self.report("shell-on-socket", "a shell on a network connection", " | ".join(names))
