@@ -101,7 +101,8 @@ class Start(NamedTuple):
         """Return the guards that the settings ask for."""
         settings = read_sections(setup.settings.guards, tuple(BUILTIN))
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
-        return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd, setup.hook_files)
+        settings = replace(settings, exceptions=(*once, *settings.exceptions))
+        return list(agent_guards(settings, setup.cwd, setup.hook_files))
 
     def _session(self, cwd: str, warn: Warn) -> Session:
         if self.resume is not None:
