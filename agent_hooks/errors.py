@@ -42,13 +42,14 @@ class HookUsageError(AgentHooksError, TypeError):
 class SettingsError(AgentHooksError, ValueError):
     """A setting is wrong; the text names file, key, expected and found.
 
-    `problem`: the text without the file; `path`: the settings file, empty when the setting is in none.
+    `problem`: the text without the file; `path`: the settings file, empty when the setting is in none; `line`: in the
+    file, `None` when it is not known.
     """
 
-    def __init__(self, problem: str, path: str | os.PathLike[str] = "") -> None:
-        self.problem = problem
-        self.path = os.fspath(path)
-        super().__init__(f"{self.path}: {problem}" if self.path else problem)
+    def __init__(self, problem: str, path: str | os.PathLike[str] = "", line: int | None = None) -> None:
+        self.problem, self.path, self.line = problem, os.fspath(path), line
+        place = f"{self.path}:{line}" if line else self.path
+        super().__init__(f"{place}: {problem}" if place else problem)
 
 
 class SessionError(AgentHooksError):

@@ -156,15 +156,8 @@ def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Set
         known_tools += file.known_tools
         if file.guards:
             guards.append((path, file.guards))
-        for index, hook in enumerate(file.hooks):
-            try:
-                hooks.append(resolve_path(hook, base=directory, home=home))
-            except SettingsError as exc:
-                raise SettingsError(f"key 'hooks[{index}]': {exc}", path) from None
-        for key in ("hook_timeout", "tool_call_timeout"):
-            if (value := getattr(file, key)) is not UNSET:
-                milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
-                timeouts[key] = None if milliseconds is None else milliseconds / 1000
+        hooks += _hooks_of(file, path, directory, home)
+        timeouts |= _timeouts_of(file, path)
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
@@ -178,6 +171,25 @@ def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Set
         guards=tuple(guards),
         **timeouts,
     )
+
+
+def _hooks_of(file: SettingsFile, path: str, directory: str, home: "str | Path | None") -> list[str]:
+    hooks: list[str] = []
+    for index, hook in enumerate(file.hooks):
+        try:
+            hooks.append(resolve_path(hook, base=directory, home=home))
+        except SettingsError as exc:
+            raise SettingsError(f"key 'hooks[{index}]': {exc}", path) from None
+    return hooks
+
+
+def _timeouts_of(file: SettingsFile, path: str) -> dict[str, float | None]:
+    timeouts: dict[str, float | None] = {}
+    for key in ("hook_timeout", "tool_call_timeout"):
+        if (value := getattr(file, key)) is not UNSET:
+            milliseconds = check_timeout(value, f"key {_camel(key)!r}", unit="milliseconds", path=path)
+            timeouts[key] = None if milliseconds is None else milliseconds / 1000
+    return timeouts
 
 
 def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str) -> RedactionSettings:
@@ -199,9 +211,8 @@ def read_settings_file(path: "str | Path") -> SettingsFile | None:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        line = _line_of(exc, text)
-        place = f"{path}:{line}" if line else path
-        raise SettingsError(f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}", place) from None
+        problem = f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
+        raise SettingsError(problem, path, _line_of(exc, text)) from None
     if not isinstance(found, dict):
         raise SettingsError(f"expected a JSON object, found {shown(found)}", path)
     check_keys(found, SettingsFile, path)

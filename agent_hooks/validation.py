@@ -78,17 +78,17 @@ def check_keys(value: dict[str, Any], kind: type[msgspec.Struct], path: str | Pa
             raise SettingsError(f"unknown key {prefix + key!r}{did_you_mean(key, known)}", path)
 
 
-def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float | None:
+def check_timeout(value: object, where: str, *, unit: str = "seconds", path: str | Path = "") -> float | None:
     """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
 
-    `where`: the setting or argument, for the text of the `SettingsError` that is raised otherwise.
+    `where`, `path`: the key or argument and its file, for the `SettingsError` that is raised otherwise.
     """
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         no_limit = "null" if unit == "milliseconds" else "None"
-        raise SettingsError(f"{where}: expected {unit} above 0, or {no_limit} for no limit; found {shown(value)}")
+        raise SettingsError(f"{where}: expected {unit} above 0, or {no_limit} for no limit; found {shown(value)}", path)
     try:
         return float(value)
     except OverflowError:
-        raise SettingsError(f"{where}: {shown(value)} is too large; use null for no limit") from None
+        raise SettingsError(f"{where}: {shown(value)} is too large; use null for no limit", path) from None
