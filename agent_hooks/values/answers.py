@@ -56,7 +56,7 @@ class Block(Answer, frozen=True):
             case "user":
                 return f"{reason}: the user said no (asked by {self.by})"
             case "nobody":
-                return f"{reason}: nobody could be asked (asked by {self.by})"
+                return f"{reason}: no person is here to answer (asked by {self.by})"
             case "transformer" if self.by:
                 return f"not run, because transformer {self.by} failed: {reason}"
             case "transformer":

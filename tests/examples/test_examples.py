@@ -64,14 +64,14 @@ def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, 
     """In print mode nobody is there."""
     (command.project / "build").mkdir()
     done = command("run", "--hook", example("permission_gate.py"), f"@bash {call}")
-    assert "nobody could be asked (asked by " in done.stdout
+    assert "no person is here to answer (asked by " in done.stdout
     assert (command.project / "build").is_dir()
 
 
 def test_what_is_never_right_a_guard_stops_before_the_gate_asks(command: Command) -> None:
     """The refusal says which guard it was; where that guard is off, the gate asks."""
     (command.project / "build").mkdir()
-    for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "nobody could be asked")):
+    for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "no person is here to answer")):
         without_guards(command, off)
         done = command("run", "--hook", example("permission_gate.py"), "@bash chmod 0777 build")
         assert says in done.stdout

@@ -413,7 +413,7 @@ def test_answers_of_a_wrong_type_are_refused_where_they_are_made(make: Callable[
         (Block("boom", "h.py", "failed"), "not run, because hook h.py failed: boom"),
         (Block("late", "h.py", "timed_out"), "not run, because hook h.py gave no verdict: late"),
         (Block("rm?", "h.py", "user"), "rm?: the user said no (asked by h.py)"),
-        (Block("rm?", "h.py", "nobody"), "rm?: nobody could be asked (asked by h.py)"),
+        (Block("rm?", "h.py", "nobody"), "rm?: no person is here to answer (asked by h.py)"),
         (Block("bad", "h.py", "schema"), "bad"),
     ],
 )
