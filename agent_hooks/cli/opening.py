@@ -85,7 +85,7 @@ class Opening:
 
         # the agent must not end what judges it: neither the entries nor the process
         own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
-        return list(agent_guards(settings, setup.cwd, own, hooks=setup.settings.hooks))
+        return agent_guards(settings, setup.cwd, own, hooks=setup.settings.hooks)
 
 
 def _log(error: HookError) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agent_hooks.guards import BUILTIN, PolicyGuard, builtin_guards
+from agent_hooks.guards import BUILTIN, builtin_guards
+from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
@@ -121,7 +122,7 @@ def guard_settings(cwd: str) -> GuardSettings:
 
 def agent_guards(
     settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
-) -> list[PolicyGuard]:
+) -> list[Guard]:
     """Return the guards of an agent that works in `cwd`; they also keep what it is run with from being changed.
 
     That is its settings, hooks, transformers and what other agents run; `hook_files`: absolute paths of more hooks;

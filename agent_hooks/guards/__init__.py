@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from agent_hooks.guards.base import Finder, Finding, GuardedCall, GuardOptions, remedy
+from agent_hooks.guards.base import Finder, Finding, Guard, GuardedCall, GuardOptions, remedy
 from agent_hooks.guards.table import BUILTIN
 from agent_hooks.values.answers import Ask, Block
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from agent_hooks.guards.config import Exceptions, GuardSettings
 
-__all__ = ["BUILTIN", "PolicyGuard", "builtin_guards"]
+__all__ = ["BUILTIN", "builtin_guards"]
 
 
 def builtin_guards(
     settings: GuardSettings | None = None, *, protected: Sequence[str] = (), today: Callable[[], date] | None = None
-) -> list[PolicyGuard]:
+) -> list[Guard]:
     """Return the built-in guards, and the user's own rules if there are any, for `HookRunner(guards=…)`.
 
     `protected`: absolute paths of hooks and settings that only a person may change.
@@ -39,7 +39,7 @@ def builtin_guards(
     settings, today = settings or GuardSettings(), today or date.today
     options = GuardOptions(level=settings.level, packs=settings.packs, protected=tuple(protected))
     exceptions = Exceptions(settings, today)
-    guards = [
+    guards: list[Guard] = [
         PolicyGuard(name, lambda row=row: row.make(options), settings, exceptions)  # type: ignore[misc]  # a lambda's default has no type
         for name, row in BUILTIN.items()
         if name not in settings.disabled

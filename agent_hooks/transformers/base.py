@@ -52,8 +52,8 @@ class Mistake(Struct, frozen=True):
 class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     """One transformer for one tool.
 
-    `tool`: the tool's exact name; `name`: the transformer's; `config`: its configuration; `config_path`,
-    `config_line`: the file and the line that configure it, for error texts; `problem`: a mistake in the configuration,
+    `tool`: the tool's exact name; `name`: the transformer's; `config`: its configuration; `settings_file`,
+    `settings_line`: the file and the line that configure it, for error texts; `problem`: a mistake in the configuration,
     with which every call of the tool is blocked.
     """
 
@@ -61,8 +61,8 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     name: str
     transformer: Transformer | None = None
     config: Mapping[str, Any] = {}
-    config_path: str = ""
-    config_line: int | None = None
+    settings_file: str = ""
+    settings_line: int | None = None
     problem: Mistake | None = None
 
     def __post_init__(self) -> None:
@@ -73,10 +73,14 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
         """The file of the transformer's code, `None` when it has none."""
         return getattr(self.transformer, "__file__", None)
 
+    @property
+    def place(self) -> str:
+        """The file and line that configure it, as text; empty without a file."""
+        return f"{self.settings_file}:{self.settings_line}" if self.settings_line else self.settings_file
+
     def __str__(self) -> str:
         """Return the name, and in parentheses the place of the configuration."""
-        place = f"{self.config_path}:{self.config_line}" if self.config_line else self.config_path
-        return f"{self.name} ({place})" if place else self.name
+        return f"{self.name} ({self.place})" if self.place else self.name
 
 
 class TransformerError(AgentHooksError):
@@ -90,7 +94,7 @@ class TransformerError(AgentHooksError):
         super().__init__(text)
         self.misconfigured = step.problem is not None
         self.by = "" if self.misconfigured else str(step)
-        self.path, self.line = step.file or step.config_path or step.name, None if step.file else step.config_line
+        self.path, self.line = step.file or step.settings_file or step.name, None if step.file else step.settings_line
         if cause is not None and step.file:
             self.line = place_in(cause, step.file)[1]
         self.traceback = traceback_text(cause) if cause is not None else ""

@@ -82,7 +82,7 @@ def _merged(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], agent: 
             for each in [*section.errors, *found]:
                 if isinstance(each, Mistake):
                     blocked.setdefault(each, []).append(tool)
-                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, config_path=file.path, problem=each)
+                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, settings_file=file.path, problem=each)
                 steps.append(each)
     for mistake, tools in blocked.items():
         names = ", ".join(tool for tool in tools if active and tool not in off)
@@ -106,7 +106,7 @@ def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> Conf
         return wrong
     config = _with_root(step.config, kind, root)
     return ConfiguredTransformer(
-        tool=tool, name=step.name, transformer=found, config=config, config_path=path, config_line=step.line
+        tool=tool, name=step.name, transformer=found, config=config, settings_file=path, settings_line=step.line
     )
 
 

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -18,12 +18,11 @@ from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.setup import agent_guards, console, guard_settings
 from agent_hooks.errors import HookError, describe
-from agent_hooks.guards import PolicyGuard
-from agent_hooks.guards.base import LEVELS, GuardedCall, GuardOptions, Level
+from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
 from agent_hooks.guards.config import GuardSettings, expired
 from agent_hooks.guards.table import PACKS
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
-from agent_hooks.values.answers import Ask, Block
+from agent_hooks.values.answers import Block
 
 CAUGHT, DENIED = 97.0, 1.0  # per cent: harmful rows stopped at least, harmless rows stopped at most
 _OPS = {"r": "read", "w": "write", "e": "edit"}
@@ -46,31 +45,17 @@ class Verdict(NamedTuple):
     reason: str | None = None
 
 
-class _Recorded:
-    """A guard that keeps the rule of its answer; the guard's name when it failed."""
-
-    def __init__(self, guard: PolicyGuard) -> None:
-        self._guard = guard
-        self.name = guard.name
-        self.rule: str | None = None
-
-    def judge(self, call: GuardedCall) -> Block | Ask | None:
-        self.rule = self.name
-        finding = self._guard.decide(call)
-        self.rule = None if finding is None else finding.rule
-        return None if finding is None else self._guard.answer(finding)
-
-
-def judged(guards: Sequence[PolicyGuard], tool: str, input: dict[str, Any], cwd: str) -> Verdict:
-    """Return the verdict of the guards on a call; a guard that fails blocks."""
+def judged(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> Verdict:
+    """Return what the guards say of a call; one that fails blocks."""
     errors: list[HookError] = []
-    recorded = [_Recorded(guard) for guard in guards]
-    found = ask_guards(recorded, guarded_call(tool, input, cwd), errors.append)
-    rules = [each.rule for each in recorded if each.rule is not None]
+    found = ask_guards(guards, guarded_call(tool, input, cwd), errors.append)
     if isinstance(found, Block):
-        # The guard that blocks is the last one to judge.
-        return Verdict("block", rules[-1], found.reason)
-    return Verdict("ask", rules[0], found[0].title) if found else Verdict("pass")
+        return Verdict("block", _rule(found.by), found.reason)
+    return Verdict("ask", _rule(found[0].by), found[0].title) if found else Verdict("pass")
+
+
+def _rule(by: str) -> str:
+    return by.partition("(")[2].rstrip(")") or by
 
 
 def _settings(cwd: str, level: Level | None) -> GuardSettings:
@@ -122,7 +107,7 @@ def check(as_json: bool, level: Level | None, cwd: str) -> None:
         sys.stdout.flush()
 
 
-def _checked(guards: Sequence[PolicyGuard], line: bytes, cwd: str) -> Verdict:
+def _checked(guards: list[Guard], line: bytes, cwd: str) -> Verdict:
     try:
         call = msgspec.json.decode(line)
         tool, arguments = call["tool"], call["input"]

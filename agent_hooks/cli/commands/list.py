@@ -84,7 +84,8 @@ def _rows(setup: Setup) -> list[dict[str, Any]]:
         rows += [{"event": event, **place, "handler": None, "tool": name, "priority": None} for name in names]
     for step in setup.transformers.configured:
         if step.problem is None:
-            place = {"hook": step.config_path, "source": setup.source(step.config_path)}
+            path = step.place.rpartition(":")[0]
+            place = {"hook": path, "source": setup.source(path)}
             row = {"event": "(transforms)", **place, "handler": step.name, "tool": step.tool, "priority": None}
             rows.append(row)
     return rows

@@ -101,8 +101,7 @@ class Start(NamedTuple):
         """Return the guards that the settings ask for."""
         settings = read_sections(setup.settings.guards, tuple(BUILTIN))
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
-        settings = replace(settings, exceptions=(*once, *settings.exceptions))
-        return list(agent_guards(settings, setup.cwd, setup.hook_files))
+        return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd, setup.hook_files)
 
     def _session(self, cwd: str, warn: Warn) -> Session:
         if self.resume is not None:

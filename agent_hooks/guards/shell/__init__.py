@@ -7,6 +7,7 @@ carriers, names          from the words of a command to the program that really 
 outputs                  from a harmless program to the text that it prints
 builtins, rules          from a program to its findings
 inspector, targets       from a path or a piece of code to its findings
+python, languages        from code of another language to its calls
 """
 
 from __future__ import annotations

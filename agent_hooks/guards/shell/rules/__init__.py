@@ -14,7 +14,6 @@ from agent_hooks.guards.shell.rules import (
     containers,
     files,
     git,
-    languages,
     packs,
     removal,
     rights,
@@ -24,7 +23,7 @@ from agent_hooks.guards.shell.rules import (
 
 __all__ = ["BOOK"]
 
-_SUBJECTS = (removal, files, rights, git, containers, scripts, system, languages, packs)
+_SUBJECTS = (removal, files, rights, git, containers, scripts, system, code, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from agent_hooks.guards.shell.command import Command
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.languages import QUOTED, judge_calls, unquote
 from agent_hooks.guards.shell.names import SHELLS
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.rules.languages import judge_calls
-from agent_hooks.guards.shell.rules.python import judge_python
+from agent_hooks.guards.shell.python import judge_python
 from agent_hooks.guards.shell.words import Text, Word
 
 
@@ -148,3 +148,33 @@ def _powershell(command: Command) -> None:
                 command.report("download-exec", "downloaded text is run unseen")
             command.shell_code(Word(text))
             return
+
+
+def awk(command: Command) -> None:
+    """`awk 'BEGIN { system("…") }'` runs a script."""
+    options = ParsedOptions(command.argv, "Fvf")
+    for word in options.operands[:1]:
+        for match in re.finditer(rf"(?:system\s*\(\s*{QUOTED}|{QUOTED}\s*\|\s*getline|\|\s*{QUOTED})", word):
+            text = next((group for group in match.groups() if group), "")
+            command.shell_code(Word(unquote(text)))
+        if "/inet/tcp" in word:
+            command.report("shell-on-socket", "awk on a network connection")
+
+
+def sed(command: Command) -> None:
+    """`sed '1e cmd'` and `s/x/cmd/e` run commands; `w file` writes a file."""
+    options = ParsedOptions(command.argv, "eflE", ("--expression", "--file"))
+    scripts = options.value("e", "--expression") or options.operands[:1]
+    for word in scripts:
+        for match in re.finditer(r"(?:^|[;\n{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+([^\n]+)", word):
+            command.shell_code(Word(match[1]))
+        if replaced := re.search(r"^s(.).*?\1(.*)\1[gp0-9]*e[gp]*$", word):
+            command.shell_code(Word(replaced[2]))
+        for match in re.finditer(r"(?:^|[;\n}])\s*(?:\d+|\$|/[^/]*/)?\s*w\s+(\S+)", word):
+            command.writes(Word(match[1]))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    **rules_of("awk gawk mawk", awk),
+    "sed": (sed,),
+}

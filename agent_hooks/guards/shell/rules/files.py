@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.modes import judge_modes
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.rules.rights import judge_modes
 from agent_hooks.guards.shell.words import Word, below
 
 

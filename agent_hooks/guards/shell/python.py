@@ -9,7 +9,7 @@ import warnings
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.rules.languages import NETWORK, judge_calls
+from agent_hooks.guards.shell.languages import NETWORK, judge_calls
 from agent_hooks.guards.shell.words import Word
 
 
