@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from os import PathLike
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from agent_hooks.errors import SettingsError, did_you_mean, shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 T = TypeVar("T")
 # plain words for msgspec's names of types
@@ -46,7 +44,7 @@ def mismatch(exc: msgspec.ValidationError) -> Mismatch:
     return Mismatch(text, place, steps)
 
 
-def convert_section(value: Any, kind: type[T], path: str | Path, key: str = "") -> T:
+def convert_section(value: Any, kind: type[T], path: str | PathLike[str], key: str = "") -> T:
     """Return `value` as `kind`.
 
     `key`: the section of the settings file `path` that the value is; all of the file unless given.
@@ -70,7 +68,7 @@ def _problem(found: Mismatch, value: Any, section: str) -> str:
     return f"key {key!r}: expected {expected}, found {shown(value)}"
 
 
-def check_keys(value: dict[str, Any], kind: type[msgspec.Struct], path: str | Path, prefix: str = "") -> None:
+def check_keys(value: dict[str, Any], kind: type[msgspec.Struct], path: str | PathLike[str], prefix: str = "") -> None:
     """Raise `SettingsError` with the nearest known name for a key that `kind` does not have."""
     known = kind.__struct_encode_fields__
     for key in value:
@@ -78,7 +76,7 @@ def check_keys(value: dict[str, Any], kind: type[msgspec.Struct], path: str | Pa
             raise SettingsError(f"unknown key {prefix + key!r}{did_you_mean(key, known)}", path)
 
 
-def check_timeout(value: object, where: str, *, unit: str = "seconds", path: str | Path = "") -> float | None:
+def check_timeout(value: object, where: str, *, unit: str = "seconds", path: str | PathLike[str] = "") -> float | None:
     """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
 
     `where`, `path`: the key or argument and its file, for the `SettingsError` that is raised otherwise.
