@@ -259,9 +259,9 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "intercept_redact.py": "sk-***",
         "intercept_strip_ansi.py": "red and plain",
         "notify_when_done.py": "notify",
-        "permission_gate.py": "nobody",
+        "permission_gate.py": "no person is here",
         "protected_paths.py": "protected",
-        "safe_session.py": "nobody",
+        "safe_session.py": "no person is here",
         "redact_secrets.py": "sk-***",
     }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr
