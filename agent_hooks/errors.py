@@ -1,7 +1,7 @@
-"""What can go wrong, and how it is told.  Imports nothing of the package.
+"""The errors of the package, and the texts of errors.  Imports nothing of the package.
 
     AgentHooksError            base of all errors this package raises; shown to a user as one line, without a traceback
-    ├── HookUsageError         a hook (or an embedding program) called the API in a way that cannot work
+    ├── HookUsageError         a hook or an embedding program called the API in a way that cannot work
     ├── SettingsError          a settings file or a setting is wrong; names file, key, expected and found
     ├── SessionError           a session file cannot be read or written
     ├── ModelError             the model could not answer
@@ -11,7 +11,7 @@
     ├── AbortedError           the prompt was aborted, so there is no answer
     └── SendError              a message to the agent was refused: too large, too many, too fast, or too late
 
-`HookError` is not an exception: it is the record that error listeners get.
+`HookError` is not an exception but the record that error listeners get.
 """
 
 from __future__ import annotations
@@ -36,11 +36,20 @@ class AgentHooksError(Exception):
 
 
 class HookUsageError(AgentHooksError, TypeError):
-    """The API was called in a way that cannot work; raised at once, at the place of the mistake."""
+    """A call of the API cannot work; raised at once, at the place of the mistake."""
 
 
 class SettingsError(AgentHooksError, ValueError):
-    """A setting is wrong; the text names file, key, what was expected and what was found."""
+    """A setting is wrong; the text names file, key, expected and found.
+
+    `problem`: the text without the file; `path`: the settings file, empty when the setting is in none; `line`: in the
+    file, `None` when it is not known.
+    """
+
+    def __init__(self, problem: str, path: str | os.PathLike[str] = "", line: int | None = None) -> None:
+        self.problem, self.path, self.line = problem, os.fspath(path), line
+        place = f"{self.path}:{line}" if line else self.path
+        super().__init__(f"{place}: {problem}" if place else problem)
 
 
 class SessionError(AgentHooksError):
@@ -72,12 +81,12 @@ class SendError(AgentHooksError):
 
 
 class HookError(Struct, frozen=True, kw_only=True):
-    """What an error listener is told about one failure.
+    """The record of one failure, for error listeners.
 
-    `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, with `reason` beside it
-    for `session`; `error`: one line of text; `exception`, `traceback`, `file` and `line`: what was raised, if something
-    was, and where in the hook; `elapsed`: seconds the handler ran; `outcome`: whether the failure blocked the action or
-    the dispatch went on.
+    `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, and for `session` its
+    `reason`; `error`: one line of text; `exception` and `traceback`: the exception that was raised, if one was; `file`
+    and `line`: the place in the hook that raised it; `elapsed`: seconds the handler ran; `outcome`: whether the failure
+    blocked the action or the dispatch continued.
     """
 
     hook_path: str
@@ -93,11 +102,12 @@ class HookError(Struct, frozen=True, kw_only=True):
     file: str | None = None
 
     def __str__(self) -> str:
-        """Return the line a person reads: hook, handler, event, what happened."""
+        """Return the line a person reads: hook, handler, event, error."""
         event = f"{self.event} ({self.reason})" if self.reason else self.event
         place = f"{self.hook_path}:{self.line}" if self.line else self.hook_path
         if self.line and self.file and os.path.basename(self.file) != os.path.basename(self.hook_path):
-            place = f"{self.hook_path} ({self.file}:{self.line})"  # of a package, or where the handler is from
+            # The code is in another file than the hook: a file of its package, or the module of an imported handler.
+            place = f"{self.hook_path} ({self.file}:{self.line})"
         return f"{place}: {self.handler} on {event}: {self.error}"
 
 
@@ -134,10 +144,11 @@ def hook_error(
 
 
 def text_of(value: object) -> str:
-    """Return `str(value)`, also for objects whose `__str__` raises: an error report must not fail itself."""
+    """Return `str(value)`, or a text in its place when `__str__` raises, so that no error report fails."""
     try:
         return str(value)
-    except BaseException:  # whatever a foreign __str__ does, the report goes on without its text
+    except BaseException:
+        # A foreign `__str__` may raise anything; the report continues without its text.
         return f"<{type(value).__name__} that cannot be shown>"
 
 
@@ -145,7 +156,8 @@ def shown(value: object, limit: int = 80) -> str:
     """Return `repr(value)` cut to `limit` characters, for error texts; never fails."""
     try:
         text = repr(value)
-    except BaseException:  # as in text_of
+    except BaseException:
+        # As in `text_of`.
         text = f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -162,12 +174,16 @@ def traceback_text(exc: BaseException) -> str:
     """Return the formatted traceback of `exc`; never fails."""
     try:
         return "".join(tracebacks.format_exception(exc))
-    except BaseException:  # a broken __str__ or __cause__ must not lose the report
+    except BaseException:
+        # A broken `__str__` or `__cause__` must not lose the report.
         return describe(exc)
 
 
 def place_in(exc: BaseException, path: str) -> tuple[str | None, int | None]:
-    """Return where in `path`, a file or directory, `exc` came from: place of a syntax error, or of the last frame."""
+    """Return the file and line in `path`, a file or directory, that raised `exc`.
+
+    That is the place of a syntax error, or else the innermost frame in `path`; `None, None` when there is neither.
+    """
 
     def inside(file: str | None) -> bool:
         return file == path or (file or "").startswith(f"{path}{os.sep}")
@@ -179,34 +195,43 @@ def place_in(exc: BaseException, path: str) -> tuple[str | None, int | None]:
 
 
 def place_of(exc: BaseException | None) -> tuple[str | None, int | None]:
-    """Return file and line of the hook where `exc` came from."""
+    """Return the file and line in a hook that raised `exc`; `None, None` when no hook is in its traceback."""
     if exc is None:
         return None, None
     return place_among((frame.f_code.co_filename, line) for frame, line in tracebacks.walk_tb(exc.__traceback__))
 
 
 def place_among(frames: Iterable[tuple[str, int]]) -> tuple[str | None, int | None]:
-    """Return the hook's place in a stack, outermost frame first: its own file is the first one outside this package."""
+    """Return the hook's file and line in a stack of frames, outermost first.
+
+    The first frame outside this package is in the hook's file; the line is that of the innermost frame in that file.
+    """
     foreign = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
     return [place for place in foreign if place[0] == foreign[0][0]][-1] if foreign else (None, None)
 
 
 def os_reason(exc: OSError) -> str:
-    """Return the system's own words for `exc` ("Permission denied"), without the numbers and the path."""
+    """Return the system's text for `exc` ("Permission denied"), without number and path."""
     return exc.strerror or os.strerror(exc.errno or 0)
 
 
 def log() -> Logger:
-    """Return the logger `agent_hooks`, for what nobody else can be told."""
-    import logging  # here, because most programs never need it
+    """Return the logger `agent_hooks`, for failures that no error listener can get."""
+    # imported here, because most programs never log
+    import logging
 
     return logging.getLogger("agent_hooks")
 
 
 def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest of `known`, or a list of all of them when none is near."""
-    from difflib import get_close_matches  # here, as few programs make such a mistake
-
     names = sorted(known)
-    near = get_close_matches(str(wrong), names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"
+    near = nearest(wrong, names)
+    return f"; did you mean {near!r}?" if near else f"; known are: {', '.join(names)}"
+
+
+def nearest(wrong: Any, known: Iterable[str]) -> str | None:
+    """Return the name in `known` that is most like `wrong`, `None` when none is like it."""
+    from difflib import get_close_matches  # here, because few programs make such a mistake
+
+    return next(iter(get_close_matches(str(wrong), sorted(known), n=1)), None)

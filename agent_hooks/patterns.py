@@ -1,6 +1,7 @@
-"""Regular expressions that users wrote: searched with a time limit, because `re` can hold the process for ever.
+"""Regular expressions that users wrote.
 
-Above: handlers, interceptors, settings, redaction, guards.  Below: regex, imported at the first pattern.
+They are searched with the package `regex` and a time limit, because `re` can hold the process for ever.  `regex` is
+imported at the first pattern.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from typing import Any
 
 from agent_hooks.errors import HookUsageError, shown
 
-LIMIT = 0.1  # seconds for one call; a name or a command takes microseconds with any pattern that does not run away
-_SAME_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE  # these have the same bits in both packages
+LIMIT = 0.1
+"""Seconds for one search.  A name or a command takes microseconds, unless the pattern backtracks without end."""
+# These flags have the same bits in `re` and `regex`.
+_SAME_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE
 
 
 def compile_pattern(pattern: object) -> Any:
-    """Return `pattern`, a text or a compiled one, as something to search with.
+    """Return `pattern`, a text or a pattern of `re`, as a pattern of `regex`.
 
-    Raises `HookUsageError` that says what is wrong with it.
+    Raises `HookUsageError` with the reason why it cannot be used.
     """
     if isinstance(pattern, str):
         return _compiled(pattern, 0, False)
@@ -28,11 +31,22 @@ def compile_pattern(pattern: object) -> Any:
 
 
 def found_in(pattern: str | re.Pattern[str], text: str) -> bool:
-    """Tell whether `pattern` is found in `text`; raises `HookUsageError` when that takes longer than the limit."""
+    """Return whether `pattern` matches anywhere in `text`; raises `HookUsageError` when that takes too long."""
     try:
         return compile_pattern(pattern).search(text, timeout=LIMIT) is not None
     except TimeoutError:
         raise HookUsageError(f"the pattern {shown(pattern)} took more than {LIMIT:g} s on {shown(text)}") from None
+
+
+def pattern_problem(name: str, pattern: str) -> str | None:
+    """Return why a pattern of the person's own for redaction, or its name, cannot be used; `None` when it can."""
+    if not re.fullmatch(r"[\w.:-]+", name):
+        return f"the name {name!r} may have letters, digits, '_', '-', '.' and ':' only"
+    try:
+        compile_pattern(pattern)
+    except HookUsageError as exc:
+        return f"{name}: {exc}"
+    return None
 
 
 @cache

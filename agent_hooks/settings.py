@@ -1,52 +1,42 @@
 """Settings files: `~/.agent/settings.json`, then `./.agent/settings.json`.
 
-Milliseconds live in the files only; what is handed out is in seconds.  Above: loader, cli.  Below: errors.
+The files have milliseconds; `Settings` has seconds.
 """
 
-# no `from __future__ import annotations`: msgspec would compile each annotation of what it decodes, at every start
-import math
+# No `from __future__ import annotations`: msgspec would have to compile each annotation of these structs at every start.
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean, os_reason, shown
-from agent_hooks.patterns import compile_pattern
+from agent_hooks.errors import SettingsError, os_reason, shown
+from agent_hooks.patterns import pattern_problem
+from agent_hooks.validation import check_keys, check_timeout, convert_section
 
 if TYPE_CHECKING:
-    from pathlib import Path  # which loads much: paths are texts in here
+    # `pathlib` takes long to import, so paths are texts in this module.
+    from pathlib import Path
 
-T = TypeVar("T")
-DEFAULT_TIMEOUT = 30.0  # seconds of its own time that a handler gets
+DEFAULT_TIMEOUT = 30.0
+"""Seconds that a handler may take, unless the settings say otherwise."""
 SETTINGS_FILE = "settings.json"
 PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
 
 
-_WORDS = {  # for msgspec's names of types
-    "float | null": "a number or null",
-    "int | null": "a whole number or null",
-    "int": "a whole number",
-    "bool": "true or false",
-    "object": "an object",
-    "array": "a list",
-    "str": "a text",
-}
-# for the schema only: `check_timeout` checks the number, with a better text
+# Only for the schema: `check_timeout` checks the number, with a better text.
 _MILLISECONDS = Meta(
     description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0}
 )
-
-
 _TOKENS = Meta(ge=0, description="tokens, from 0 up")
 
 
 class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """When a conversation is compacted without being asked, and how much of it stays word for word."""
+    """The section `compaction` of one file, as written; `CompactionSettings` explains the keys."""
 
     enabled: bool | UnsetType = UNSET
     reserve_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
@@ -55,7 +45,7 @@ class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only
 
 
 class RedactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """Which secrets are hidden in what tools return; `patterns`: regular expressions of your own, by name."""
+    """The section `redaction` of one file, as written; `RedactionSettings` explains the keys."""
 
     enabled: bool | UnsetType = UNSET
     report_only: bool | UnsetType = UNSET
@@ -75,10 +65,10 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
-    """When to compact without being asked, and how much to keep, in tokens.
+    """When a conversation is compacted on its own, and how much of it stays word for word; all numbers are tokens.
 
     A conversation is compacted when it has more than `threshold_tokens`, or, without that, more than the model's window
-    minus `reserve_tokens`; about `keep_recent_tokens` of it stay word for word.
+    minus `reserve_tokens`.  About `keep_recent_tokens` of it stay word for word.
     """
 
     enabled: bool = True
@@ -87,7 +77,10 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
     threshold_tokens: int | None = None
 
     def limit(self, window: int | None) -> int | None:
-        """Return how many tokens a conversation may have; `window`: the model's, `None` when nobody knows it."""
+        """Return how many tokens a conversation may have, `None` for no limit.
+
+        `window`: the size of the model's context window, `None` when it is unknown.
+        """
         if not self.enabled or self.threshold_tokens is window is None:
             return None
         if self.threshold_tokens is not None:
@@ -97,7 +90,10 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
 
 
 class RedactionSettings(Struct, frozen=True, kw_only=True):
-    """Whether secrets are hidden in what tools return, or only reported; `patterns`: of your own, by name."""
+    """Whether secrets in the results of tools are hidden, or only reported.
+
+    `patterns`: regular expressions for secrets of your own, by name.
+    """
 
     enabled: bool = True
     report_only: bool = False
@@ -105,10 +101,11 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Both files together.  `hooks`: absolute paths; `known_tools`: names of tools that only
-    another agent has, which handlers may name all the same; timeouts in seconds, `None` for no limit.
+    """The settings of both files, merged.
 
-    `guards`: that section of each file, with the file's name; the guards read it.
+    `hooks`: absolute paths; `known_tools`: names of tools that only another agent has, so that a handler that names one
+    is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of that name of
+    each file, with the file's path, for `guards.config.read_sections`.
     """
 
     hooks: tuple[str, ...] = ()
@@ -128,7 +125,7 @@ def agent_home(home: "str | Path | None" = None) -> str:
 
 
 def user_home() -> str:
-    """Return the person's home directory; raises `SettingsError` when there is none."""
+    """Return the person's home directory; raises `SettingsError` when none is known."""
     home = os.path.expanduser("~")
     if home == "~":
         raise SettingsError("there is no home directory; set HOME")
@@ -136,15 +133,15 @@ def user_home() -> str:
 
 
 def project_home(cwd: "str | Path") -> str:
-    """Return where a project keeps its hooks and settings: `<cwd>/.agent`."""
+    """Return the directory of a project's hooks and settings: `<cwd>/.agent`."""
     return os.path.abspath(os.path.join(cwd, PROJECT_DIRECTORY))
 
 
 def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Settings:
     """Read the agent home's settings, then the project's.
 
-    Lists of both apply, in that order; of a single value the project's counts.  `home` stands for `~` (for tests).
-    Raises `SettingsError` that names file, key, what was expected and what was found.
+    The lists of both apply, in that order; of a single value, the project's counts.  `home` replaces `~` in tests.
+    Raises `SettingsError` with file, key, expected and found.
     """
     hooks: list[str] = []
     known_tools: list[str] = []
@@ -159,15 +156,8 @@ def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Set
         known_tools += file.known_tools
         if file.guards:
             guards.append((path, file.guards))
-        for index, hook in enumerate(file.hooks):
-            try:
-                hooks.append(resolve_path(hook, base=directory, home=home))
-            except SettingsError as exc:
-                raise SettingsError(f"{path}: key 'hooks[{index}]': {exc}") from None
-        for key in ("hook_timeout", "tool_call_timeout"):
-            if (value := getattr(file, key)) is not UNSET:
-                milliseconds = check_timeout(value, f"{path}: key {_camel(key)!r}", unit="milliseconds")
-                timeouts[key] = None if milliseconds is None else milliseconds / 1000
+        hooks += _hooks_of(file, path, directory, home)
+        timeouts |= _timeouts_of(file, path)
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
@@ -183,26 +173,34 @@ def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Set
     )
 
 
+def _hooks_of(file: SettingsFile, path: str, directory: str, home: "str | Path | None") -> list[str]:
+    hooks: list[str] = []
+    for index, hook in enumerate(file.hooks):
+        try:
+            hooks.append(resolve_path(hook, base=directory, home=home))
+        except SettingsError as exc:
+            raise SettingsError(f"key 'hooks[{index}]': {exc}", path) from None
+    return hooks
+
+
+def _timeouts_of(file: SettingsFile, path: str) -> dict[str, float | None]:
+    timeouts: dict[str, float | None] = {}
+    for key in ("hook_timeout", "tool_call_timeout"):
+        if (value := getattr(file, key)) is not UNSET:
+            milliseconds = check_timeout(value, f"key {_camel(key)!r}", unit="milliseconds", path=path)
+            timeouts[key] = None if milliseconds is None else milliseconds / 1000
+    return timeouts
+
+
 def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str) -> RedactionSettings:
     for name, pattern in file.patterns.items():
         if problem := pattern_problem(name, pattern):
-            raise SettingsError(f"{path}: key 'redaction.patterns': {problem}")
+            raise SettingsError(f"key 'redaction.patterns': {problem}", path)
     return RedactionSettings(
         enabled=settings.enabled if file.enabled is UNSET else file.enabled,
         report_only=settings.report_only if file.report_only is UNSET else file.report_only,
         patterns={**settings.patterns, **file.patterns},
     )
-
-
-def pattern_problem(name: str, pattern: str) -> str | None:
-    """Return what is wrong with a pattern for redaction or its name, `None` if nothing."""
-    if not re.fullmatch(r"[\w.:-]+", name):
-        return f"the name {name!r} may have letters, digits, '_', '-', '.' and ':' only"
-    try:
-        compile_pattern(pattern)
-    except HookUsageError as exc:
-        return f"{name}: {exc}"
-    return None
 
 
 def read_settings_file(path: "str | Path") -> SettingsFile | None:
@@ -213,78 +211,41 @@ def read_settings_file(path: "str | Path") -> SettingsFile | None:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise SettingsError(
-            f"{path}{_line_of(exc, text)}: is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
-        ) from None
+        problem = f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
+        raise SettingsError(problem, path, _line_of(exc, text)) from None
     if not isinstance(found, dict):
-        raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}")
-    _check_keys(found, SettingsFile, path)
+        raise SettingsError(f"expected a JSON object, found {shown(found)}", path)
+    check_keys(found, SettingsFile, path)
     if isinstance(found.get("compaction"), dict):
-        _check_keys(found["compaction"], CompactionFile, path, "compaction.")
+        check_keys(found["compaction"], CompactionFile, path, "compaction.")
     if isinstance(found.get("redaction"), dict):
-        _check_keys(found["redaction"], RedactionFile, path, "redaction.")
-    try:
-        return msgspec.convert(found, SettingsFile, strict=True)
-    except msgspec.ValidationError as exc:
-        raise SettingsError(f"{path}: {_place(str(exc), found)}") from None
+        check_keys(found["redaction"], RedactionFile, path, "redaction.")
+    return convert_section(found, SettingsFile, path)
 
 
 def read_file(path: "str | Path") -> bytes | None:
-    """Return what is in a file of the person's, `None` when there is none; raises `SettingsError`."""
+    """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`."""
     if link := dangling_link(path):
-        raise SettingsError(f"{path}: cannot be read: {link} is a symlink to nothing")
+        raise SettingsError(f"cannot be read: {link} is a symlink to nothing", path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise SettingsError(f"{path}: is not a regular file")
+        raise SettingsError("is not a regular file", path)
     try:
         with open(path, "rb") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as exc:
-        raise SettingsError(f"{path}: cannot be read: {os_reason(exc)}") from None
-
-
-def _check_keys(found: dict[str, Any], kind: type[Struct], path: "str | Path", prefix: str = "") -> None:
-    known = kind.__struct_encode_fields__
-    for key in found:
-        if key not in known:
-            raise SettingsError(f"{path}: unknown key {prefix + key!r}{did_you_mean(key, known)}")
-
-
-def convert_section(value: Any, kind: type[T], path: str, key: str) -> T:
-    """Return a section of a settings file as `kind`; raises `SettingsError` that names file, key, expected and found."""
-    try:
-        return msgspec.convert(value, kind, strict=True)
-    except msgspec.ValidationError as exc:
-        message = str(exc)
-        message = message.replace("`$", f"`$.{key}") if " - at `$" in message else f"{message} - at `$.{key}`"
-        raise SettingsError(f"{path}: {_place(message, {key: value})}") from None
+        raise SettingsError(f"cannot be read: {os_reason(exc)}", path) from None
 
 
 def dangling_link(path: "str | Path") -> str | None:
-    """Return `path` or the directory above it that is a symlink to nothing, if one is: what was meant is not there."""
+    """Return the first of `path` and the directories above it that is a symlink to a missing file, if one is."""
     above = os.fspath(path)
     while not os.path.islink(above) or os.path.exists(above):
         path, above = above, os.path.dirname(above)
         if above in (path, ""):
             return None
     return above
-
-
-def check_timeout(value: object, where: str, *, unit: str = "seconds") -> float | None:
-    """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
-
-    Raises `SettingsError` that names `where`.
-    """
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        nothing = "null" if unit == "milliseconds" else "None"
-        raise SettingsError(f"{where}: expected {unit} above 0, or {nothing} for no limit; found {shown(value)}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise SettingsError(f"{where}: {shown(value)} is too large; use null for no limit") from None
 
 
 def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = None) -> str:
@@ -296,7 +257,7 @@ def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = N
         path = os.path.join(os.path.abspath(home), path[2:])
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
-        raise SettingsError(f"{path}: there is no user {expanded.partition('/')[0][1:]!r}")
+        raise SettingsError(f"there is no user {expanded.partition('/')[0][1:]!r}", path)
     return os.path.abspath(os.path.join(base, expanded))
 
 
@@ -304,25 +265,15 @@ def _camel(key: str) -> str:
     return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
 
 
-def _line_of(exc: Exception, text: bytes) -> str:
-    if isinstance(exc, UnicodeDecodeError):  # of one string in the file
+def _line_of(exc: Exception, text: bytes) -> int | None:
+    """Return the line of a mistake in the JSON, which msgspec tells only as the number of a byte in its text."""
+    if isinstance(exc, UnicodeDecodeError):
+        # The exception holds one string of the file.
         at = text.find(exc.object) + exc.start
     elif match := re.search(r"\(byte (\d+)\)", str(exc)):
         at = int(match[1])
     elif "truncated" in str(exc):
         at = len(text.rstrip())
     else:
-        return ""
-    return f":{1 + text.count(NEWLINE, 0, at)}"
-
-
-def _place(message: str, found: Any) -> str:
-    """Turn msgspec's "Expected `x`, got `y` - at `$.key[0]`" into key, expected and found."""
-    match = re.fullmatch(r"Expected `(?P<want>.*)`(?P<range> >= 0|, got `.*`) - at `\$\.?(?P<place>.*)`", message)
-    if match is None:
-        return message
-    value = found
-    for name, index in re.findall(r"(\w+)|\[(\d+)\]", match["place"]):
-        value = value[name] if name else value[int(index)]
-    want = _WORDS.get(match["want"], match["want"]) + (" from 0 up" if ">=" in match["range"] else "")
-    return f"key {match['place']!r}: expected {want}, found {shown(value)}"
+        return None
+    return 1 + text.count(NEWLINE, 0, at)

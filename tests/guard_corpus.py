@@ -1,4 +1,4 @@
-"""The corpora in tests/guards, as rows; and a guard's verdict on a call in a place that is always the same."""
+"""The corpora in tests/guards as rows, and the findings of the guards about calls in one fixed place."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions, Level
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
-from agent_hooks.guards.shell.rules.packs import PACKS
+from agent_hooks.guards.table import PACKS
 
 HERE = Path(__file__).parent / "guards"
 
@@ -22,13 +22,15 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def call(tool: str, **input: Any) -> GuardedCall:
-    """Return a call in /home/dev/app, the project of somebody called dev."""
+    """Return a call in /home/dev/app, the project of the user dev."""
     return GuardedCall(tool_name=tool, input=input, cwd="/home/dev/app", home="/home/dev", temp=("/tmp",))
 
 
 def findings(command: str, level: Level = "project", *, packs: bool = False) -> list[Finding]:
-    """Return what the command guard finds in a command."""
-    return CommandSafetyGuard(level, PACKS if packs else ()).find(call("bash", command=command))
+    """Return the findings of the command guard about a command."""
+    return CommandSafetyGuard(GuardOptions(level=level, packs=PACKS if packs else ())).find(
+        call("bash", command=command)
+    )
 
 
 def rules(command: str, level: Level = "project", *, packs: bool = False) -> set[str]:

@@ -13,7 +13,7 @@ import agent_hooks
 ROOT = Path(agent_hooks.__file__).parent
 LAYERS = [  # from the bottom; rooms of one line are of one height and do not import each other
     "errors",
-    "patterns values",
+    "patterns validation values",
     "concurrency settings storage",
     "checkpoints guards redaction ui",
     "dispatch",
@@ -32,7 +32,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "concurrency/deadlines": set[str](),
     "ui": {"harmless"},
     "transformers": {"exclusion", "config"},
-    "guards": {"config", "sensitive"},
+    "guards": {"config", "sensitive", "table"},
     "bridges": {"claude_code_results", "claude_code_settings"},
     "transcripts": set[str](),
     "host/tools": {"listing", "search"},

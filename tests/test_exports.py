@@ -1,4 +1,4 @@
-"""What `import agent_hooks` gives, and what it costs."""
+"""The names that `import agent_hooks` gives, and the cost of the import."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_exported_name_can_be_imported() -> None:
 
 
 def test_importing_the_package_loads_the_standard_library_and_msgspec_only() -> None:
-    """No event loop, no TLS, no configuration of logging, no backend and no other dependency."""
+    """The import loads no event loop, TLS, configuration of logging, backend or other dependency."""
     output = subprocess.check_output([sys.executable, "-c", LIST_MODULES], text=True)
     modules = set(output.split())
     assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= ALLOWED

@@ -1,4 +1,4 @@
-"""Redaction: which texts are secrets, that they go nowhere, and what it costs."""
+"""Redaction: the texts that count as secrets, the places that must not get them, and the cost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from agent_hooks import (
     Interceptor,
     ToolOutput,
     ToolResult,
-    redaction,
     wrap_tool,
 )
-from agent_hooks.redaction import Redactor, redactor, secret_values
+from agent_hooks.redaction import Redactor, redacting, redactor, secret_values
 from agent_hooks.testing import RecordedEvents
 from agent_hooks.values.tool import OnUpdate
 from running import Command
@@ -35,7 +34,8 @@ KEY = (
     + "MIIEabc+/==\n" * 9
     + "-----END RSA PRIVATE KEY-----"
 )
-SECRETS = {  # each with its kind; written in pieces, so that no scanner takes this file for a leak
+# Secrets and their kinds, written in pieces so that no scanner takes this file for a leak.
+SECRETS = {
     "sk-" + "abcdefghijklmnopqrstuvwxyz": "api-key",
     "sk-" + "proj-abc_DEF-0123456789ghijkl": "api-key",
     "sk-ant-" + "api03-abcdefghijklmnopqrstuv": "anthropic-key",
@@ -60,7 +60,8 @@ SECRETS = {  # each with its kind; written in pieces, so that no scanner takes t
     "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P": "jwt",
     KEY: "private-key",
 }
-TOLD = {  # what stands before the secret tells it
+# A label before the secret identifies it.
+LABELLED = {
     ("aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""): "aws-secret-key",
     ('"SecretAccessKey": "', "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", '"'): "aws-secret-key",
     ("https://hooks.slack.com/services/", "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX", " x"): "slack-webhook",
@@ -88,7 +89,7 @@ EMPTY = Redactor(environ={})
 @pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret[:20])
 @pytest.mark.parametrize("around", ["{}", "a {} b", '"{}",', "X={}\n", "\x1b[01;31m\x1b[K{}\x1b[m", "é{}é"])
 def test_a_credential_is_hidden_wherever_it_stands(secret: str, around: str) -> None:
-    """The kind is named, what stands around it stays, and the finding says where it was."""
+    """The mark names the kind, the text around it stays, and the secret has its place in the text."""
     text = around.format(secret)
     redacted, [finding] = EMPTY.redact(text)
     assert redacted == around.format(f"[redacted {SECRETS[secret]}]")
@@ -96,12 +97,12 @@ def test_a_credential_is_hidden_wherever_it_stands(secret: str, around: str) -> 
     assert finding.kind == SECRETS[secret]
 
 
-@pytest.mark.parametrize("parts", TOLD, ids=lambda parts: parts[0])
+@pytest.mark.parametrize("parts", LABELLED, ids=lambda parts: parts[0])
 def test_a_secret_that_is_told_by_what_stands_before_it_is_hidden(parts: tuple[str, str, str]) -> None:
-    """And only the secret."""
+    """Only the secret is hidden, not the label before it."""
     before, secret, after = parts
     redacted, _ = EMPTY.redact(before + secret + after)
-    assert redacted == f"{before}[redacted {TOLD[parts]}]{after}"
+    assert redacted == f"{before}[redacted {LABELLED[parts]}]{after}"
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -113,7 +114,7 @@ def test_what_only_looks_like_a_credential_stays(text: str) -> None:
 
 
 def test_the_values_of_secret_looking_variables_are_hidden() -> None:
-    """As they are, as JSON and as URLs write them; the longer of two that begin alike."""
+    """They are hidden as they are, as JSON and as in URLs; of two that begin alike, the longer one."""
     values = {"DB_PASSWORD": 'pä"ss\nword', "A_TOKEN": "abcdefgh", "B_TOKEN": "abcdefghijkl"}
     each = Redactor(environ=values)
     text = f"{values['DB_PASSWORD']} {json.dumps(values['DB_PASSWORD'])} p%C3%A4%22ss%0Aword abcdefghijkl abcdefgh"
@@ -145,12 +146,12 @@ def test_the_values_of_secret_looking_variables_are_hidden() -> None:
     ],
 )
 def test_which_variables_look_secret(name: str, value: str, secret: bool) -> None:
-    """By name; a placeholder, a path and what is short are none."""
+    """The name decides; placeholders, paths and short values are no secrets."""
     assert (value in secret_values({name: value})) is secret
 
 
 def test_patterns_of_the_persons_own() -> None:
-    """By name; one that is none, or has no usable name, is refused at once; matches of nothing are nothing."""
+    """A wrong pattern or name is refused at once, and empty matches do not count."""
     each = Redactor(environ={}, patterns={"ticket": "INT-[0-9]+", "nothing": "x*"})
     assert each.redact("see INT-12, y")[0] == "see [redacted ticket], y"
     with pytest.raises(HookUsageError, match=r"bad: the regular expression '\(' cannot be used"):
@@ -160,8 +161,8 @@ def test_patterns_of_the_persons_own() -> None:
 
 
 def test_a_text_on_which_an_own_pattern_is_too_slow_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be looked through is shown to nobody; report-only changes nothing here either."""
-    monkeypatch.setattr(redaction, "PATTERN_SECONDS", 0.01)
+    """A text that could not be searched is hidden as a whole, except in report-only mode."""
+    monkeypatch.setattr(redacting, "PATTERN_SECONDS", 0.01)
     patterns = {"slow": "(a+)+[^a]c"}
     text = "a" * 200 + "b"
     redacted, [finding] = Redactor(environ={}, patterns=patterns).redact(text)
@@ -171,7 +172,7 @@ def test_a_text_on_which_an_own_pattern_is_too_slow_is_withheld(monkeypatch: pyt
 
 
 def test_report_only_finds_and_changes_nothing() -> None:
-    """The output is the very same."""
+    """The very same output comes back."""
     output = ToolOutput(GITHUB)
     same, findings = Redactor(environ={}, report_only=True).output(output)
     assert same is output
@@ -179,7 +180,7 @@ def test_report_only_finds_and_changes_nothing() -> None:
 
 
 def test_all_of_a_tools_output_is_redacted() -> None:
-    """Blocks, keys and values of the details, however deep; images and what is no text stay."""
+    """Blocks, and keys and values of the details at any depth, are redacted; images and other values stay."""
     image = ImageContent("aGk=", "image/png")
     details = {"a": [{"b": (GITHUB, 5)}], GITHUB: BashToolDetails(full_output_path=f"/tmp/{GITHUB}")}
     output = ToolOutput([*ToolOutput(GITHUB).content, image], details, is_error=True)
@@ -198,13 +199,13 @@ def test_all_of_a_tools_output_is_redacted() -> None:
 
 
 def test_the_ready_made_interceptor_redacts_the_result() -> None:
-    """`(input, output)`, as interceptors are called."""
+    """It is called with `(input, output)`, as every interceptor."""
     output: Any = SimpleNamespace(result=ToolOutput(GITHUB))
     redactor(SimpleNamespace(tool_name="bash"), output)
     assert output.result.text == "[redacted github-token]"
 
 
-# ---- properties ------------------------------------------------------------------------------------------------------
+# ---- properties
 
 VALUES = {
     "DB_PASSWORD": "hunter2-hunter2",
@@ -216,7 +217,7 @@ FULL = Redactor(environ=VALUES)
 PIECES = [
     *SECRETS,
     *VALUES.values(),
-    *("".join(parts) for parts in TOLD),
+    *("".join(parts) for parts in LABELLED),
     *HARMLESS,
     "[redacted github-token]",
     "[redacted ",
@@ -235,14 +236,14 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(string.printable, max_size=12
 
 @given(TEXTS)
 def test_redacting_again_changes_nothing(text: str) -> None:
-    """Whatever stands beside what: a mark is no secret, and makes none of its neighbours."""
+    """A mark is no secret, and makes no secret of the text beside it."""
     redacted, _ = FULL.redact(text)
     assert FULL.redact(redacted) == (redacted, ())
 
 
 @given(TEXTS)
 def test_text_without_findings_stays_and_findings_are_what_was_taken_out(text: str) -> None:
-    """Everything between the findings is there, in its order."""
+    """The text between the secrets stays, in its order."""
     redacted, findings = FULL.redact(text)
     end, expected = 0, ""
     for finding in findings:
@@ -255,7 +256,7 @@ def test_text_without_findings_stays_and_findings_are_what_was_taken_out(text: s
 @example("-----BEGIN PRIVATE KEY-----" + "MIIEvQIBADANBgkqhkiG9w0BAQEF" * 2, "sk-abcdefghijklmnopqrstuvwxyz")
 @given(TEXTS, st.sampled_from([*SECRETS, *VALUES.values()]))
 def test_findings_never_hold_a_secret(text: str, secret: str) -> None:
-    """And whatever stands before it, one that stands on its own is hidden."""
+    """A secret that begins a word is hidden, with any text before it."""
     redacted, findings = FULL.redact(f"{text}\n{secret}\n")
     assert secret not in repr(findings)
     assert findings[-1].end >= len(f"{text}\n{secret}")
@@ -264,17 +265,17 @@ def test_findings_never_hold_a_secret(text: str, secret: str) -> None:
 
 @pytest.mark.parametrize("piece", [*filter(None, PIECES), "a" * 64, "eyJa.", "sk-0"], ids=repr)
 def test_every_text_takes_linear_time(piece: str) -> None:
-    """A pattern that restarts in what it has looked at would not come to an end here."""
+    """A pattern that searched the same text again and again would take too long here."""
     for glue in ("", " ", "-", "\x1b[0m"):
         redacted, _ = FULL.redact((piece + glue) * (50_000 // len(piece + glue)))
         assert FULL.redact(redacted) == (redacted, ())
 
 
-# ---- progress --------------------------------------------------------------------------------------------------------
+# ---- progress
 
 
 def shown(updates: list[str], each: Redactor = FULL) -> list[str]:
-    """Return what a screen is sent of these updates."""
+    """Return the text that a screen gets from these updates."""
     seen: list[str] = []
     on_update = each.progress(lambda update: seen.append(update.text))
     for update in updates:
@@ -284,7 +285,7 @@ def shown(updates: list[str], each: Redactor = FULL) -> list[str]:
 
 @given(st.sampled_from([*SECRETS, *VALUES.values()]), st.data())
 def test_a_secret_that_is_split_over_updates_is_never_shown(secret: str, data: Any) -> None:
-    """Neither when updates hold all so far, nor when each holds what is new; and no half of it."""
+    """Updates may hold all of the text so far or only the new part; no half of the secret is shown."""
     text = f"1\n2 {secret}\nthree\n"
     at = data.draw(st.integers(0, len(text)))
     for updates in ([text[:at], text], [text[:at], text[at:]]):
@@ -294,12 +295,12 @@ def test_a_secret_that_is_split_over_updates_is_never_shown(secret: str, data: A
 
 
 def test_a_private_key_whose_last_line_has_no_end_yet_is_held_back_as_a_whole() -> None:
-    """Or its end would come after the mark, as if it were something else."""
+    """Otherwise its end would follow the mark as if it were another text."""
     assert shown([f"1\n{KEY}", "\nthree\n"]) == ["1\n", "[redacted private-key]\nthree\n"]
 
 
 def test_whole_lines_are_shown_at_once_and_the_rest_when_it_is_whole() -> None:
-    """An update that holds nothing new is none; a progress line that ends with a return is a line."""
+    """An update without new text is dropped; a progress line that ends with a carriage return is a line."""
     assert shown(["one\ntw", "one\ntwo\nth", "one\ntwo\nthree\n"]) == ["one\n", "one\ntwo\n", "one\ntwo\nthree\n"]
     assert shown(["10 %\r20 %", "30 %\r"]) == ["10 %\r", "20 %30 %\r"]
     assert shown(["no end"]) == []
@@ -307,7 +308,7 @@ def test_whole_lines_are_shown_at_once_and_the_rest_when_it_is_whole() -> None:
 
 
 def test_an_update_without_text_is_passed_on() -> None:
-    """An image, or details."""
+    """It may hold an image, or details."""
     seen: list[ToolOutput] = []
     on_update = FULL.progress(seen.append)
     on_update(ToolOutput([ImageContent("aGk=", "image/png")]))
@@ -315,16 +316,16 @@ def test_an_update_without_text_is_passed_on() -> None:
     assert [len(update.content) for update in seen] == [1, 1]
 
 
-# ---- in the pipeline -------------------------------------------------------------------------------------------------
+# ---- in the pipeline
 
 
 class Leaking(EchoTool):
-    """A tool that tells a secret in progress and result."""
+    """A tool that puts a secret into its progress and its result."""
 
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
-        """Tell it everywhere."""
+        """Put the secret into progress and result."""
         if on_update is not None:
             on_update(ToolOutput(f"{GITHUB}\n"))
         if input["command"] == "raise":
@@ -334,7 +335,7 @@ class Leaking(EchoTool):
 
 @pytest.mark.parametrize("command", ["return", "raise"])
 async def test_redaction_is_the_last_step_of_a_call(command: str) -> None:
-    """Handlers of `tool_result` see the secret; result, progress, observers and `after_tool_call` do not."""
+    """Handlers of `tool_result` get the secret; result, progress, observers and `after_tool_call` do not."""
     seen: list[str] = []
 
     async def look(event: ToolResult, ctx: object) -> None:
@@ -352,7 +353,7 @@ async def test_redaction_is_the_last_step_of_a_call(command: str) -> None:
 
 
 async def test_the_interceptor_works_where_no_redactor_is_the_last_step() -> None:
-    """Registered for one tool; the others' results stay."""
+    """It is registered for one tool, and the results of others stay."""
     runner, errors = runner_of()
     runner.interceptors.add(Interceptor("redact", "tool.after", redactor, tool_matcher="^bash$"))
     output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
@@ -363,7 +364,7 @@ async def test_the_interceptor_works_where_no_redactor_is_the_last_step() -> Non
 
 
 async def test_the_reason_of_a_block_is_redacted() -> None:
-    """In the result, and for the observers."""
+    """Neither the result nor the observers get the secret."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Block(f"no {GITHUB}")), redactor=EMPTY)
     recorded = RecordedEvents(runner)
     output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
@@ -372,7 +373,7 @@ async def test_the_reason_of_a_block_is_redacted() -> None:
 
 
 async def test_report_only_is_reported_without_the_secret() -> None:
-    """The result stays, and listeners hear which kinds would be hidden."""
+    """The result stays, and error listeners get the kinds that would be hidden."""
     runner, errors = runner_of(redactor=Redactor(environ={}, report_only=True))
     output = await wrap_tool(Leaking(), runner).execute("1", {"command": "return"})
     assert output.text == GITHUB
@@ -381,7 +382,7 @@ async def test_report_only_is_reported_without_the_secret() -> None:
 
 
 def test_in_the_host_a_secret_reaches_neither_model_nor_session_nor_screen(command: Command) -> None:
-    """By default; a variable's value, and what another tool reads of a file."""
+    """By default, values of variables and secrets in files are hidden."""
     (command.project / "config").write_text(f"token: {GITHUB}\n")
     (command.project / ".agent").mkdir()
     for args in ((), ("--json",)):
@@ -403,7 +404,7 @@ def test_in_the_host_a_secret_reaches_neither_model_nor_session_nor_screen(comma
     ],
 )
 def test_the_settings_of_redaction(command: Command, settings: dict[str, Any], shows: bool, says: bool) -> None:
-    """Off, report only, and patterns of one's own."""
+    """Redaction can be off, report only, or have patterns of the person's own."""
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text(json.dumps({"redaction": settings}))
     (command.project / "config").write_text(f"{GITHUB} T-12\n")
@@ -414,7 +415,7 @@ def test_the_settings_of_redaction(command: Command, settings: dict[str, Any], s
 
 
 def test_wrong_settings_of_redaction_name_file_and_key(command: Command) -> None:
-    """Before anything runs."""
+    """The settings are checked before anything runs."""
     path = command.project / ".agent" / "settings.json"
     path.parent.mkdir()
     for value, text in (

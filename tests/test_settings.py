@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agent_hooks import HookRunner, Settings, SettingsError, discover_and_load_hooks, load_settings
-from agent_hooks.settings import CompactionSettings, agent_home, check_timeout, resolve_path
+from agent_hooks.settings import CompactionSettings, agent_home, resolve_path
+from agent_hooks.validation import check_timeout
 
 
 def write(directory: Path, text: object) -> Path:
@@ -24,12 +25,12 @@ def write(directory: Path, text: object) -> Path:
 
 
 def test_without_settings_files_the_defaults_apply(home: Path, project: Path) -> None:
-    """30 s for a handler, no limit for `tool_call`, no hooks."""
+    """The defaults are 30 s for a handler, no limit for `tool_call`, and no hooks."""
     assert load_settings(cwd=project, home=home) == Settings(hooks=(), hook_timeout=30.0, tool_call_timeout=None)
 
 
 def test_milliseconds_become_seconds_and_null_means_no_limit(home: Path, project: Path) -> None:
-    """The files are in milliseconds, what is handed out is in seconds."""
+    """The files have milliseconds, the settings have seconds."""
     write(home, {"hookTimeout": None, "toolCallTimeout": 1500})
     settings = load_settings(cwd=project, home=home)
     assert (settings.hook_timeout, settings.tool_call_timeout) == (None, 1.5)
@@ -48,7 +49,7 @@ def test_hooks_of_both_files_apply_and_of_a_single_value_the_projects_counts(hom
 @pytest.mark.anyio
 @pytest.mark.behaviour("L16")
 async def test_hooks_of_both_settings_files_are_loaded_in_that_order(home: Path, project: Path) -> None:
-    """Both lists reach the loader."""
+    """The loader gets both lists."""
     for directory, name in ((home, "first.py"), (project, "second.py")):
         write(directory, {"hooks": [name]})
         (directory / ".agent" / name).write_text("def register(api): pass\n")
@@ -58,7 +59,7 @@ async def test_hooks_of_both_settings_files_are_loaded_in_that_order(home: Path,
 
 
 def test_one_directory_that_is_home_and_project_is_read_once(home: Path) -> None:
-    """In the home directory itself the list of hooks is not doubled."""
+    """In the home directory, the list of hooks is not doubled."""
     write(home, {"hooks": ["a.py"]})
     assert load_settings(cwd=home, home=home).hooks == (str(home / ".agent/a.py"),)
 
@@ -88,7 +89,7 @@ def test_without_a_given_home_the_tilde_is_the_users(home: Path, project: Path) 
 def test_a_relative_home_counts_from_the_current_directory(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`home=` may be relative; what comes out is absolute."""
+    """`home=` may be relative; the result is absolute."""
     monkeypatch.chdir(home.parent)
     assert agent_home(home.name) == str(home / ".agent")
     assert resolve_path("~/h.py", base=project, home=home.name) == str(home / "h.py")
@@ -166,7 +167,7 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
 def test_unknown_keys_and_wrong_types_name_file_key_expected_and_found(
     home: Path, project: Path, content: object, parts: list[str]
 ) -> None:
-    """The error is enough to mend the file."""
+    """The text of the error is enough to mend the file."""
     path = write(project, content)
     with pytest.raises(SettingsError) as caught:
         load_settings(cwd=project, home=home)
@@ -192,7 +193,7 @@ def test_a_deadline_that_cannot_be_one_is_an_error_that_names_the_setting(
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "30", True, [30]])
 @pytest.mark.parametrize("name", ["timeout", "tool_call_timeout"])
 def test_a_runner_refuses_a_deadline_that_cannot_be_one(project: Path, name: str, value: Any) -> None:
-    """The argument is named, as in the settings."""
+    """The text names the argument, as it names the key of a setting."""
     wrong: dict[str, Any] = {name: value}
     with pytest.raises(SettingsError, match=rf"HookRunner\({name}=…\): expected seconds above 0"):
         HookRunner([], cwd=project, **wrong)
@@ -200,21 +201,21 @@ def test_a_runner_refuses_a_deadline_that_cannot_be_one(project: Path, name: str
 
 @pytest.mark.behaviour("D11")
 def test_null_means_no_deadline(project: Path) -> None:
-    """`None` is taken everywhere."""
+    """`None` stays `None`."""
     assert check_timeout(None, "x") is None
     assert check_timeout(3, "x") == 3.0
     assert HookRunner([], cwd=project, timeout=None, tool_call_timeout=None)
 
 
 def test_a_number_that_is_too_large_for_json_readers_is_an_error_with_the_file(home: Path, project: Path) -> None:
-    """There is no telling the line of `1e400`, but the file is named."""
+    """The line of `1e400` is unknown, but the file is named."""
     path = write(project, b'{\n"hookTimeout": 1e400}')
     with pytest.raises(SettingsError, match=f"^{path}: is not JSON: Number out of range"):
         load_settings(cwd=project, home=home)
 
 
 def test_a_settings_file_that_cannot_be_read_is_an_error(home: Path, project: Path) -> None:
-    """A directory in its place is no empty file; an `.agent` that is a file means there are no settings."""
+    """A directory in its place is an error; a file called `.agent` means that there are no settings."""
     (project / ".agent" / "settings.json").mkdir(parents=True)
     with pytest.raises(SettingsError, match=r"settings\.json: is not a regular file"):
         load_settings(cwd=project, home=home)
@@ -232,7 +233,7 @@ def test_a_fifo_in_its_place_is_refused_and_does_not_hang(project: Path, home: P
 
 @pytest.mark.parametrize("link", [".agent", ".agent/settings.json"])
 def test_a_link_to_nothing_is_no_missing_file(home: Path, project: Path, link: str) -> None:
-    """Somebody meant settings to be there; without them a gate would be missing."""
+    """The person meant to have settings there, and without them a gate would be missing."""
     (project / link).parent.mkdir(exist_ok=True)
     (project / link).symlink_to("gone")
     with pytest.raises(SettingsError, match=rf"{link} is a symlink to nothing"):
@@ -246,7 +247,7 @@ def test_a_deadline_too_large_for_a_number_is_refused(project: Path) -> None:
 
 
 def test_of_a_compaction_setting_the_projects_value_counts(home: Path, project: Path) -> None:
-    """Key by key; what neither file has is the default."""
+    """The keys are merged one by one; a key in neither file has its default."""
     write(home, {"compaction": {"reserveTokens": 5, "thresholdTokens": 7}})
     write(project, {"compaction": {"enabled": False, "thresholdTokens": None}})
     found = load_settings(cwd=project, home=home).compaction

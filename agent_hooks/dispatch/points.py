@@ -263,8 +263,8 @@ class Point(Struct, frozen=True):
     """One row of the table.
 
     `matched`: whether a matcher is searched in the tool's name or in the agent's id; `blocks`: whether `output.block`
-    stops the action, and a failing interceptor does too; `when`: the moment, for people; `copy`: returns a checked, private
-    copy of an output.
+    stops the action, and a failing interceptor does too; `when`: the moment, for people; `copy`: returns a checked,
+    private copy of an output.
     """
 
     name: str

@@ -1,15 +1,19 @@
-"""Guards: pure vetoes of tool calls.  `BUILTIN` is the table; a guard's module is imported at its first call.
+"""Guards: pure vetoes of tool calls.
 
-Above: cli.  Below: base, config, settings.
+To add a guard:
+
+1. Write a module here with a class that has `name`, `tools`, `__init__(options)` and `find(call)` (`base.Finder`).
+2. Add its row to `table.BUILTIN`: the module, the class, the ids of its rules.
+3. Add rows to a corpus in `tests/guards`.  Settings, exceptions and the command line read the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from agent_hooks.guards.base import Finder, Finding, Guard, GuardedCall, remedy
+from agent_hooks.guards.base import Finder, Finding, Guard, GuardedCall, GuardOptions, remedy
+from agent_hooks.guards.table import BUILTIN
 from agent_hooks.values.answers import Ask, Block
 
 if TYPE_CHECKING:
@@ -19,12 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILTIN", "builtin_guards"]
 
-# name → module, class; what a guard is made with
-BUILTIN: dict[str, tuple[str, str]] = {
-    "builtin:command-safety-guard": ("agent_hooks.guards.shell", "CommandSafetyGuard"),
-    "builtin:security-audit": ("agent_hooks.guards.paths", "SecurityAudit"),
-}
-
 
 def builtin_guards(
     settings: GuardSettings | None = None, *, protected: Sequence[str] = (), today: Callable[[], date] | None = None
@@ -33,19 +31,17 @@ def builtin_guards(
 
     `protected`: absolute paths of hooks and settings that only a person may change.
     """
-    from datetime import date  # here, with the rest: a program without guards needs neither
+    # imported here, because a program without guards needs neither
+    from datetime import date
 
     from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules
 
     settings, today = settings or GuardSettings(), today or date.today
-    make: dict[str, Callable[[type[Finder]], Finder]] = {
-        "builtin:command-safety-guard": lambda kind: kind(settings.level, settings.packs, tuple(protected)),  # type: ignore[call-arg]
-        "builtin:security-audit": lambda kind: kind(tuple(protected)),  # type: ignore[call-arg]
-    }
+    options = GuardOptions(level=settings.level, packs=settings.packs, protected=tuple(protected))
     exceptions = Exceptions(settings, today)
     guards: list[Guard] = [
-        PolicyGuard(name, lambda name=name: make[name](_load(name)), settings, exceptions)  # type: ignore[misc]
-        for name in BUILTIN
+        PolicyGuard(name, lambda row=row: row.make(options), settings, exceptions)  # type: ignore[misc]  # a lambda's default has no type
+        for name, row in BUILTIN.items()
         if name not in settings.disabled
     ]
     if settings.rules:
@@ -54,17 +50,16 @@ def builtin_guards(
     return guards
 
 
-def _load(name: str) -> type[Finder]:
-    module, kind = BUILTIN[name]
-    return getattr(import_module(module), kind)  # type: ignore[no-any-return]  # by the table
-
-
 class PolicyGuard:
-    """Makes an answer of what a guard finds: exceptions taken off, the undecidable as the settings say."""
+    """Turns a guard's findings into an answer, as the settings say.
 
-    def __init__(self, name: str, load: Callable[[], Finder], settings: GuardSettings, exceptions: Exceptions) -> None:
+    Findings that an exception covers are dropped.  The setting `undecidable` decides about a finding that the guard
+    cannot be sure of.  `make` is called once, at the first call.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Finder], settings: GuardSettings, exceptions: Exceptions) -> None:
         self.name = name
-        self._load = load
+        self._make = make
         self._finder: Finder | None = None
         self._undecidable = settings.undecidable
         self._exceptions = exceptions
@@ -72,21 +67,21 @@ class PolicyGuard:
     def judge(self, call: GuardedCall) -> Block | Ask | None:
         """Return a block or a question about the gravest finding."""
         finding = self.decide(call)
-        if finding is None:
-            return None
-        by = f"{self.name} ({finding.rule})"
-        if finding.undecidable and self._undecidable == "ask":
-            return Ask(str(finding), f"{finding}; {remedy(finding.rule)}", by)
-        return Block(f"{finding}; {remedy(finding.rule)}", by, "guard")
+        return None if finding is None else self.answer(finding)
 
     def decide(self, call: GuardedCall) -> Finding | None:
-        """Return the finding that counts, if any does."""
+        """Return the first finding that exceptions and settings leave, if any is left."""
         if self._finder is None:
-            self._finder = self._load()
+            self._finder = self._make()
         if self._finder.tools and call.tool_name not in self._finder.tools:
             return None
         findings = self._exceptions.remaining(self._finder.find(call), call)
-        for finding in findings:
-            if not finding.undecidable or self._undecidable != "allow":
-                return finding
-        return None
+        return next((each for each in findings if not each.undecidable or self._undecidable != "allow"), None)
+
+    def answer(self, finding: Finding) -> Block | Ask:
+        """Return the block or the question that a finding calls for."""
+        by = f"{self.name} ({finding.rule})"
+        text = f"{finding}; {remedy(finding.rule)}"
+        if finding.undecidable and self._undecidable == "ask":
+            return Ask(str(finding), text, by)
+        return Block(text, by, "guard")

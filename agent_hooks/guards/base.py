@@ -1,7 +1,7 @@
-"""What a guard is: a pure veto.  A call in; a block, a question or nothing out; never "allow".
+"""The protocol of guards.
 
-Guards do no I/O: what they must know of the machine is handed to them in `GuardedCall`.
-Above: the guards, runner, pipeline.  Below: answers.
+A guard is a pure veto: it takes a call and returns a block, a question or nothing; it never allows.  Guards do no I/O:
+every fact about the machine that they need is a field of `GuardedCall`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ LEVELS: tuple[Level, ...] = ("project", "relative", "strict")
 
 
 class GuardedCall(Struct, frozen=True, kw_only=True):
-    """A tool call as it would run, and what a guard may know about the place it runs in.
+    """A tool call as it would run, and the facts that a guard may know about the machine.
 
     `cwd`, `home`: absolute paths; `temp`: the directories for temporary files, the preferred one first;
-    `real_path`: what the input's `path` is with all symlinks followed, `None` when it names none.
+    `real_path`: the input's `path` with all symlinks followed, `None` when the input names none.
     """
 
     tool_name: str
     input: Mapping[str, Any]
     cwd: str = "/"
     home: str = "/root"
-    temp: tuple[str, ...] = ("/tmp",)  # noqa: S108  # a name to compare with, nothing is opened
+    temp: tuple[str, ...] = ("/tmp",)  # noqa: S108  # only compared, never opened
     real_path: str | None = None
 
 
 class Guard(Protocol):
-    """One veto; `name` is what refusals are signed with.  A guard that raises blocks the call."""
+    """One veto.  A guard that raises blocks the call."""
 
     @property
     def name(self) -> str:
-        """The guard's name, `builtin:…` for those that come with the package."""
+        """The guard's name, with which blocks and questions are signed; `builtin:…` for those of the package."""
         ...
 
     def judge(self, call: GuardedCall) -> Block | Ask | None:
@@ -46,10 +46,25 @@ class Guard(Protocol):
         ...
 
 
-class Finding(Struct, frozen=True):
-    """One thing a guard found: the rule's id, why it matters, and what it was about.
+class GuardOptions(Struct, frozen=True, kw_only=True):
+    """The settings that every built-in guard is made with; each guard uses those that concern it.
 
-    `undecidable`: the guard cannot know, and the setting of that name decides.
+    `level`: which trees may be removed; `packs`: the extended packs of rules that are on; `protected`: absolute paths of
+    hooks and settings that only a person may change.
+    """
+
+    level: Level = "project"
+    packs: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+
+
+DEFAULT_OPTIONS = GuardOptions()
+
+
+class Finding(Struct, frozen=True):
+    """One reason to stop a call: the rule's id, the reason, and the part of the call that met the rule.
+
+    `undecidable`: the guard cannot be sure, so the setting of that name decides.
     """
 
     rule: str
@@ -63,18 +78,21 @@ class Finding(Struct, frozen=True):
 
 
 class Finder(Protocol):
-    """A guard that lists everything it finds; `Policy` makes an answer of it."""
+    """A built-in guard, which lists all its findings; `PolicyGuard` turns them into an answer.
+
+    `tools`: the names of the tools whose calls it judges; empty for all.
+    """
 
     name: str
     tools: tuple[str, ...]
 
     def find(self, call: GuardedCall) -> list[Finding]:
-        """Return what is wrong with the call, the gravest first."""
+        """Return all findings, the gravest first."""
         ...
 
 
 def path_of(input: Mapping[str, Any]) -> str | None:
-    """Return the file a call is about, if its input names one."""
+    """Return the path of the file that an input names, `None` when it names none."""
     for key in ("path", "file_path"):
         if isinstance(value := input.get(key), str):
             return value
@@ -82,7 +100,7 @@ def path_of(input: Mapping[str, Any]) -> str | None:
 
 
 def subject(call: GuardedCall) -> str:
-    """Return the text of a call that patterns are searched in: its command, or the path it is about."""
+    """Return the text of a call in which patterns are searched: its command, or else its path."""
     command = call.input.get("command")
     if isinstance(command, str):
         return command
@@ -90,6 +108,6 @@ def subject(call: GuardedCall) -> str:
 
 
 def remedy(rule: str) -> str:
-    """Return how a person allows what a rule stops; the agent reads it as well."""
+    """Return how a person allows the calls that a rule stops; the agent reads it as well."""
     always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
     return f"a person can allow it: {always}, or once: {once}"

@@ -1,13 +1,11 @@
-"""`builtin:security-audit`: keeps file tools away from secrets, and from the guards' own settings.
-
-Above: guards.  Below: base, sensitive.
-"""
+"""`builtin:security-audit`: keeps file tools away from secrets, and from the settings of guards and hooks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from agent_hooks.guards.base import Finding, GuardedCall, path_of
+from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of
 from agent_hooks.guards.sensitive import normalise, sensitive, sensitive_glob, system_path
 
 REASONS = {
@@ -21,46 +19,52 @@ REASONS = {
     "shell-profile": "is a shell profile or history, which holds exported keys",
     "account-file": "is an account file of the system",
     "process-memory": "shows the memory or the environment of a process",
-    "guard-settings": "decides what is allowed; only a person changes it",
+    "guard-settings": "decides which calls are allowed; only a person changes it",
     "system-file": "belongs to the operating system",
 }
 
 
 class SecurityAudit:
-    """Judges the path of a file tool, as given and with all symlinks followed."""
+    """Judges the path of a file tool, both as given and with all symlinks followed."""
 
     name = "builtin:security-audit"
     tools = ("read", "write", "edit", "grep")
 
-    def __init__(self, protected: tuple[str, ...] = ()) -> None:
-        self._protected = protected  # absolute paths of hooks and settings that lie elsewhere
+    def __init__(self, options: GuardOptions = DEFAULT_OPTIONS) -> None:
+        self._protected = options.protected
 
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return one finding at most."""
         given = path_of(call.input)
         glob = call.input.get("glob") if call.tool_name == "grep" else None
         if given is None and isinstance(glob, str):
-            given = "."  # where a search begins that names no directory
+            # A search that names no directory begins in the current one.
+            given = "."
         if given is None:
             return []
-        write = call.tool_name in ("write", "edit")
         paths = [normalise(given, cwd=call.cwd, home=call.home)]
         if call.real_path and call.real_path != paths[0]:
             paths.append(normalise(call.real_path, cwd=call.cwd, home=call.home))
-        globbed: list[str] = []
-        if isinstance(glob, str):
-            for each in re.split(r"[\s,{}]+", glob):  # agents take several, and alternatives in braces
-                if each and not each.startswith("!"):
-                    ends = dict.fromkeys((each, each.rpartition("/")[2]))
-                    globbed += [normalise(end, cwd=paths[0], home=call.home) for end in ends if end]
+        globbed = list(_globbed(glob, paths[0], call.home)) if isinstance(glob, str) else []
         for path in [*paths, *globbed]:
-            reach = sensitive_glob(path, home=call.home) if path is not paths[0] and "*" in path else None
-            rule = reach or sensitive(path, write=write)
-            if rule is None and write:
-                if any(path == own or path.startswith(f"{own}/") for own in self._protected):
-                    rule = "guard-settings"
-                elif system_path(path):
-                    rule = "system-file"
-            if rule is not None:
+            reached = sensitive_glob(path, home=call.home) if path is not paths[0] and "*" in path else None
+            if rule := reached or self._rule(path, write=call.tool_name in ("write", "edit")):
                 return [Finding(rule, f"{glob if path in globbed else given} {REASONS[rule]}")]
         return []
+
+    def _rule(self, path: str, *, write: bool) -> str | None:
+        """Return the rule that a normalised path meets, if any."""
+        if rule := sensitive(path, write=write):
+            return rule
+        if write and any(path == own or path.startswith(f"{own}/") for own in self._protected):
+            return "guard-settings"
+        return "system-file" if write and system_path(path) else None
+
+
+def _globbed(glob: str, directory: str, home: str) -> Iterator[str]:
+    """Yield the normalised paths of a search's globs: agents give several at once, and alternatives in braces."""
+    for each in re.split(r"[\s,{}]+", glob):
+        if each and not each.startswith("!"):
+            for end in dict.fromkeys((each, each.rpartition("/")[2])):
+                if end:
+                    yield normalise(end, cwd=directory, home=home)

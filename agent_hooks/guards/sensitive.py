@@ -1,8 +1,7 @@
-"""Which paths hold secrets, or decide what is allowed.  Names only: nothing is opened.
+"""The paths that hold secrets, decide which calls are allowed, or belong to the system.
 
-`sensitive` says why a path must not be read (or written); `system_path` and `machine_file` say what belongs to the
-machine.  Exceptions (dependencies, test fixtures, samples) count only after the path is normalised, and never inside of
-a directory that is secret as a whole.  Above: paths, shell.  Below: nothing.
+Paths are judged by their names; nothing is opened.  Exceptions (dependencies, test fixtures, samples) are applied to the
+normalised path, and never inside a directory that is secret as a whole.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import re
 from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
-UNKNOWN = "\ue000"  # stands for text that nobody knows before the command runs
+UNKNOWN = "\ue000"
+"""One character that stands for any text that is unknown before the command runs."""
 
-# directories that are secret as a whole: the components, and the rule
+# Directories that are secret as a whole, and their rules.
 _SECRET_DIRECTORIES: dict[str, str] = {
     ".ssh": "ssh-keys",
     ".aws": "cloud-credentials",
@@ -43,7 +43,8 @@ _SECRET_DIRECTORIES: dict[str, str] = {
     "/etc/sudoers.d": "account-file",
 }
 _PUBLIC_IN_SSH = re.compile(r"known_hosts(\..*)?|.*\.pub|config")
-_NAMES: dict[str, str] = {  # one file's name, wherever it is
+# Names of files that are secret in any directory.
+_NAMES: dict[str, str] = {
     **dict.fromkeys((".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".git-credentials"), "package-token"),
     **dict.fromkeys((".npmrc", ".pypirc", ".yarnrc.yml", ".htpasswd", ".dockercfg", ".databrickscfg"), "package-token"),
     **dict.fromkeys((".vault-token", ".boto", ".s3cfg", ".terraformrc", "credentials.tfrc.json"), "cloud-credentials"),
@@ -64,7 +65,8 @@ _NAMES: dict[str, str] = {  # one file's name, wherever it is
     **dict.fromkeys((".env", ".envrc", ".flaskenv"), "environment-file"),
     **dict.fromkeys(("prod.env", "production.env", "staging.env", "secrets.env", "secret.env"), "environment-file"),
 }
-_ENDINGS: dict[str, str] = {  # two or more last components
+# The last components of paths, two or more.
+_ENDINGS: dict[str, str] = {
     ".docker/config.json": "package-token",
     ".composer/auth.json": "package-token",
     ".config/composer/auth.json": "package-token",
@@ -100,7 +102,7 @@ _SAMPLE = re.compile(r".*\.(example|sample|template|tmpl|tpl|dist|defaults)(\.\w
 _CODE = re.compile(r".*\.(md|rst|py|pyi|ts|tsx|js|mjs|go|rs|rb|java|kt|c|h|cpp|css|html|png|jpe?g|svg|gif)")
 _DEPENDENCIES = {"node_modules", "site-packages", "dist-packages"}
 _FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
-# what decides about guards, hooks and permissions: fine to read, not to write
+# Settings of guards, hooks and permissions, and hooks themselves: they may be read, but not written.
 _SETTINGS = re.compile(
     r"(.*/)?(\.claude/(settings(\.local)?\.json|hooks(/.*)?)|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config"
     r"|\.codex/(config\.toml|hooks\.json)|\.(gemini|qwen)/settings\.json|\.cursor/hooks\.json"
@@ -112,7 +114,8 @@ _MACHINE = re.compile(
     r"|profile(\.d(/.*)?)?|bash\.bashrc|environment|ssh/sshd_config|default/grub|grub\.d/.*|security/.*|nsswitch\.conf"
     r"|sudoers\.d(/.*)?)|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
 )
-_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)")  # may be added to, not overwritten
+# Files that may be added to, but not overwritten.
+_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)")
 _SYSTEM = (
     "etc",
     "boot",
@@ -135,7 +138,7 @@ _HARMLESS_DEVICES = re.compile(
 
 
 def normalise(path: str, *, cwd: str, home: str) -> str:
-    """Return a path as the system would see it: absolute, without `.`, `..` and `//`, whatever way it was spelled."""
+    """Return a path in one spelling: absolute, without `.`, `..`, `//`, `~`, `file://` and links of `/proc`."""
     path = path.strip()
     if path[:7].lower() == "file://":
         path = unquote(path[7:].removeprefix("localhost"))
@@ -157,7 +160,7 @@ def normalise(path: str, *, cwd: str, home: str) -> str:
 
 
 def sensitive(path: str, *, write: bool = False) -> str | None:
-    """Return the rule that a normalised path falls under, or `None`; upper and lower case are the same."""
+    """Return the rule that protects a normalised path, `None` when none does; the case of letters does not matter."""
     path = path.lower().rstrip(" .") or "/"
     if _ACCOUNTS.fullmatch(path):
         return "account-file"
@@ -196,7 +199,10 @@ _EXEMPLARS = ("/etc/passwd", "/etc/shadow", "/etc/sudoers", ".env", ".netrc", ".
 
 
 def sensitive_glob(path: str, *, home: str, write: bool = False) -> str | None:
-    """Return the rule under which a file falls that the pattern `path` (normalised, with `*`, `?` or `[`) can reach."""
+    """Return the rule that protects a file which a glob can match, `None` when it can match none.
+
+    `path`: the normalised glob, with `*`, `?` or `[`.
+    """
     if rule := sensitive(path, write=write):
         return rule
     parts = path.lower().split("/")
@@ -211,12 +217,13 @@ def sensitive_glob(path: str, *, home: str, write: bool = False) -> str | None:
 
 def _reaches(name: str, pattern: str) -> bool:
     if name.startswith(".") and not pattern.startswith("."):
-        return False  # a leading dot is only matched by a dot
+        # In a glob, only a dot matches a leading dot.
+        return False
     return name == pattern or fnmatchcase(name, pattern.replace("[^", "[!"))
 
 
 def system_path(path: str) -> bool:
-    """Tell whether a normalised path belongs to the operating system; `/usr/local` is the user's."""
+    """Return whether a normalised path belongs to the operating system; `/usr/local` belongs to the user."""
     parts = path.lower().strip("/").split("/")
     if not _DEPENDENCIES.isdisjoint(parts):
         return False
@@ -226,11 +233,14 @@ def system_path(path: str) -> bool:
 
 
 def machine_file(path: str, *, overwrite: bool = False) -> bool:
-    """Tell whether a normalised path decides who may log in and what runs at boot."""
+    """Return whether a normalised path is a file of accounts, login or boot.
+
+    `overwrite`: whether the file loses its content, which also counts for files such as `/etc/hosts`.
+    """
     path = path.lower()
     return bool(_MACHINE.fullmatch(path) or _ACCOUNTS.fullmatch(path) or (overwrite and _LOSABLE.fullmatch(path)))
 
 
 def raw_device(path: str) -> bool:
-    """Tell whether a normalised path is a disk or another device that bytes must not be poured into."""
+    """Return whether a normalised path is a disk or another device that must not be written to."""
     return path.startswith("/dev/") and not _HARMLESS_DEVICES.fullmatch(path)

@@ -35,13 +35,13 @@ def transform_input(call: JudgedCall) -> JudgedCall:
     try:
         done = transform(call.engine.transformers_of(name), name, schema, call.input)
     except TransformerError as exc:
-        if exc.by:
-            # A mistake in the configuration has no transformer to name, and was reported when it was read.
+        # A mistake in the configuration was reported when it was read.
+        if not exc.misconfigured:
             call.engine.report(exc.failure("transform", "tool_call", "blocked"))
         return call.blocked(Block(str(exc), exc.by, "transformer"))
     if not done.by:
         return call
-    return replace(call, notes=done.notes).rewritten(done.input, (done.by,))
+    return replace(call, notes=done.notes).rewritten(done.input, done.by)
 
 
 async def intercept_input(call: JudgedCall) -> JudgedCall:

@@ -17,7 +17,8 @@ def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
 
     `tool` may be a typed function, `def` or `async def`: its name, docstring and type hints describe it to the model.
     A blocked call is a result with `is_error=True` whose text is the reason and the name of the blocker; a tool that
-    raises gives an error result.  A call that no hook concerns goes straight through, and the very same result comes back.
+    raises gives an error result.  A call that no hook concerns goes straight
+    through, and the very same result comes back.
     """
     # Imported here, because the events of another agent need no schemas.
     from agent_hooks.pipeline.function_tool import as_tool

@@ -18,9 +18,10 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.hooks.loader import LoadedHook, LoadResult
 from agent_hooks.runner.engine import Engine, SendHandler
 from agent_hooks.runner.watchdog import Watchdog
-from agent_hooks.settings import DEFAULT_TIMEOUT, check_timeout
+from agent_hooks.settings import DEFAULT_TIMEOUT
 from agent_hooks.transformers.base import ConfiguredTransformer
 from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.validation import check_timeout
 from agent_hooks.values.events import Event
 
 if TYPE_CHECKING:

@@ -1,7 +1,11 @@
-"""Configured rewrites of a tool's input, and filters of its output; one module per transformer.
+"""Transformers: configured rewrites of a tool's input, and filters of its output.
 
-A built-in one is a module here, a user's own is a file in `.agent/transformers/`, and both have the same functions (see
-`base.Transformer`).  Above: command_intercept, judging, results.  Below: content, schema.
+To add a built-in transformer:
+
+1. Write a module here with `transform(tool_input, config)`, and if needed the other names of `base.Transformer`.
+2. Add the module's name to `TRANSFORMERS`.  Configuration, error texts and the command line read that table.
+
+A user's own transformer is a file in `.agent/transformers/` with the same functions.
 """
 
 from __future__ import annotations
@@ -17,5 +21,5 @@ TRANSFORMERS = ("exclude_directories", "add_default_excludes", "default_args")
 
 
 def builtin_transformer(name: str) -> Transformer:
-    """Return the built-in transformer of that name, which is the name of its module."""
+    """Import and return a built-in transformer; its name is the name of its module."""
     return cast("Transformer", import_module(f"{__name__}.{name}"))

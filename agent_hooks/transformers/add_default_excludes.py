@@ -1,7 +1,7 @@
-"""`add_default_excludes`: a tool leaves files out that fit a glob.
+"""`add_default_excludes`: leaves files out of the results of a tool, if their names match a glob.
 
-As in `exclude_directories`, a tool with a list argument `exclude` is told, and any other tool's output is filtered.
-Above: nothing imports it by name.  Below: exclusion.
+As in `exclude_directories`, a tool with a list argument `exclude` gets the globs in it, and the output of any other tool
+is filtered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEEDS_ARGUMENT = "exclude"
 
 
 class Config(Struct, forbid_unknown_fields=True):
-    """`glob_excludes`: globs for names of files; `root`: as for `exclude_directories`."""
+    """`glob_excludes`: globs for names of files; `root`: as in `exclude_directories`."""
 
     glob_excludes: list[str] = field(default_factory=list)
     root: str = ""
@@ -34,7 +34,7 @@ def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, A
 def filter_output(
     tool_input: dict[str, Any], content: Sequence[ContentBlock], config: dict[str, Any]
 ) -> Sequence[ContentBlock]:
-    """Take out the lines from files that fit."""
+    """Remove the lines that come from matching files."""
     if not config.get("glob_excludes"):
         return content
     fits = name_matcher(config["glob_excludes"])

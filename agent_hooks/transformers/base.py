@@ -1,7 +1,7 @@
-"""What a transformer is, and how those of one tool are called.
+"""The protocol of transformers, and the calls of the transformers of one tool.
 
-Transformers are pure: they look at their arguments and at nothing else, so they are called plainly, without a deadline.
-One that fails blocks the call.  Above: the transformers, config, judging, results.  Below: content, errors, frozen.
+Transformers are pure: they depend on nothing but their arguments, so they are called directly, without a deadline.  A
+transformer that fails to rewrite an input blocks the call.
 """
 
 from __future__ import annotations
@@ -18,57 +18,89 @@ from agent_hooks.values.frozen import freeze, thaw
 
 
 class Transformer(Protocol):
-    """Anything with this function; a module is the usual form.
+    """Any object with this function; most are modules.
 
     A transformer may also have:
 
     - `filter_output(tool_input, content, config) -> content`: called after the tool, with its content blocks; returns
       blocks, or a text;
-    - `Config`, a msgspec `Struct`: what `config` may hold; checked when the configuration is read;
-    - `NEEDS_ARGUMENT`, the name of a list argument: then `transform` is called only for tools that have such an argument,
+    - `Config`, a msgspec `Struct`: the keys and values of `config`; checked when the configuration is read;
+    - `NEEDS_ARGUMENT`, the name of a list argument: then `transform` is called only for tools that have this argument,
       and `filter_output` only for the others.
     """
 
     def transform(self, tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-        """Return the tool's new input, the whole of it, or the same; must not change its arguments."""
+        """Return the tool's whole new input, or the given one."""
+
+
+class Mistake(Struct, frozen=True):
+    """A mistake in the configuration of transformers: the file, the text, and the line if it is known.
+
+    `traceback`: of the exception, when a transformer's file could not be loaded.
+    """
+
+    path: str
+    text: str
+    line: int | None = None
+    traceback: str = ""
+
+    def __str__(self) -> str:
+        """Return `path:line: text`."""
+        return f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
 
 
 class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     """One transformer for one tool.
 
-    `tool`: the tool's exact name; `name`: the transformer's; `config`: what it is given; `place`: where it
-    was configured, for error texts.  With `problem`, the text of a mistake in the configuration, every call of the tool
-    is blocked.
+    `tool`: the tool's exact name; `name`: the transformer's; `config`: its configuration; `settings_file`,
+    `settings_line`: the file and the line that configure it, for error texts; `problem`: a mistake in the configuration,
+    with which every call of the tool is blocked.
     """
 
     tool: str
     name: str
     transformer: Transformer | None = None
     config: Mapping[str, Any] = {}
-    place: str = ""
-    problem: str | None = None
+    settings_file: str = ""
+    settings_line: int | None = None
+    problem: Mistake | None = None
 
     def __post_init__(self) -> None:
         force_setattr(self, "config", freeze(self.config))
 
     @property
     def file(self) -> str | None:
-        """The file of the transformer's code."""
+        """The file of the transformer's code, `None` when it has none."""
         return getattr(self.transformer, "__file__", None)
+
+    @property
+    def place(self) -> str:
+        """The file and line that configure it, as text; empty without a file."""
+        return f"{self.settings_file}:{self.settings_line}" if self.settings_line else self.settings_file
+
+    def __str__(self) -> str:
+        """Return the name, and in parentheses the place of the configuration."""
+        return f"{self.name} ({self.place})" if self.place else self.name
 
 
 class TransformerError(AgentHooksError):
-    """A transformer failed; the text says how, `by` which and where it was configured."""
+    """A transformer failed.
 
-    def __init__(self, by: ConfiguredTransformer, text: str, cause: BaseException | None = None) -> None:
+    `by`: the transformer's name and the place of its configuration, empty when the configuration itself is wrong;
+    `misconfigured`: whether it is; `path`, `line`: the code that failed, or else the configuration.
+    """
+
+    def __init__(self, step: ConfiguredTransformer, text: str, cause: BaseException | None = None) -> None:
         super().__init__(text)
-        self.by = "" if by.problem else f"{by.name} ({by.place})" if by.place else by.name
-        self.path = by.file or by.place or by.name
-        self.line = place_in(cause, by.file)[1] if cause is not None and by.file else None
+        self.misconfigured = step.problem is not None
+        self.by = "" if self.misconfigured else str(step)
+        self.path, self.line = step.file or step.settings_file or step.name, None if step.file else step.settings_line
+        if cause is not None and step.file:
+            self.line = place_in(cause, step.file)[1]
         self.traceback = traceback_text(cause) if cause is not None else ""
 
     def failure(self, function: str, event: str, outcome: Outcome) -> HookError:
-        """Return the report of it; `function` is the transformer's that failed."""
+        """Return the report for error listeners; `function`: the function of the transformer that failed."""
         return HookError(
             hook_path=self.path,
             handler=function,
@@ -82,25 +114,28 @@ class TransformerError(AgentHooksError):
 
 
 class Transformed(Struct, frozen=True):
-    """What the transformers of a tool made of an input: `notes` say what they changed, `by` names who did."""
+    """The input of a tool after its transformers.
+
+    `notes`: one line about each change, for the model; `by`: the names of the transformers that changed it, in order.
+    """
 
     input: dict[str, Any]
     notes: tuple[str, ...] = ()
-    by: str = ""
+    by: tuple[str, ...] = ()
 
 
 def transform(
     steps: Sequence[ConfiguredTransformer], tool_name: str, schema: Mapping[str, Any], input: dict[str, Any]
 ) -> Transformed:
-    """Call the transformers of a tool in order, each with what the one before left.
+    """Call the transformers of a tool in order, each with the result of the one before.
 
-    `schema`: the tool's input schema.  Raises `TransformerError`; then the tool must not run.
+    `schema`: the tool's input schema.  Raises `TransformerError`, after which the tool must not run.
     """
     notes, names = [], []
     current = input
     for step in steps:
         if step.problem is not None or step.transformer is None:
-            raise TransformerError(step, step.problem or "there is no such transformer")
+            raise TransformerError(step, str(step.problem or "there is no such transformer"))
         if not _transforms(step, schema):
             continue
         try:
@@ -108,9 +143,9 @@ def transform(
             same = changed == current
         except KeyboardInterrupt:
             raise
-        except (
-            BaseException
-        ) as exc:  # its author hears of it, and the call is blocked; SystemExit must not end the agent
+        except BaseException as exc:
+            # Raised by the transformer.  Error listeners get it and the call is blocked; `SystemExit` must not end the
+            # agent.
             raise TransformerError(step, describe(exc), exc) from exc
         if not isinstance(changed, dict):
             _close(changed)
@@ -119,14 +154,15 @@ def transform(
             notes.append(f"[{step.name} changed this call of {tool_name}: {_changes(current, changed)}]")
             names.append(step.name)
             current = changed
-    return Transformed(current, tuple(notes), ", ".join(names))
+    return Transformed(current, tuple(notes), tuple(names))
 
 
 def filter_output(
     step: ConfiguredTransformer, tool_name: str, schema: Mapping[str, Any], input: dict[str, Any], output: ToolOutput
 ) -> tuple[ToolOutput, str]:
-    """Return the output as one transformer leaves it, and a line that says what it took out, if anything.
+    """Let one transformer filter the output of a tool.
 
+    Returns the output, and a line for the model about the change; the line is empty when nothing changed.
     Raises `TransformerError`.
     """
     function = getattr(step.transformer, "filter_output", None)
@@ -139,18 +175,19 @@ def filter_output(
         content = content_blocks(content)
     except KeyboardInterrupt:
         raise
-    except BaseException as exc:  # as above; the pipeline keeps the result
+    except BaseException as exc:
+        # Raised by the transformer.  Error listeners get it, and the pipeline keeps the result.
         raise TransformerError(step, describe(exc), exc) from exc
     if content == output.content:
         return output, ""
     filtered = ToolOutput(content, output.details, output.is_error)
     lines = _lines(output) - _lines(filtered)
-    did = f"took {lines} {'line' if lines == 1 else 'lines'} out of" if lines > 0 else "changed"
-    return filtered, f"[{step.name} {did} this result of {tool_name}{_settings(step.config)}]"
+    change = f"took {lines} {'line' if lines == 1 else 'lines'} out of" if lines > 0 else "changed"
+    return filtered, f"[{step.name} {change} this result of {tool_name}{_settings(step.config)}]"
 
 
 def with_notes(output: ToolOutput, notes: Sequence[str]) -> ToolOutput:
-    """Return the output with one more text block, a line for each note."""
+    """Return the output with one more text block, which has one line for each note."""
     if not notes:
         return output
     blocks: list[ContentBlock] = [*output.content, *content_blocks("\n".join(notes))]
@@ -162,7 +199,7 @@ def _needs(step: ConfiguredTransformer) -> str | None:
 
 
 def _transforms(step: ConfiguredTransformer, schema: Mapping[str, Any]) -> bool:
-    """Tell whether a transformer can do its work on the input of a tool with this schema."""
+    """Return whether `transform` applies to a tool with this schema: whether it has the argument that is needed."""
     name = _needs(step)
     if name is None:
         return True
@@ -172,7 +209,7 @@ def _transforms(step: ConfiguredTransformer, schema: Mapping[str, Any]) -> bool:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return `timeout=60, without limit`: what a person needs to see of a changed input."""
+    """Return the changed arguments as `timeout=60, without limit`."""
     changed = [f"{key}={_short(value)}" for key, value in after.items() if key not in before or before[key] != value]
     return ", ".join([*changed, *(f"without {key}" for key in before if key not in after)])
 
@@ -191,7 +228,7 @@ def _lines(output: ToolOutput) -> int:
 
 
 def _close(value: object) -> None:
-    """Close a coroutine, so that only our own text speaks of an `async def transform`."""
+    """Close a coroutine, so that Python prints no warning beside our error about an `async def transform`."""
     close = getattr(value, "close", None)
     if callable(close):
         close()

@@ -1,6 +1,6 @@
-"""Find and read `command_intercept.yaml` and the users' own transformers, and put the two together.
+"""Find and read `command_intercept.yaml`, and load the transformers that it names.
 
-The agent home's file comes first, then the project's; both apply.  Above: cli.  Below: transformers, imports, settings.
+The agent home's file comes first, then the project's; both apply.  This is the one module of the room that reads files.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, place_in, traceback_text
 from agent_hooks.hooks.imports import import_hook
 from agent_hooks.hooks.loader import LoadError
 from agent_hooks.settings import agent_home, project_home, read_file
 from agent_hooks.transformers import TRANSFORMERS, builtin_transformer
-from agent_hooks.transformers.base import ConfiguredTransformer, Transformer
+from agent_hooks.transformers.base import ConfiguredTransformer, Mistake, Transformer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,10 +28,10 @@ TRANSFORMERS_DIRECTORY = "transformers"
 
 
 class Transformers(Struct, frozen=True):
-    """What the files came to.
+    """The transformers that the files configure.
 
-    `configured` goes to `HookRunner(transformers=…)`; with an error below `tools.X` it blocks every call of X.
-    `errors`: all mistakes.  `auto_allow`: tools whose calls need no permission of the client that asks us.
+    `configured`: for `HookRunner(transformers=…)`; with an error below `tools.X`, it blocks every call of X; `errors`:
+    all mistakes; `auto_allow`: the tools whose calls need no permission from the client of a bridge.
     """
 
     configured: tuple[ConfiguredTransformer, ...] = ()
@@ -45,9 +44,9 @@ def load_transformers(
 ) -> Transformers:
     """Read the agent home's `command_intercept.yaml`, then the project's, and load the transformers they name.
 
-    A name means a built-in transformer, else a file of the directory `transformers` beside the YAML file, else one of the
-    agent home.  `home` stands for `~` (for tests); `files`: these, instead of the two.  Never raises for a mistake in a
-    file: those are in `errors`.
+    A name means a built-in transformer, else a file in the directory `transformers` beside the YAML file, else a file in
+    that directory of the agent home.  `home` replaces `~` in tests; `files` replaces the two YAML files.  Mistakes in
+    files never raise: they are in `errors`.
     """
     if files is None:
         files = [os.path.join(each, INTERCEPT_FILE) for each in dict.fromkeys((agent_home(home), project_home(cwd)))]
@@ -56,16 +55,17 @@ def load_transformers(
         try:
             text = read_file(path)
         except SettingsError as exc:
-            errors.append(LoadError(path, str(exc).removeprefix(f"{path}: ")))
+            errors.append(LoadError(path, exc.problem))
         else:
             if text is not None:
                 texts.append((path, text))
-    if not texts:  # YAML is imported only for those who use it
+    if not texts:
+        # YAML is imported only when there is a file to read.
         return Transformers(errors=tuple(errors))
-    return _put_together(texts, errors, agent_home(home), os.path.abspath(cwd))
+    return _merged(texts, errors, agent_home(home), os.path.abspath(cwd))
 
 
-def _put_together(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], agent: str, root: str) -> Transformers:
+def _merged(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], agent: str, root: str) -> Transformers:
     from agent_hooks.transformers.config import parse
 
     files = [parse(text, path) for path, text in texts]
@@ -73,21 +73,21 @@ def _put_together(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], a
     off = {name for file in files for name, section in file.tools.items() if section.enabled is False}
     allowed: dict[str, bool] = {}
     steps: list[ConfiguredTransformer] = []
-    blocked: dict[LoadError, list[str]] = {error: [] for file in files for error in file.errors}
+    blocked: dict[Mistake, list[str]] = {error: [] for file in files for error in file.errors}
     for file in files:
         for tool, section in file.tools.items():
             if section.auto_allow is not None:
                 allowed[tool] = section.auto_allow and not section.errors
             found = [_configured(tool, step, file.path, agent, root) for step in section.steps]
             for each in [*section.errors, *found]:
-                if isinstance(each, LoadError):
+                if isinstance(each, Mistake):
                     blocked.setdefault(each, []).append(tool)
-                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, place=file.path, problem=str(each))
+                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, settings_file=file.path, problem=each)
                 steps.append(each)
-    for error, tools in blocked.items():
+    for mistake, tools in blocked.items():
         names = ", ".join(tool for tool in tools if active and tool not in off)
-        text = f"{error.error}; calls of {names} are blocked until it is mended" if names else error.error
-        errors.append(replace(error, error=text))
+        text = f"{mistake.text}; calls of {names} are blocked until it is mended" if names else mistake.text
+        errors.append(LoadError(mistake.path, text, mistake.line, mistake.traceback))
     return Transformers(
         tuple(step for step in steps if active and step.tool not in off),
         tuple(errors),
@@ -95,30 +95,31 @@ def _put_together(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], a
     )
 
 
-def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> ConfiguredTransformer | LoadError:
+def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> ConfiguredTransformer | Mistake:
     from agent_hooks.transformers.config import check_config
 
     found = _find(step, path, dict.fromkeys((os.path.dirname(path), agent)))
-    if isinstance(found, LoadError):
+    if isinstance(found, Mistake):
         return found
     kind = getattr(found, "Config", None)
     if kind is not None and (wrong := check_config(step, kind, path)) is not None:
         return wrong
     config = _with_root(step.config, kind, root)
     return ConfiguredTransformer(
-        tool=tool, name=step.name, transformer=found, config=config, place=f"{path}:{step.line}"
+        tool=tool, name=step.name, transformer=found, config=config, settings_file=path, settings_line=step.line
     )
 
 
 def _with_root(config: Mapping[str, Any], kind: type | None, root: str) -> dict[str, Any]:
-    """Tell a transformer that asks for it which directory is the project's."""
+    """Return the configuration, with the project's directory as `root` if `kind` has such a field."""
     return {"root": root, **config} if hasattr(kind, "root") else dict(config)
 
 
-def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | LoadError:
+def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | Mistake:
     if step.name in TRANSFORMERS:
         return builtin_transformer(step.name)
-    from pathlib import Path  # here, for few have transformers of their own
+    # imported here, because few people have transformers of their own
+    from pathlib import Path
 
     known = set(TRANSFORMERS)
     for directory in directories:
@@ -128,10 +129,10 @@ def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | Lo
             return _load(files[step.name].resolve())
         known |= files.keys()
     text = f"key '{step.key}.name': unknown transformer {step.name!r}{did_you_mean(step.name, known)}"
-    return LoadError(path, text, step.line)
+    return Mistake(path, text, step.line)
 
 
-def _load(path: Path) -> Transformer | LoadError:
+def _load(path: Path) -> Transformer | Mistake:
     try:
         module = import_hook(str(path))
         if not callable(getattr(module, "transform", None)):
@@ -139,6 +140,8 @@ def _load(path: Path) -> Transformer | LoadError:
             raise HookUsageError(text)
     except KeyboardInterrupt:
         raise
-    except BaseException as exc:  # its author hears of it; SystemExit must not end the agent
-        return LoadError(str(path), describe(exc), place_in(exc, str(path))[1], traceback_text(exc))
+    except BaseException as exc:
+        # Raised by the transformer's code.  The error is reported, and calls of the tool are blocked; `SystemExit` must
+        # not end the agent.
+        return Mistake(str(path), describe(exc), place_in(exc, str(path))[1], traceback_text(exc))
     return cast("Transformer", module)

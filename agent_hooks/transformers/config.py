@@ -1,13 +1,12 @@
-"""Read the text of a `command_intercept.yaml`: what it says, and its mistakes with file, line and key.
+"""Read the text of a `command_intercept.yaml`: its sections, and its mistakes with file, line and key.
 
-A mistake below `tools.X` belongs to X, one elsewhere to every tool the file names; only a text that is no YAML says
-nothing at all.  Stricter than YAML on purpose: a key that stands twice, an alias, and `on` for true are mistakes.
-Does no I/O.  Above: command_intercept.  Below: errors, loader.
+A mistake below `tools.X` blocks the tool X, a mistake elsewhere blocks every tool that the file names, and a text that
+is no YAML blocks none.  The reader is stricter than YAML on purpose: a key that is given twice, an alias, and `on` for
+true are mistakes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,7 +16,8 @@ from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from agent_hooks.errors import did_you_mean, shown
-from agent_hooks.hooks.loader import LoadError
+from agent_hooks.transformers.base import Mistake
+from agent_hooks.validation import mismatch
 
 VERSION = 1
 _FILE_KEYS = ("version", "enabled", "tools")
@@ -30,7 +30,11 @@ T = TypeVar("T")
 
 
 class Step(Struct, kw_only=True):
-    """One transformer of a tool, as written; `node` is kept for the lines of its configuration."""
+    """One transformer of a tool, as written.
+
+    `key`: its place in the file, `tools.bash.transformers[0]` say; `node`: the YAML of its configuration, for the lines
+    of mistakes in it.
+    """
 
     name: str
     config: dict[str, Any]
@@ -40,24 +44,24 @@ class Step(Struct, kw_only=True):
 
 
 class ToolSection(Struct, kw_only=True):
-    """What a file says of one tool; `errors` is what is wrong with it."""
+    """The section of one tool in one file, and the mistakes that block the tool."""
 
     enabled: bool | None = None
     auto_allow: bool | None = None
     steps: list[Step] = field(default_factory=list)
-    errors: list[LoadError] = field(default_factory=list)
+    errors: list[Mistake] = field(default_factory=list)
 
 
 class InterceptFile(Struct, kw_only=True):
-    """One file: `tools` by name; `errors` has all mistakes, those of the tools too."""
+    """One file; `errors` has all mistakes, those in the sections of tools too."""
 
     path: str
     enabled: bool = True
     tools: dict[str, ToolSection] = field(default_factory=dict)
-    errors: list[LoadError] = field(default_factory=list)
+    errors: list[Mistake] = field(default_factory=list)
 
 
-class _Wrong(Exception):  # noqa: N818  # not for users: becomes a LoadError
+class _Wrong(Exception):  # noqa: N818  # becomes a Mistake
     """A mistake at a node."""
 
     def __init__(self, node: Node, text: str) -> None:
@@ -66,7 +70,7 @@ class _Wrong(Exception):  # noqa: N818  # not for users: becomes a LoadError
 
 
 class _Loader(yaml.SafeLoader):
-    """Keeps an alias as a node of its own, where YAML would put in what it stands for."""
+    """Keeps an alias as a node of its own, where YAML would insert a copy of the aliased value."""
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -76,14 +80,14 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse(text: bytes, path: str) -> InterceptFile:
-    """Read the text of a file; `path` is for the errors.  Never raises for a mistake in it."""
+    """Read the text of a file; `path` is for the errors.  Mistakes never raise: they are in `errors`."""
     file = InterceptFile(path=path)
     try:
         node = _Loader(text).get_single_node()
     except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        file.errors.append(LoadError(path, f"is not YAML, so nothing of it is active: {_problem(exc)}", _line(exc)))
+        file.errors.append(Mistake(path, f"is not YAML, so nothing of it is active: {_problem(exc)}", _line(exc)))
     except RecursionError:
-        file.errors.append(LoadError(path, "is nested too deeply, so nothing of it is active"))
+        file.errors.append(Mistake(path, "is nested too deeply, so nothing of it is active"))
     else:
         _Reader(file).read(node)
     return file
@@ -109,7 +113,8 @@ class _Reader:
                 self._take(_version, child, None, key, errors)
         if "version" not in found and not errors:
             self._add(errors, "version", "is missing: the file begins with version: 1", 1)
-        if errors:  # they belong to every tool the file names, in whatever place
+        if errors:
+            # A mistake outside of the sections of tools belongs to every tool that the file names.
             for name in _tool_names(node):
                 file.tools.setdefault(name, ToolSection())
         everywhere = list(errors)
@@ -147,15 +152,15 @@ class _Reader:
             section.steps.append(step)
 
     def _entries(
-        self, node: Node | None, where: str, known: tuple[str, ...] | None, errors: list[LoadError]
+        self, node: Node | None, where: str, known: tuple[str, ...] | None, errors: list[Mistake]
     ) -> Iterator[tuple[str, Node]]:
-        """Yield the entries of a mapping; what is wrong with the mapping or a key goes to `errors`."""
+        """Yield the entries of a mapping; mistakes in the mapping or its keys are added to `errors`."""
         if not isinstance(node, MappingNode):
             if node is not None and node.tag == _ALIAS:
                 self._take(_refuse, node, None, where, errors)
                 return
             line = 1 if node is None else node.start_mark.line + 1
-            self._add(errors, where, f"expected a mapping, found {_show(node)}", line)
+            self._add(errors, where, f"expected a mapping, found {_described(node)}", line)
             return
         seen: set[str] = set()
         for key_node, child in node.value:
@@ -163,43 +168,42 @@ class _Reader:
             try:
                 key = _key(key_node)
                 if key in seen:
-                    raise _Wrong(key_node, f"{key!r} stands here twice")
+                    raise _Wrong(key_node, f"{key!r} is given twice")
                 seen.add(key)
                 if known is not None and key not in known:
                     raise _Wrong(key_node, f"unknown key {key!r}{did_you_mean(key, known)}")
             except _Wrong as exc:
-                if known is None and isinstance(key_node, ScalarNode):  # of a tool: the mistake is that tool's alone
+                if known is None and isinstance(key_node, ScalarNode):
+                    # The key is the name of a tool, so the mistake blocks only this tool.
                     mistakes = self._file.tools.setdefault(key_node.value, ToolSection()).errors
                 self._add(mistakes, where, str(exc), exc.line)
             else:
                 yield key, child
 
-    def _take(self, read: Callable[[Node], T], node: Node, otherwise: T, where: str, errors: list[LoadError]) -> T:
+    def _take(self, read: Callable[[Node], T], node: Node, otherwise: T, where: str, errors: list[Mistake]) -> T:
         try:
             return read(node)
         except _Wrong as exc:
             self._add(errors, where, str(exc), exc.line)
             return otherwise
 
-    def _add(self, errors: list[LoadError], where: str, text: str, line: int) -> None:
-        errors.append(LoadError(self._file.path, f"key {where!r}: {text}" if where else text, line))
+    def _add(self, errors: list[Mistake], where: str, text: str, line: int) -> None:
+        errors.append(Mistake(self._file.path, f"key {where!r}: {text}" if where else text, line))
 
 
-def check_config(step: Step, kind: type, path: str) -> LoadError | None:
-    """Return what is wrong with a transformer's configuration, which `kind` describes."""
+def check_config(step: Step, kind: type, path: str) -> Mistake | None:
+    """Return the first mistake in a transformer's configuration, which `kind` describes; `None` when it has none."""
     known = [each.encode_name for each in msgspec.structs.fields(kind)]
     for key in step.config:
         if key not in known:
             text = f"key '{step.key}.config': unknown key {key!r}{did_you_mean(key, known)}"
-            return LoadError(path, text, _line_at(step, key))
+            return Mistake(path, text, _line_at(step, key))
     try:
         msgspec.convert(step.config, kind, strict=True)
     except msgspec.ValidationError as exc:
-        text, _, place = str(exc).partition(" - at `$")
-        place = place.removesuffix("`")
-        names = re.findall(r"[\w-]+", place)
-        line = _line_at(step, *names)
-        return LoadError(path, f"key '{step.key}.config{place}': {text.replace('`', '')}", line)
+        found = mismatch(exc)
+        text = f"key '{step.key}.config{found.place}': {found.text.replace('`', '')}"
+        return Mistake(path, text, _line_at(step, *found.steps))
     return None
 
 
@@ -209,13 +213,13 @@ def _tool_names(node: Node | None) -> Iterator[str]:
             yield from (name.value for name, _ in child.value if isinstance(name, ScalarNode))
 
 
-# ---- nodes -----------------------------------------------------------------------------------------------------------
+# ---- nodes
 
 
 def _key(node: Node) -> str:
     _refuse(node)
     if not isinstance(node, ScalarNode) or node.tag == f"{_YAML}merge":
-        raise _Wrong(node, f"expected a name as key, found {_show(node)}")
+        raise _Wrong(node, f"expected a name as key, found {_described(node)}")
     if node.tag != f"{_YAML}str":
         kind = node.tag.removeprefix(_YAML)
         raise _Wrong(node, f"YAML reads the key {node.value!r} as {_WORDS.get(kind, kind)}; put it in quotes")
@@ -224,32 +228,32 @@ def _key(node: Node) -> str:
 
 def _version(node: Node) -> None:
     if (found := _value(node)) != VERSION or type(found) is not int:
-        raise _Wrong(node, f"expected {VERSION}, found {_show(node)}")
+        raise _Wrong(node, f"expected {VERSION}, found {_described(node)}")
 
 
 def _items(node: Node) -> list[Node]:
     if not isinstance(node, SequenceNode):
         _refuse(node)
-        raise _Wrong(node, f"expected a list, found {_show(node)}")
+        raise _Wrong(node, f"expected a list, found {_described(node)}")
     return list(node.value)
 
 
 def _flag(node: Node) -> bool:
     if type(value := _value(node)) is bool:
         return value
-    raise _Wrong(node, f"expected true or false, found {_show(node)}")
+    raise _Wrong(node, f"expected true or false, found {_described(node)}")
 
 
 def _text(node: Node) -> str:
     if isinstance(value := _value(node), str):
         return value
-    raise _Wrong(node, f"expected a text, found {_show(node)}")
+    raise _Wrong(node, f"expected a text, found {_described(node)}")
 
 
 def _mapping(node: Node) -> dict[str, Any]:
     if isinstance(value := _value(node), dict):
         return value
-    raise _Wrong(node, f"expected a mapping, found {_show(node)}")
+    raise _Wrong(node, f"expected a mapping, found {_described(node)}")
 
 
 def _is_plain_bool(node: Node) -> bool:
@@ -266,7 +270,7 @@ def _value(node: Node) -> Any:
         for key_node, child in node.value:
             key = _key(key_node)
             if key in found:
-                raise _Wrong(key_node, f"{key!r} stands here twice")
+                raise _Wrong(key_node, f"{key!r} is given twice")
             found[key] = _value(child)
         return found
     kind = node.tag.removeprefix(_YAML)
@@ -276,18 +280,19 @@ def _value(node: Node) -> Any:
         raise _Wrong(node, f"YAML reads {node.value!r} as {_WORDS.get(kind, kind)}; put it in quotes")
     try:
         return yaml.SafeLoader("").construct_object(node)
-    except (ValueError, OverflowError) as exc:  # a number of too many digits
+    except (ValueError, OverflowError) as exc:
+        # A number with too many digits.
         raise _Wrong(node, f"{shown(node.value)}: {exc}") from None
 
 
 def _refuse(node: Node) -> None:
     if node.tag == _ALIAS:
-        raise _Wrong(node, f"the alias *{node.value} is not read; write out what it stands for")
+        raise _Wrong(node, f"the alias *{node.value} is not read; write out its value")
     if not node.tag.startswith(_YAML) or node.tag.startswith(f"{_YAML}python/"):
         raise _Wrong(node, f"the tag {node.tag} is not read; leave it out")
 
 
-def _show(node: Node | None) -> str:
+def _described(node: Node | None) -> str:
     if node is None:
         return "nothing"
     if isinstance(node, ScalarNode):
@@ -295,14 +300,14 @@ def _show(node: Node | None) -> str:
     return "a list" if isinstance(node, SequenceNode) else "a mapping"
 
 
-def _line_at(step: Step, *names: str) -> int:
-    """Return the line of a value in a configuration, as far down as the names lead."""
+def _line_at(step: Step, *path: str | int) -> int:
+    """Return the line of a value in a configuration; `path`: the keys and indexes that lead to it."""
     node = step.node
-    for name in names:
+    for each in path:
         if isinstance(node, MappingNode):
-            node = next((child for key, child in node.value if key.value == name), node)
-        elif isinstance(node, SequenceNode) and name.isdigit():
-            node = node.value[int(name)]
+            node = next((child for key, child in node.value if key.value == each), node)
+        elif isinstance(node, SequenceNode) and isinstance(each, int):
+            node = node.value[each]
     return step.line if node is None else node.start_mark.line + 1
 
 

@@ -1,7 +1,4 @@
-"""`default_args`: arguments a tool gets when the model gave none, and text that is added to others.
-
-Above: nothing imports it by name.  Below: nothing.
-"""
+"""`default_args`: sets arguments that the model left out, and appends text to arguments that it gave."""
 
 from __future__ import annotations
 
@@ -11,25 +8,25 @@ from msgspec import Struct, field
 
 
 class Config(Struct, forbid_unknown_fields=True):
-    """`set`: values for arguments that are absent; `append`: text added to an argument that is there."""
+    """`set`: values for arguments that are absent; `append`: texts to append to arguments that are given."""
 
     set: dict[str, Any] = field(default_factory=dict)
     append: dict[str, str] = field(default_factory=dict)
 
 
 def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-    """Set what is absent, then append; text that an argument ends with already is not added again.
+    """Set the absent arguments, then append; an argument that already ends with the text stays.
 
     Raises `TypeError` when the argument to append to is neither a text nor a list.
     """
     changed = {**config.get("set", {}), **tool_input}
     for name, text in config.get("append", {}).items():
         if name in changed:
-            changed[name] = _with(changed[name], text, name)
+            changed[name] = _appended(changed[name], text, name)
     return changed
 
 
-def _with(value: Any, text: str, name: str) -> Any:
+def _appended(value: Any, text: str, name: str) -> Any:
     if isinstance(value, str):
         return value if value.endswith(text) else value + text
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""`exclude_directories`: a tool leaves directories out, wherever they are.
+"""`exclude_directories`: leaves directories out of the results of a tool.
 
-A tool that has a list argument `exclude` is told; of any other tool's output the lines from these directories are taken
-out.  Above: nothing imports it by name.  Below: exclusion.
+A tool with a list argument `exclude` gets the directories in it.  From the output of any other tool, the lines that come
+from these directories are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEEDS_ARGUMENT = "exclude"
 
 
 class Config(Struct, forbid_unknown_fields=True):
-    """`patterns`: names or globs of directories; `root`: what lies above it never counts, the project by default."""
+    """`patterns`: names or globs of directories; `root`: directories above it never match; the project by default."""
 
     patterns: list[str] = field(default_factory=list)
     root: str = ""
@@ -35,7 +35,7 @@ def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, A
 def filter_output(
     tool_input: dict[str, Any], content: Sequence[ContentBlock], config: dict[str, Any]
 ) -> Sequence[ContentBlock]:
-    """Take out the lines from these directories."""
+    """Remove the lines that come from these directories."""
     if not config.get("patterns"):
         return content
     fits = name_matcher(config["patterns"])

@@ -1,8 +1,7 @@
-"""Which lines of a tool's text come from somewhere that is excluded.  Shared by the transformers that exclude.
+"""Removal of the lines of a tool's output that come from excluded paths; shared by the transformers that exclude.
 
-A tool's text has no structure, so a line counts as *from* a path when it begins with it: `find` and `ls` lines, `grep`'s
-`path:12: text`, `ls -l`, `du`, `git status --short`, trees.  A sentence that only mentions a path stays.
-Above: exclude_directories, add_default_excludes.  Below: content.
+A tool's text has no structure, so a line counts as coming from a path when it begins with the path: lines of `find` and
+`ls`, `path:12: text` of `grep`, `ls -l`, `du`, `git status --short`, trees.  A sentence that only mentions a path stays.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ from typing import Any
 
 from agent_hooks.values.content import ContentBlock, TextContent
 
-Excluded = Callable[[str], bool]  # tells of a path; a directory's ends with `/`
+Excluded = Callable[[str], bool]
+"""Returns whether a path is excluded; the path of a directory ends with `/`."""
 
-# what stands before the path in a line of `tree`, `ls -l`, `du` or `git status --short`
+# The text before the path in a line of `tree`, `ls -l`, `du` or `git status --short`.
 _LEADER = re.compile(
     r"""[ \t]*(?:
         [│├└─|`\xa0 ]*(?:──|--)[ ]
@@ -27,13 +27,15 @@ _LEADER = re.compile(
     )?[ \t]*""",
     re.VERBOSE,
 )
-_ROOTED = re.compile(r"(?:/|\./|\.\./|~/)[^:]*")  # such a path may hold spaces
+# A path of this form may hold spaces.
+_ROOTED = re.compile(r"(?:/|\./|\.\./|~/)[^:]*")
 _WORD = re.compile(r"[^\s:]+")
-_ARGUMENTS = ("path", "file_path", "directory")  # where tools are told to look
+# Arguments of tools that name the directory or file to search.
+_ARGUMENTS = ("path", "file_path", "directory")
 
 
 def name_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return what tells whether one name fits any of the globs."""
+    """Return a function that returns whether a name matches any of the globs."""
     matches = [re.compile(fnmatch.translate(pattern.strip("/"))).match for pattern in patterns]
     return lambda name: any(match(name) for match in matches)
 
@@ -41,10 +43,14 @@ def name_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 def without(
     excluded: Excluded, tool_input: Mapping[str, Any], content: Sequence[ContentBlock], root: str
 ) -> list[ContentBlock]:
-    """Return the content without the lines from an excluded path; an empty text when the call itself was about one."""
-    asked = [tool_input[name] for name in _ARGUMENTS if isinstance(tool_input.get(name), str)]
-    if any(excluded(f"{_below(root, path)}/") for path in asked):
-        return [TextContent("")]  # it is still a result; what says why comes below it
+    """Return the content without the lines that come from excluded paths.
+
+    When the call itself names an excluded path, the content is one empty text.
+    """
+    given = [tool_input[name] for name in _ARGUMENTS if isinstance(tool_input.get(name), str)]
+    if any(excluded(f"{_below(root, path)}/") for path in given):
+        # A note with the reason is added below this result.
+        return [TextContent("")]
     return [
         TextContent(_filtered(excluded, block.text, root)) if isinstance(block, TextContent) else block
         for block in content
@@ -53,7 +59,8 @@ def without(
 
 def _filtered(excluded: Excluded, text: str, root: str) -> str:
     kept: list[str] = []
-    in_section = False  # what `ls -R` lists below a heading, up to an empty line
+    # `ls -R` lists a directory below a heading, up to an empty line.
+    in_section = False
     for line in text.splitlines(keepends=True):
         bare = line.rstrip()
         in_section = in_section and bool(bare)
@@ -66,8 +73,11 @@ def _filtered(excluded: Excluded, text: str, root: str) -> str:
 
 
 def _path_of(line: str) -> str:
-    """Return the path that a line begins with; one that is all of the line, a directory perhaps, ends with `/`."""
-    rest = line[_LEADER.match(line).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    """Return the path that a line begins with.
+
+    A path that takes the whole line may be a directory, so it ends with `/`.
+    """
+    rest = line[_LEADER.match(line).end() :]  # type: ignore[union-attr]  # matches the empty text
     rest = rest.partition(" -> ")[0]
     path = _ROOTED.match(rest) or _WORD.match(rest)
     if path is None:
@@ -76,7 +86,7 @@ def _path_of(line: str) -> str:
 
 
 def _below(root: str, path: str) -> str:
-    """Return a path as seen from `root`, when it lies below it: what is above the project never counts."""
+    """Return a path relative to `root` when it lies below it, so that directories above the project never match."""
     slash = "/" * path.endswith("/")
     path = posixpath.normpath(path)
     if root and (path + "/").startswith(root.rstrip("/") + "/"):

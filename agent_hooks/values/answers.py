@@ -1,6 +1,6 @@
-"""What a handler can return.  Frozen values; above: events.  Below: content, errors, frozen.
+"""The answers that handlers return, as frozen values.
 
-Fields marked "set by the runner" tell who answered; what an author puts there is overwritten.
+Fields marked "set by the runner" name the origin of an answer; the runner overwrites values that a handler puts there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from agent_hooks.values.frozen import freeze
 
 Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
 DEFAULT_REASON = "blocked by a hook"
-CONTINUE_LIMIT = 8  # times in a row that hooks may keep one run going
+CONTINUE_LIMIT = 8
+"""Times in a row that hooks may keep one run going."""
 
 
 class Answer(Struct, frozen=True):
@@ -27,9 +28,13 @@ class Answer(Struct, frozen=True):
 class Block(Answer, frozen=True):
     """Do not run the tool; `reason` is shown to the model.
 
-    Set by the runner: `by`, the hook or guard that blocked; `cause`, why: a `hook`'s or an `interceptor`'s answer, a
-    handler that `failed` or `timed_out`, the `user` said no, `nobody` could be asked, a `guard`, an input that breaks the
-    tool's `schema`, or a `transformer` that failed.
+    Set by the runner:
+
+    - `by`: the hook, guard, interceptor or transformer that blocked; after a question, the one that asked; several
+      names are separated by commas;
+    - `cause`: the kind of the block.  `hook`, `interceptor` and `guard`: one of these answered so; `failed`,
+      `timed_out`: a handler did not answer; `user`: the person said no; `nobody`: no person could be asked; `schema`:
+      the input breaks the tool's schema; `transformer`: a transformer failed, or its configuration is wrong.
     """
 
     reason: str = ""
@@ -41,7 +46,7 @@ class Block(Answer, frozen=True):
             raise TypeError(f"Block(reason) wants a str, not {type(self.reason).__name__}")
 
     def __str__(self) -> str:
-        """Return the text the model and the person are shown: the reason and who blocked."""
+        """Return the text for the model and the person: the reason, and the origin of the block."""
         reason = self.reason or DEFAULT_REASON
         match self.cause:
             case "failed" if self.by:
@@ -51,7 +56,7 @@ class Block(Answer, frozen=True):
             case "user":
                 return f"{reason}: the user said no (asked by {self.by})"
             case "nobody":
-                return f"{reason}: nobody could be asked (asked by {self.by})"
+                return f"{reason}: no person is here to answer (asked by {self.by})"
             case "transformer" if self.by:
                 return f"not run, because transformer {self.by} failed: {reason}"
             case "transformer":
@@ -65,7 +70,7 @@ class Block(Answer, frozen=True):
 class Rewrite(Answer, frozen=True):
     """Run the tool with this input instead: the whole new input, not a patch.
 
-    Set by the runner: `by`, the hooks that rewrote, in order.  Raises `TypeError` when `input` is no dict.
+    Set by the runner: `by`, the hooks that rewrote the input, in order.  Raises `TypeError` when `input` is no dict.
     """
 
     input: Mapping[str, Any]
@@ -74,14 +79,16 @@ class Rewrite(Answer, frozen=True):
     def __post_init__(self) -> None:
         if not isinstance(self.input, dict):
             raise TypeError(f"Rewrite(input) wants the whole new input as a dict, not {type(self.input).__name__}")
-        force_setattr(self, "input", freeze(self.input))  # the author keeps no handle on what will run
+        # A frozen copy: the handler can no longer change the input that will run.
+        force_setattr(self, "input", freeze(self.input))
 
 
 class Ask(Answer, frozen=True):
-    """Ask the person; anything but yes blocks, and so does nobody being there.
+    """Ask the person; any answer but yes blocks, and so does the absence of a person.
 
-    Set by the runner: `by`, the hook that asks; `also`, the questions of later handlers about the same call; `rewrite`,
-    on `before_tool_call`, the input that the other handlers left.
+    `title`: the question; `message`: details below it.
+    Set by the runner: `by`, the hook or guard that asks; `also`, the questions of later handlers about the same call;
+    `rewrite`, on `before_tool_call`, the input after the rewrites of other handlers.
     """
 
     title: str
@@ -96,7 +103,7 @@ class Ask(Answer, frozen=True):
 
 
 class Replace(Answer, frozen=True, kw_only=True):
-    """Change fields of a tool's result; a field left out stays, `details=None` clears."""
+    """Change fields of a tool's result; a field that is left out stays, and `details=None` clears the details."""
 
     content: Sequence[ContentBlock] | UnsetType = UNSET
     details: Any = UNSET
@@ -138,7 +145,7 @@ class Cancel(Answer, frozen=True):
 class Continue(Answer, frozen=True):
     """On `agent_end`: the agent goes on, with `text` as its next message; at most `CONTINUE_LIMIT` times in a row.
 
-    Set by the runner: `by`, the path of the hook.  Raises `TypeError` when there is nothing in `text`.
+    Set by the runner: `by`, the path of the hook.  Raises `TypeError` when `text` is blank.
     """
 
     text: str
@@ -162,8 +169,9 @@ class SkipConversationRestore(Answer, frozen=True):
 class Compaction(Answer, frozen=True):
     """On `before_compact`: the summary to use instead of the default one.
 
-    `first_kept_entry_index`: index of the first entry whose message is kept word for word, up to `len(event.entries)`
-    (keep nothing); `tokens_before`: the event's; `timestamp`: ISO 8601, set by the host when absent.
+    `first_kept_entry_index`: index of the first entry whose message is kept word for word, at most
+    `len(event.entries)`, which keeps none; `tokens_before`: as in the event; `timestamp`: ISO 8601, set by the host when
+    absent.
     """
 
     summary: str

@@ -1,8 +1,8 @@
-"""What a conversation is made of: content blocks, messages, and the entries of a session file.
+"""The parts of a conversation: content blocks, messages, and the entries of a session file.
 
-One frozen struct per shape; `msgspec` gives each its JSON form (camelCase) and its JSON Schema.  Fields without a value
-are left out on the wire.  A field with a `default_factory` is always written: `omit_defaults` skips only plain defaults.
-Above: answers, events.  Below: frozen.
+Each shape is one frozen struct, and `msgspec` gives it a JSON form (camelCase) and a JSON Schema.  On the wire, fields
+without a value are left out.  A field with a `default_factory` is always written, because `omit_defaults` skips plain
+defaults only.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from agent_hooks.values.frozen import FrozenList, freeze
 
 
 class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Base of all values on our wire: frozen, camelCase in JSON, absent when without a value."""
+    """Base of all values on the wire: frozen, camelCase in JSON, without the fields that have no value."""
 
 
 def as_tuples(value: Struct, *names: str) -> None:
-    """Make the named fields of a frozen struct tuples where its author gave lists."""
+    """Turn lists in the named fields of a frozen struct into tuples."""
     for name in names:
         if isinstance(given := getattr(value, name), list):
             force_setattr(value, name, tuple(given))
 
 
-# ---- blocks ----------------------------------------------------------------------------------------------------------
+# ---- blocks
 
 
 class TextContent(Value, frozen=True, tag_field="type", tag="text"):
@@ -49,9 +49,9 @@ class ImageContent(Value, frozen=True, tag_field="type", tag="image"):
 
 
 class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
-    """What a model thought before it answered; assistant messages only.
+    """The thoughts of a model before its answer; assistant messages only.
 
-    `signature` is for the model that thought it, and opaque to everybody else: it wants its thoughts back unchanged.
+    `signature`: an opaque text, with which the model gets its thoughts back unchanged.
     """
 
     type: ClassVar[Literal["thinking"]] = "thinking"
@@ -63,8 +63,8 @@ class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
 class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
     """A tool call the model asks for; assistant messages only.
 
-    `arguments` is what the model wrote, decoded; `invalid` holds the text when it was no JSON object; `signature` as in
-    `ThinkingContent`.
+    `arguments`: the decoded JSON object of the model; `invalid`: the model's text when it is no JSON object;
+    `signature`: as in `ThinkingContent`.
     """
 
     type: ClassVar[Literal["toolCall"]] = "toolCall"
@@ -117,7 +117,7 @@ def text_of_content(content: Sequence[object]) -> str:
 
 
 class ToolOutput(Value, frozen=True):
-    """What a tool returns: `content` for the model, `details` for screens and hooks, `is_error` when it failed."""
+    """The result of a tool: `content` for the model, `details` for screens and hooks, `is_error` when it failed."""
 
     content: Sequence[ContentBlock]
     details: Any = None
@@ -140,7 +140,7 @@ class ToolOutput(Value, frozen=True):
         return text_of_content(self.content)
 
 
-# ---- messages --------------------------------------------------------------------------------------------------------
+# ---- messages
 
 
 class Attachment(Value, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class Attachment(Value, frozen=True, kw_only=True):
 
 
 class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
-    """What the person said, or a hook in their place; `timestamp` in Unix milliseconds.
+    """A message of the person, or of a hook in their place; `timestamp` in Unix milliseconds.
 
     `source`: the path of the hook that sent it with `api.send`, `None` for the person.
     """
@@ -216,7 +216,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
 
     @property
     def text(self) -> str:
-        """The words of the response, without thinking and tool calls."""
+        """The text of the response, without thinking and tool calls."""
         return text_of_content(self.content)
 
     @property
@@ -226,7 +226,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
 
 
 class ToolResultMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="toolResult"):
-    """What a tool call came to, as the model is shown it."""
+    """The result of a tool call, as the model gets it."""
 
     role: ClassVar[Literal["toolResult"]] = "toolResult"
 
@@ -258,7 +258,7 @@ class ToolResultMessage(Value, frozen=True, kw_only=True, tag_field="role", tag=
 Message = UserMessage | AssistantMessage | ToolResultMessage
 
 
-# ---- session entries -------------------------------------------------------------------------------------------------
+# ---- session entries
 
 
 class SessionHeader(Value, frozen=True, kw_only=True, tag_field="type", tag="session"):
@@ -317,7 +317,10 @@ Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEnt
 
 
 class ExecResult(Struct, frozen=True):
-    """What a program did; `killed` when a signal ended it, ours (timeout) or another's; then `code` is not 0."""
+    """The result of a program.
+
+    `killed`: a signal ended it, of our timeout or from elsewhere; then `code` is not 0.
+    """
 
     stdout: str
     stderr: str

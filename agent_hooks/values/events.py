@@ -1,8 +1,7 @@
-"""What happens, as frozen values: one class per event, which also names the answers it takes.
+"""The events, as frozen values: one class per event, which also names the answers it takes.
 
-`Event[A]` carries its answer type, so that `emit(event: Event[A]) -> A | None` needs no overloads.  How an event is
-dispatched (deadline, failure policy, how answers combine) is its row in `dispatch_table`.
-Above: tool, dispatch_table.  Below: answers, content, frozen.
+`Event[A]` carries its answer type, so that `emit(event: Event[A]) -> A | None` needs no overloads.  An event's row in
+`dispatch.table` has its deadline, its failure policy and the way in which its answers combine.
 """
 
 from __future__ import annotations
@@ -41,11 +40,13 @@ from agent_hooks.values.content import (
 from agent_hooks.values.frozen import READ_ONLY, FrozenDict, freeze
 
 A_co = TypeVar("A_co", covariant=True)
-_BY_TOOL = property(attrgetter("type", "tool_name"))  # made in C, because it is read for every event
+# An `attrgetter` runs in C; this property is read for every event.
+_BY_TOOL = property(attrgetter("type", "tool_name"))
 
 
 def _nothing() -> tuple[()]:
-    return ()  # a factory of our own: msgspec leaves an empty tuple out on the wire when `tuple` is the factory
+    # A factory of our own: with `tuple` as the factory, msgspec would leave the empty tuple out on the wire.
+    return ()
 
 
 class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
@@ -53,13 +54,13 @@ class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", ta
 
     type: ClassVar[str]
     route: ClassVar[Any] = property(attrgetter("type"))
-    """What the runner looks handlers up by: the row of the dispatch table, and the tool if there is one."""
+    """The key by which the runner finds handlers: the row of the dispatch table, and the tool if there is one."""
     about: ClassVar[Any] = None
-    """What tells events of one class apart in that: the tool's name, say; a field, by another name."""
+    """The part of `route` in which events of one class differ: the tool's name or the session's reason."""
 
 
 class CutPoint(Value, frozen=True, kw_only=True):
-    """Where a compaction cuts: entry index of the first kept message, and whether the cut falls inside a turn."""
+    """The cut of a compaction: the entry index of the first kept message, and whether the cut is inside a turn."""
 
     first_kept_entry_index: int
     is_split_turn: bool = field(default_factory=bool)
@@ -73,7 +74,7 @@ class ModelRef(Value, frozen=True, kw_only=True):
 
 
 class HasProvider(Protocol):
-    """What names the provider of a model: a `ModelRef`, or a model."""
+    """An object that names the provider of a model: a `ModelRef`, or a model."""
 
     @property
     def provider(self) -> str: ...
@@ -96,11 +97,12 @@ SessionReason = Literal[
 class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=True, tag="session", dict=True):
     """Something happens to the session; fields of other reasons are `None`.
 
-    `entries`: all entries of the session; `session_file`: absolute path, `None` when the session is not saved;
-    `previous_session_file`: the file just left (`switch`, `clear`, `branch`).
-    `before_branch`, `branch`: `target_turn_index` is the index in `entries` of the entry branched from, `target_turn`
-    the `turn_index` of the first turn after it.  `before_compact`: what would be dropped and kept, `tokens_before` in
-    context now.  `compact`: the saved entry, and whether a hook supplied it.
+    - `entries`: all entries of the session; `session_file`: absolute path, `None` when the session is not saved;
+      `previous_session_file`: the file just left (`switch`, `clear`, `branch`).
+    - `before_branch`, `branch`: `target_turn_index` is the index in `entries` of the entry branched from, `target_turn`
+      the `turn_index` of the first turn after it.
+    - `before_compact`: the messages that would be dropped and kept; `tokens_before`: the tokens in context now.
+    - `compact`: the saved entry, and whether a hook supplied it.
     """
 
     type: ClassVar[str] = "session"
@@ -126,15 +128,15 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
         as_tuples(self, "entries", "messages_to_summarize", "messages_to_keep")
 
     async def resolve_api_key(self, model: HasProvider) -> str | None:
-        """Return the key for `model` (`event.model`, or any other with a `provider`); `None` when there is none.
+        """Return the API key for `model` (`event.model`, or any other with a `provider`); `None` when there is none.
 
-        On `before_compact` of the host only.  The key is in no field, so no wire, file or log can get hold of it.
+        On `before_compact` of the host only.  The key is in no field, so it reaches no wire, file or log.
         """
         find = self.__dict__.get("find_key")
         return None if find is None else find(model.provider)
 
     def with_keys(self, find_key: Callable[[str], str | None]) -> Self:
-        """Let handlers ask for keys: `find_key(provider)`.  Returns the event itself."""
+        """Set the function that `resolve_api_key` calls with the provider, and return the event itself."""
         self.__dict__["find_key"] = find_key
         return self
 
@@ -148,8 +150,8 @@ class AgentStart(Event[Never], frozen=True, tag="agent_start"):
 class AgentEnd(Event[Continue], frozen=True, tag="agent_end"):
     """The agent is done with a prompt, unless a hook answers `Continue`; `messages` are the new messages of this prompt.
 
-    `continued`: how many times in a row hooks have kept it going already.  In another agent that tells only whether they
-    have, it may be 1 where it is more.
+    `continued`: how many times in a row hooks have kept the agent going.  A bridged agent may report only whether they
+    have; then it is 0 or 1.
     """
 
     type: ClassVar[str] = "agent_end"
@@ -191,7 +193,7 @@ class TurnEnd(Event[Never], frozen=True, tag="turn_end"):
 class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
     """A tool is about to run with exactly this input; a gate answers `Block`, `Ask` or nothing.
 
-    `parent_tool_call_id`: set when another tool made the call; `native`: the payload of the agent a bridge speaks for.
+    `parent_tool_call_id`: set when another tool made the call; `native`: the payload of the bridged agent.
     """
 
     type: ClassVar[str] = "tool_call"
@@ -204,14 +206,15 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
     native: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if type(self.input) is not FrozenDict:  # as it is in the pipeline
+        # In the pipeline the input is frozen already.
+        if type(self.input) is not FrozenDict:
             force_setattr(self, "input", freeze(self.input))
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
 
 
 class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
-    """A tool ran (or raised); each handler sees the result as the one before left it."""
+    """A tool ran or raised; each handler gets the result with the changes of the handlers before it."""
 
     type: ClassVar[str] = "tool_result"
     route: ClassVar[Any] = _BY_TOOL
@@ -241,7 +244,8 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if type(self.input) is not FrozenDict:  # as it is in the pipeline
+        # In the pipeline the input is frozen already.
+        if type(self.input) is not FrozenDict:
             force_setattr(self, "input", freeze(self.input))
         content = content_blocks(self.content)
         if content is not self.content:
@@ -258,7 +262,7 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
 
 
 class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call"):
-    """A tool is asked for; this is the place to rewrite `params`.  A gate belongs in `tool_call`."""
+    """A tool call was requested; a handler may rewrite `params`.  A gate belongs in `tool_call`, after all rewrites."""
 
     type: ClassVar[str] = "before_tool_call"
     route: ClassVar[Any] = _BY_TOOL
@@ -272,10 +276,10 @@ class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool
 
 
 class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
-    """A tool call is over, for good or ill.
+    """A tool call is over: the tool returned, failed, or was blocked.
 
-    `params`: what ran or would have run; `result`: if the tool ran; `error`: its text if it failed; `duration_ms`: the
-    tool's own time; `blocked` and `block_reason`: if it did not run.
+    `params`: the input with which it ran or would have run; `result`: the result, if the tool ran; `error`: the text of
+    its failure; `duration_ms`: the tool's own time; `blocked` and `block_reason`: set if it did not run.
     """
 
     type: ClassVar[str] = "after_tool_call"
@@ -295,9 +299,9 @@ class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
 
 
 class ForeignEvent(Event[Never], frozen=True, tag="foreign"):
-    """Something happened in another agent that no event of ours stands for; seen at the point `event` only.
+    """An event of another agent that corresponds to none of ours; only interceptors at the point `event` get it.
 
-    `name`: what that agent calls it; `native`: its payload.
+    `name`: that agent's name for it; `native`: its payload.
     """
 
     type: ClassVar[str] = "foreign"
@@ -332,5 +336,5 @@ for _event in _of_tools:
     _event.about = _event.__dict__["tool_name"]
 SessionEvent.about = SessionEvent.__dict__["reason"]
 for _event in _frozen:
-    _event.__setattr__ = _refuse  # type: ignore[method-assign]  # frozen already; this one says what to do
+    _event.__setattr__ = _refuse  # type: ignore[method-assign]  # names the remedy
     _event.__delattr__ = _refuse  # type: ignore[method-assign]

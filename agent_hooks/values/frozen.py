@@ -1,7 +1,7 @@
-"""Read-only JSON data: dicts and lists that everybody can read and nobody can change.
+"""Read-only JSON data: dicts and lists that refuse every change.
 
-Events carry payloads through many hands.  A dict subclass (rather than a mapping proxy) keeps `json.dumps`, `match`,
-`isinstance(x, dict)` and `{**x}` working in hooks.  Above: content, answers, events.  Below: nothing.
+Many handlers get the payload of an event, and none may change it for the others.  The data are subclasses of dict and
+list, not proxies, so that `json.dumps`, `match`, `isinstance(x, dict)` and `{**x}` work in hooks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class FrozenDict(dict[str, Any]):
         return dict(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        from copy import deepcopy  # here and below: who comes here has loaded it
+        # `copy` is imported already when this method is called; here and below.
+        from copy import deepcopy
 
         return deepcopy(dict(self), memo)
 
@@ -60,13 +61,15 @@ class FrozenList(list[Any]):
 
 _LEAVES = frozenset({str, int, float, bool, NoneType, FrozenDict, FrozenList})
 _TEXTS = (str, bytes, bytearray, memoryview)
-_NESTED = (dict, list)  # a tuple: a union would be made anew at each look
+# A tuple is checked faster than a union, which `isinstance` would build each time.
+_NESTED = (dict, list)
 
 
 def freeze(value: Any) -> Any:
-    """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects come back as they are.
+    """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects are returned as they are.
 
-    Every mapping, sequence and set counts as JSON data, whatever its class: a copy is made, which nobody else can change.
+    Mappings, sequences and sets of any class count as JSON data and are copied, so that no reference outside can change
+    them.
     """
     kind = type(value)
     if kind in _LEAVES:

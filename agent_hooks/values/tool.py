@@ -1,7 +1,7 @@
-"""What a tool is, and typed views of the built-in tools' inputs and results.
+"""The protocol of tools, and typed views of the built-in tools' inputs and results.
 
-A handler narrows an event with `is_bash_tool_result(event)` and gets typed `input` and `details`; the author of a custom
-tool writes a helper of the same form.  Above: context, pipeline, host.tools.  Below: events, content.
+A handler narrows an event with `is_bash_tool_result(event)` and gets typed `input` and `details`.  The author of a custom
+tool writes a helper of the same form.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["OnUpdate", "Tool", "ToolOutput"]
 
 OnUpdate = Callable[[ToolOutput], None]
-NO_SCHEMA: Mapping[str, Any] = freeze({})  # of a tool whose schema is not known, another agent's say: all inputs fit
+NO_SCHEMA: Mapping[str, Any] = freeze({})
+"""The schema of a tool whose schema is not known, of another agent say: every input is valid."""
 
 
 @runtime_checkable
 class Tool(Protocol):
     """A tool an agent can call: a name, a description for the model, a JSON Schema of its input, and `execute`.
 
-    `execute` returns a `ToolOutput`; what it raises becomes an error result.  `on_update` takes partial outputs, for
-    progress.
+    `execute` returns a `ToolOutput`; an exception becomes an error result.  It may call `on_update` with partial outputs,
+    for progress.
     """
 
     @property
@@ -48,7 +49,7 @@ class Tool(Protocol):
     ) -> ToolOutput: ...
 
 
-# the argument that says what a built-in tool is asked to do
+# The argument of each built-in tool that names its task.
 MAIN_ARGUMENT = {
     "bash": "command",
     "read": "path",
@@ -77,11 +78,11 @@ def call_line(name: str, arguments: object) -> str:
     return line if len(line) <= _LINE_WIDTH else f"{line[: _LINE_WIDTH - 1]}…"
 
 
-# ---- details ---------------------------------------------------------------------------------------------------------
+# ---- details
 
 
 class Truncation(Value, frozen=True, kw_only=True):
-    """How output was cut: by which limit, how long it was, what is left.  Lines and bytes of UTF-8."""
+    """How output was cut: the limit, the length before and after; in lines, and in bytes of UTF-8."""
 
     truncated: bool
     truncated_by: Literal["lines", "bytes"] | None
@@ -92,7 +93,10 @@ class Truncation(Value, frozen=True, kw_only=True):
 
 
 class ToolDetails(Value, frozen=True, kw_only=True):
-    """What every cutting tool reports: `truncation` and the file with the full text, both only when output was cut."""
+    """The details of each tool that cuts its output.
+
+    `truncation`, `full_output_path` (the file with the full text): only when output was cut.
+    """
 
     truncation: Truncation | None = None
     full_output_path: str | None = None
@@ -118,7 +122,7 @@ class GrepToolDetails(ToolDetails, frozen=True, kw_only=True):
     """Details of `grep`."""
 
 
-# ---- inputs: the spelling is the model's -----------------------------------------------------------------------------
+# ---- inputs, in the spelling of the schema
 
 
 if TYPE_CHECKING:
@@ -176,7 +180,7 @@ if TYPE_CHECKING:
         limit: NotRequired[int]
 
 
-# ---- typed views and the helpers that narrow to them -----------------------------------------------------------------
+# ---- typed views and the helpers that narrow to them
 
 if TYPE_CHECKING:
 
@@ -231,37 +235,37 @@ if TYPE_CHECKING:
 
 
 def is_bash_tool_call(event: ToolCall) -> TypeIs[BashToolCall]:
-    """Tell whether `event` is a call of the built-in `bash`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `bash`; then `event.input` is typed."""
     return event.tool_name == "bash"
 
 
 def is_read_tool_call(event: ToolCall) -> TypeIs[ReadToolCall]:
-    """Tell whether `event` is a call of the built-in `read`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `read`; then `event.input` is typed."""
     return event.tool_name == "read"
 
 
 def is_write_tool_call(event: ToolCall) -> TypeIs[WriteToolCall]:
-    """Tell whether `event` is a call of the built-in `write`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `write`; then `event.input` is typed."""
     return event.tool_name == "write"
 
 
 def is_edit_tool_call(event: ToolCall) -> TypeIs[EditToolCall]:
-    """Tell whether `event` is a call of the built-in `edit`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `edit`; then `event.input` is typed."""
     return event.tool_name == "edit"
 
 
 def is_ls_tool_call(event: ToolCall) -> TypeIs[LsToolCall]:
-    """Tell whether `event` is a call of the built-in `ls`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `ls`; then `event.input` is typed."""
     return event.tool_name == "ls"
 
 
 def is_find_tool_call(event: ToolCall) -> TypeIs[FindToolCall]:
-    """Tell whether `event` is a call of the built-in `find`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `find`; then `event.input` is typed."""
     return event.tool_name == "find"
 
 
 def is_grep_tool_call(event: ToolCall) -> TypeIs[GrepToolCall]:
-    """Tell whether `event` is a call of the built-in `grep`; then `event.input` is typed."""
+    """Return whether `event` is a call of the built-in `grep`; then `event.input` is typed."""
     return event.tool_name == "grep"
 
 
@@ -272,35 +276,35 @@ def _is_result(event: ToolResult, name: str, details: type[ToolDetails] | None) 
 
 
 def is_bash_tool_result(event: ToolResult) -> TypeIs[BashToolResult]:
-    """Tell whether `event` is a result of the built-in `bash`; then `event.input` and `event.details` are typed."""
+    """Return whether `event` is a result of the built-in `bash`; then `event.input` and `event.details` are typed."""
     return _is_result(event, "bash", BashToolDetails)
 
 
 def is_read_tool_result(event: ToolResult) -> TypeIs[ReadToolResult]:
-    """Tell whether `event` is a result of the built-in `read`; then `event.input` and `event.details` are typed."""
+    """Return whether `event` is a result of the built-in `read`; then `event.input` and `event.details` are typed."""
     return _is_result(event, "read", ReadToolDetails)
 
 
 def is_write_tool_result(event: ToolResult) -> TypeIs[WriteToolResult]:
-    """Tell whether `event` is a result of the built-in `write`; then `event.input` is typed."""
+    """Return whether `event` is a result of the built-in `write`; then `event.input` is typed."""
     return _is_result(event, "write", None)
 
 
 def is_edit_tool_result(event: ToolResult) -> TypeIs[EditToolResult]:
-    """Tell whether `event` is a result of the built-in `edit`; then `event.input` is typed."""
+    """Return whether `event` is a result of the built-in `edit`; then `event.input` is typed."""
     return _is_result(event, "edit", None)
 
 
 def is_ls_tool_result(event: ToolResult) -> TypeIs[LsToolResult]:
-    """Tell whether `event` is a result of the built-in `ls`; then `event.input` and `event.details` are typed."""
+    """Return whether `event` is a result of the built-in `ls`; then `event.input` and `event.details` are typed."""
     return _is_result(event, "ls", LsToolDetails)
 
 
 def is_find_tool_result(event: ToolResult) -> TypeIs[FindToolResult]:
-    """Tell whether `event` is a result of the built-in `find`; then `event.input` and `event.details` are typed."""
+    """Return whether `event` is a result of the built-in `find`; then `event.input` and `event.details` are typed."""
     return _is_result(event, "find", FindToolDetails)
 
 
 def is_grep_tool_result(event: ToolResult) -> TypeIs[GrepToolResult]:
-    """Tell whether `event` is a result of the built-in `grep`; then `event.input` and `event.details` are typed."""
+    """Return whether `event` is a result of the built-in `grep`; then `event.input` and `event.details` are typed."""
     return _is_result(event, "grep", GrepToolDetails)

@@ -1,4 +1,4 @@
-"""Values as JSON text, whatever is in them.  Above: everything that writes.  Below: errors."""
+"""Any value as JSON text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import msgspec
 
 from agent_hooks.errors import text_of
 
-_DEEPEST = 100  # levels of nesting that are written when the encoder itself gave up
+# Levels of nesting that are written after the encoder has failed.
+_DEEPEST = 100
 
 
 def to_json(value: object) -> bytes:
-    """Return `value` as JSON; what is no JSON (a path, half a surrogate pair, a cycle) becomes text.
+    """Return `value` as JSON; parts that are no JSON (a path, half a surrogate pair, a cycle) become text.
 
-    A record must not be lost, and a run not end, because a tool or a hook put an odd value into it.
+    So a record is never lost, and a run never ends, because of an odd value of a tool or a hook.
     """
     try:
         return msgspec.json.encode(value, enc_hook=text_of)

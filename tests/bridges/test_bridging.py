@@ -168,7 +168,7 @@ async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
     verdict = await answer(hook_on("tool_call", ask, too))
     assert verdict == Verdict(ask="Really?; Twice?\nbash ls\nhook.py: it is late\nhook.py: Twice?")
     denied = await answer(hook_on("tool_call", ask), attended=False)
-    assert denied.block == "Really?: nobody could be asked (asked by hook.py)"
+    assert denied.block == "Really?: no person is here to answer (asked by hook.py)"
 
 
 @pytest.mark.behaviour("B7")

@@ -67,7 +67,7 @@ def test_headless_a_question_denies(command: Command, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text())
     verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
-    assert (verdict, "nobody could be asked" in why) == ("deny", True)
+    assert (verdict, "no person is here to answer" in why) == ("deny", True)
 
 
 def test_every_captured_payload_is_answered(command: Command) -> None:

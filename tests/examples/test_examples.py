@@ -64,14 +64,14 @@ def test_the_permission_gate_blocks_where_nobody_can_be_asked(command: Command, 
     """In print mode there is no person, so the command is blocked."""
     (command.project / "build").mkdir()
     done = command("run", "--hook", example("permission_gate.py"), f"@bash {call}")
-    assert "nobody could be asked (asked by " in done.stdout
+    assert "no person is here to answer (asked by " in done.stdout
     assert (command.project / "build").is_dir()
 
 
 def test_what_is_never_right_a_guard_stops_before_the_gate_asks(command: Command) -> None:
     """The refusal names the guard; with that guard off, the gate asks."""
     (command.project / "build").mkdir()
-    for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "nobody could be asked")):
+    for off, says in (([], "(builtin:command-safety-guard (world-writable))"), (GUARDS, "no person is here to answer")):
         without_guards(command, off)
         done = command("run", "--hook", example("permission_gate.py"), "@bash chmod 0777 build")
         assert says in done.stdout
@@ -260,9 +260,9 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "intercept_redact.py": "sk-***",
         "intercept_strip_ansi.py": "red and plain",
         "notify_when_done.py": "notify",
-        "permission_gate.py": "nobody",
+        "permission_gate.py": "no person is here",
         "protected_paths.py": "protected",
-        "safe_session.py": "nobody",
+        "safe_session.py": "no person is here",
         "redact_secrets.py": "sk-***",
     }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr

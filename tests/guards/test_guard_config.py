@@ -13,8 +13,6 @@ from agent_hooks import Ask, Block, SettingsError
 from agent_hooks.guards import BUILTIN, builtin_guards, shell
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.guards.config import (
-    PACKS,
-    RULES,
     GuardException,
     GuardSettings,
     OwnRule,
@@ -22,6 +20,7 @@ from agent_hooks.guards.config import (
     read_sections,
 )
 from agent_hooks.guards.paths import REASONS
+from agent_hooks.guards.table import PACKS, RULES
 from guard_corpus import call, rows, rules
 
 TODAY = date(2030, 5, 1)
@@ -34,7 +33,7 @@ def settings_of(**section: Any) -> GuardSettings:
 
 
 def verdict(settings: GuardSettings, call: GuardedCall) -> Block | Ask | None:
-    """Return what all guards together say of a call."""
+    """Return the first answer of all guards to a call."""
     guards = builtin_guards(settings, today=lambda: TODAY)
     return next((answer for guard in guards if (answer := guard.judge(call)) is not None), None)
 
@@ -45,12 +44,12 @@ def bash(command: str) -> GuardedCall:
 
 
 def test_without_a_section_the_defaults_apply() -> None:
-    """The level of projects, questions about the undecidable, no packs."""
+    """The defaults are the level `project`, questions about the undecidable, and no packs."""
     assert read_sections([], ()) == GuardSettings(level="project", undecidable="ask")
 
 
 def test_lists_of_all_files_apply_and_of_a_single_value_the_last_counts() -> None:
-    """As everywhere in settings."""
+    """Sections are merged as all settings are."""
     rule = {"id": "a", "pattern": "x", "reason": "y"}
     settings = read_sections(
         [("1", {"level": "strict", "rules": [rule], "packs": ["sql"]}), ("2", {"level": "relative", "rules": [rule]})],
@@ -66,13 +65,13 @@ def test_the_level_reaches_the_guard() -> None:
 
 
 def test_packs_are_off_until_they_are_named() -> None:
-    """A pack is a word of the settings."""
+    """A rule of a pack blocks only when the settings name the pack."""
     assert verdict(settings_of(), bash("dropdb app")) is None
     assert isinstance(verdict(settings_of(packs=["sql"]), bash("dropdb app")), Block)
 
 
 def test_a_guard_can_be_switched_off() -> None:
-    """By its name; the other stays."""
+    """The settings name the guard; the other guard stays on."""
     settings = settings_of(disabled=["builtin:command-safety-guard"])
     assert verdict(settings, bash("rm -rf /")) is None
     assert isinstance(verdict(settings, call("read", path=".env")), Block)
@@ -80,12 +79,12 @@ def test_a_guard_can_be_switched_off() -> None:
 
 @pytest.mark.parametrize(("setting", "kind"), [("ask", Ask), ("block", Block), ("allow", type(None))])
 def test_the_undecidable_is_what_the_setting_says(setting: Any, kind: type) -> None:
-    """A question by default."""
+    """The setting `undecidable` decides about a command whose program is unknown."""
     assert type(verdict(settings_of(undecidable=setting), bash("$X -rf /"))) is kind
 
 
 def test_a_block_names_guard_rule_and_remedy() -> None:
-    """For whoever reads it."""
+    """The text of a block has all that a person needs to allow the call."""
     block = verdict(settings_of(), bash("git push -f"))
     assert isinstance(block, Block)
     assert (block.by, block.cause) == ("builtin:command-safety-guard (git-remote)", "guard")
@@ -93,7 +92,7 @@ def test_a_block_names_guard_rule_and_remedy() -> None:
 
 
 def test_an_own_rule_blocks_what_its_pattern_is_found_in() -> None:
-    """A command, a path, or any other input as JSON."""
+    """The pattern is searched in the command, the path, or else the input as JSON."""
     settings = settings_of(
         rules=[
             {"id": "no-prod", "pattern": r"\bprod\b", "reason": "production is for people", "tool": "bash"},
@@ -111,7 +110,7 @@ def test_an_own_rule_blocks_what_its_pattern_is_found_in() -> None:
 
 
 def test_a_pattern_that_never_ends_blocks() -> None:
-    """It counts as failed, and says so."""
+    """The block names the time limit."""
     settings = settings_of(rules=[{"id": "slow", "pattern": ENDLESS, "reason": "x"}])
     blocked = verdict(settings, bash("a" * 60 + "!"))
     assert isinstance(blocked, Block)
@@ -119,7 +118,7 @@ def test_a_pattern_that_never_ends_blocks() -> None:
 
 
 def test_an_exception_lifts_one_rule_for_a_whole_command() -> None:
-    """One safe part never excuses another: the pattern has to fit all of it, and other rules stay."""
+    """The pattern has to match the whole command, and other rules stay."""
     settings = settings_of(
         exceptions=[{"id": "git-worktree", "pattern": "git reset --hard( HEAD)?", "reason": "throw-away clone"}]
     )
@@ -129,7 +128,7 @@ def test_an_exception_lifts_one_rule_for_a_whole_command() -> None:
 
 
 def test_an_exception_may_be_for_one_tool_and_has_a_last_day() -> None:
-    """After it, the rule is back."""
+    """For other tools, and after that day, the rule holds again."""
     other = settings_of(exceptions=[{"id": "git-remote", "reason": "x", "tool": "exec"}])
     assert verdict(other, bash("git push -f")) is not None
     for day, lifted in (("2030-05-01", True), ("2030-04-30", False)):
@@ -139,20 +138,20 @@ def test_an_exception_may_be_for_one_tool_and_has_a_last_day() -> None:
 
 
 def test_an_own_rule_has_a_last_day_too() -> None:
-    """It is told, not forgotten."""
+    """An expired rule blocks nothing, and is reported."""
     settings = GuardSettings(rules=(OwnRule(id="old", pattern="x", reason="y", expires=date(2030, 4, 30)),))
     assert verdict(settings, bash("x")) is None
     assert "'old' has expired on 2030-04-30" in expired(settings, TODAY)[0]
 
 
 def test_an_exception_whose_pattern_never_ends_allows_nothing() -> None:
-    """What is not known to fit does not fit."""
+    """A pattern that takes too long counts as no match."""
     settings = settings_of(exceptions=[{"id": "rm-rf", "pattern": f"rm -rf {ENDLESS}", "reason": "x"}])
     assert verdict(settings, bash("rm -rf " + "a" * 60 + "!")) is not None
 
 
 def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through() -> None:
-    """Not by one that something else stops."""
+    """A call that another rule stops does not use it up."""
     settings = GuardSettings(exceptions=(GuardException(id="git-remote", reason="x", once=True),))
     guard = builtin_guards(settings, today=lambda: TODAY)[0]
     assert guard.judge(bash("git push -f; git reset --hard")) is not None
@@ -161,7 +160,7 @@ def test_an_exception_for_one_call_is_used_up_by_the_call_that_it_lets_through()
 
 
 def test_an_exception_may_be_for_an_own_rule_of_any_file() -> None:
-    """Also of one that is read later; the error names the file that has the wrong one."""
+    """The rule may be in a file that is read later; an error names the file of the exception."""
     rule = {"id": "no-prod", "pattern": "prod", "reason": "x"}
     lifted = {"id": "no-prod", "pattern": "deploy prod", "reason": "x"}
     settings = read_sections([("1", {"exceptions": [lifted]}), ("2", {"rules": [rule]})], ())
@@ -172,8 +171,8 @@ def test_an_exception_may_be_for_an_own_rule_of_any_file() -> None:
 
 
 def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> None:
-    """Their modules are not imported for the table, so it is written down twice."""
-    said = {
+    """The rows of the table list the ids of all rules in the guards' code."""
+    reported = {
         call.args[0].value
         for path in Path(shell.__file__).parent.rglob("*.py")
         for call in ast.walk(ast.parse(path.read_text()))
@@ -182,7 +181,7 @@ def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> 
     }
     files = REASONS.keys() - {"guard-settings", "system-file"}
     of_files = {f"{verb}-{each}" for verb in ("read", "write") for each in files}
-    assert set(RULES) == {*said, *PACKS, *REASONS, *of_files}
+    assert set(RULES) == {*reported, *PACKS, *REASONS, *of_files}
     assert len(RULES) == len(set(RULES))
     met = {rule for row in rows("commands.tsv") for rule in rules(row["command"], "strict", packs=True)}
     assert met <= set(RULES)
@@ -220,7 +219,7 @@ def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> 
     ],
 )
 def test_a_wrong_section_names_file_and_key(section: Any, parts: list[str]) -> None:
-    """Before anything runs."""
+    """The section is checked before anything runs."""
     with pytest.raises(SettingsError) as caught:
         settings_of(**section)
     for part in ("settings.json", *parts):
@@ -228,7 +227,7 @@ def test_a_wrong_section_names_file_and_key(section: Any, parts: list[str]) -> N
 
 
 def test_guards_are_off_only_when_there_is_nothing_to_ask() -> None:
-    """One that is left, or a rule of the person's own, is asked."""
+    """One guard that is on, or one rule of the person's own, is enough."""
     rule = {"id": "mine", "pattern": "x", "reason": "no"}
     assert read_sections([("f", {"disabled": list(BUILTIN)})], tuple(BUILTIN)).are_off(BUILTIN)
     for left in ({"disabled": list(BUILTIN)[:1]}, {"disabled": list(BUILTIN), "rules": [rule]}, {}):

@@ -1,4 +1,4 @@
-"""Every row of the corpora, at every level, has the verdict it should have; and so have commands nobody tuned them to."""
+"""The corpora: every row has its verdict at every level, and so have commands written before any guard ran."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOOLS = {"r": "read", "w": "write", "e": "edit"}
 @pytest.mark.behaviour("G1")
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
-    """Harmful ones are stopped by a rule with an id, harmless ones by none."""
+    """A rule with an id stops each harmful command, and no rule stops a harmless one."""
     wrong = [
         row["command"]
         for row in rows("commands.tsv")
@@ -27,14 +27,14 @@ def test_every_command_has_its_verdict_with_all_packs(level: Level) -> None:
 @pytest.mark.behaviour("G1")
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_core_rows_need_no_pack(level: Level) -> None:
-    """Packs are off by default; what they judge is a tier of its own."""
+    """Packs are off by default; the rows that need one are of another tier."""
     core = [row for row in rows("commands.tsv") if row["tier"] == "core"]
     assert [row["command"] for row in core if bool(rules(row["command"], level)) != (row[level] == "deny")] == []
 
 
 @pytest.mark.behaviour("G1")
 def test_every_path_has_its_verdict() -> None:
-    """For each tool that the row holds for."""
+    """Each path is judged for each of its tools."""
     wrong = [
         (op, row["path"])
         for row in rows("paths.tsv")
@@ -49,7 +49,7 @@ def test_every_path_has_its_verdict() -> None:
 def test_commands_written_before_any_guard_ran_have_their_verdict(
     corpus: str, expected: Literal["deny", "allow"], least: float
 ) -> None:
-    """The promise is 97 % of the harmful and 99 % of the harmless, on commands that nobody tuned the guard to."""
+    """At least 97 % of the harmful commands are stopped, and 99 % of the harmless ones pass."""
     own = [row for row in rows(corpus) if row["expected"] == expected]
     right = [row for row in own if bool(rules(row["command"])) == (expected == "deny")]
     assert len(own) > 100

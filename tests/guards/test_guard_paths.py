@@ -1,4 +1,4 @@
-"""The path guard: other spellings, symlinks, what grep shows, and the guards' own settings."""
+"""The path guard: spellings of paths, symlinks, globs of grep, and the settings of guards and hooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_hooks.guards.base import GuardedCall
+from agent_hooks.guards.base import GuardedCall, GuardOptions
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.sensitive import normalise, sensitive
 from agent_hooks.guards.shell import CommandSafetyGuard
@@ -34,13 +34,13 @@ from guard_corpus import call, path_rules
     ],
 )
 def test_a_path_meets_the_rule_that_is_meant(tool: str, path: str, rule: str | None) -> None:
-    """`ls` is not asked: names are no secrets."""
+    """Each path meets its rule; `ls` shows only names, so it is not judged."""
     found = path_rules(tool, path) if tool in SecurityAudit.tools else set()
     assert found == ({rule} if rule else set())
 
 
 def test_grep_is_judged_by_its_glob_too() -> None:
-    """It shows what is in the files."""
+    """grep shows the content of the files that match its glob."""
     assert path_rules("grep", ".", glob="**/.env*") == {"environment-file"}
     assert path_rules("grep", ".", glob="*.py") == set()
     assert path_rules("grep", "~", glob=".ssh/*") == {"ssh-keys"}
@@ -53,22 +53,22 @@ def test_grep_is_judged_by_its_glob_too() -> None:
 
 
 def test_the_real_path_counts_beside_the_given_one() -> None:
-    """A symlink is another name for it."""
+    """A symlink is another name for a secret file."""
     call = GuardedCall(tool_name="read", input={"path": "notes.txt"}, cwd="/p", home="/h", real_path="/h/.ssh/id_rsa")
     assert [finding.rule for finding in SecurityAudit().find(call)] == ["ssh-keys"]
 
 
 def test_hooks_that_lie_elsewhere_are_protected_as_well() -> None:
-    """AGENT_HOME may be anywhere."""
-    guard = SecurityAudit(("/srv/agent/hooks",))
+    """AGENT_HOME may be any directory."""
+    guard = SecurityAudit(GuardOptions(protected=("/srv/agent/hooks",)))
     assert guard.find(call("write", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("read", path="/srv/agent/hooks/x.py"))
     assert not guard.find(call("write", path="/srv/agent/hooks-old/x.py"))
 
 
 def test_the_shell_is_no_way_round_to_them() -> None:
-    """Neither to one of them nor to a directory that holds one; to read is fine."""
-    guard = CommandSafetyGuard(protected=("/srv/agent/hooks",))
+    """A command may read protected files, but not change them or remove a directory that holds one."""
+    guard = CommandSafetyGuard(GuardOptions(protected=("/srv/agent/hooks",)))
     for command in (
         "echo > /srv/agent/hooks/x.py",
         "cd /srv/agent; rm hooks/x.py",
@@ -88,13 +88,13 @@ def test_the_shell_is_no_way_round_to_them() -> None:
 
 
 def test_a_star_does_not_reach_what_begins_with_a_dot() -> None:
-    """As in the shell: `mv * x` leaves `.agent` alone."""
-    guard = CommandSafetyGuard(protected=("/p/.agent/hooks", "/p/tools/a.py"))
+    """`mv * x` leaves `.agent` alone, as in the shell."""
+    guard = CommandSafetyGuard(GuardOptions(protected=("/p/.agent/hooks", "/p/tools/a.py")))
     assert not guard.find(
         GuardedCall(tool_name="bash", input={"command": "mv *.txt x; mv /p/s* x"}, cwd="/p", home="/h")
     )
     assert guard.find(GuardedCall(tool_name="bash", input={"command": "mv /p/t* x"}, cwd="/p", home="/h"))
-    guard = CommandSafetyGuard(protected=("/p/.agent/hooks",))
+    guard = CommandSafetyGuard(GuardOptions(protected=("/p/.agent/hooks",)))
     assert not guard.find(
         GuardedCall(tool_name="bash", input={"command": "mv lib/* x; rm ?agent"}, cwd="/p", home="/h")
     )
@@ -102,7 +102,7 @@ def test_a_star_does_not_reach_what_begins_with_a_dot() -> None:
 
 
 def test_an_input_without_a_path_is_nothing_to_judge() -> None:
-    """grep may go without."""
+    """A search of grep needs no path."""
     assert path_rules("grep", "") == set()
     assert SecurityAudit().find(call("grep", pattern="x")) == []
 
@@ -110,7 +110,7 @@ def test_an_input_without_a_path_is_nothing_to_judge() -> None:
 @given(st.text(max_size=60))
 @settings(max_examples=500)
 def test_no_path_crashes_the_guard(path: str) -> None:
-    """Whatever a model writes."""
+    """Any text may come as a path from a model."""
     for tool in SecurityAudit.tools:
         path_rules(tool, path)
 
@@ -118,7 +118,7 @@ def test_no_path_crashes_the_guard(path: str) -> None:
 @given(st.lists(st.sampled_from(["..", ".", "a", "node_modules", "fixtures"]), max_size=5))
 @settings(max_examples=200)
 def test_no_detour_hides_a_key(detour: list[str]) -> None:
-    """However many directories it goes through and back."""
+    """A path may go through any number of directories and back."""
     path = "/".join(
         ["~", ".ssh", *detour, *[".."] * len([part for part in detour if part not in ("..", ".")]), "id_rsa"]
     )

@@ -1,4 +1,4 @@
-"""The command guard: words, carriers, code in code, files, and what it does with what it cannot read."""
+"""The command guard: words, carriers, code in code, files, and commands that it cannot read."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ WRAPPERS = [
 
 
 def wrapped(wrapper: str, command: str) -> str:
-    """Return a command inside of a wrapper, quoted as that needs it."""
+    """Return a command in a wrapper, quoted for it."""
     return wrapper.format(
         command,
         q=shlex.quote(command),
@@ -115,7 +115,7 @@ def quoted(word: str, how: int, at: int) -> str:
 @pytest.mark.parametrize("command", HARMFUL)
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_wrapper_does_not_silence_the_guard(wrapper: str, command: str) -> None:
-    """Whatever carries the command, it is found."""
+    """A harmful command is found in each program that can carry it."""
     assert rules(wrapped(wrapper, command))
 
 
@@ -126,7 +126,7 @@ def test_a_wrapper_does_not_silence_the_guard(wrapper: str, command: str) -> Non
 )
 @settings(max_examples=400)
 def test_no_quoting_silences_the_guard(command: str, spellings: list[tuple[int, int]], outer: str) -> None:
-    """Quotes, backslashes and escapes of every word, inside of a wrapper."""
+    """A harmful command is found with quotes, backslashes and escapes in every word."""
     words = [quoted(word, *how) for word, how in zip(command.split(), spellings, strict=False)]
     assert rules(wrapped(outer, " ".join(words)))
 
@@ -139,7 +139,7 @@ SHELL_TEXT = st.text(st.sampled_from(list("abrmf -/$(){}[]<>|&;'\"`\\\n\t*?~=#!:
 @example("{,} rm -rf /")
 @settings(max_examples=1500)
 def test_no_text_crashes_the_guard(text: str) -> None:
-    """What cannot be read is said to be, as a question."""
+    """A text that cannot be read gives an undecidable finding."""
     for finding in findings(text):
         assert finding.rule
         assert str(finding)
@@ -198,14 +198,14 @@ def test_no_text_crashes_the_guard(text: str) -> None:
 )
 @settings(max_examples=600)
 def test_no_sequence_of_tokens_crashes_the_guard(tokens: list[str]) -> None:
-    """Nonsense of the shell's own words."""
+    """The tokens are the shell's own words in any order."""
     findings(" ".join(tokens))
 
 
 @given(st.text(max_size=80))
 @settings(max_examples=300)
 def test_no_python_code_crashes_the_guard(code: str) -> None:
-    """Inline code of other languages is read with care."""
+    """Inline code in another language may be any text."""
     for program in ("python3 -c", "perl -e", "node -e", "awk", "sed", "jq"):
         findings(f"{program} {shlex.quote(code)}")
 
@@ -215,7 +215,7 @@ def test_no_python_code_crashes_the_guard(code: str) -> None:
     ["a" * 1_000_000, "$(" * 500_000, "'\"" * 500_000, "rm -rf / " + "a" * 1_000_000],
 )
 def test_what_is_too_long_is_a_question_not_a_pass(command: str) -> None:
-    """One that nobody reads is not let through."""
+    """A command that is too long to judge gives an undecidable finding."""
     assert len(command) > MAX_LENGTH
     [finding] = findings(command)
     assert (finding.rule, finding.undecidable) == ("too-long", True)
@@ -250,14 +250,14 @@ def test_what_is_too_long_is_a_question_not_a_pass(command: str) -> None:
     ids=lambda command: command[:12],
 )
 def test_what_cannot_be_read_is_a_question_not_a_pass(command: str) -> None:
-    """Too deep, too much, or no shell at all."""
+    """A command that is nested too deeply, does too much or is no shell script gives an undecidable finding."""
     found = findings(command)
     assert found
     assert all(finding.undecidable for finding in found)
 
 
 def test_a_long_text_in_a_here_document_is_no_reason_to_ask() -> None:
-    """Agents write files that way."""
+    """Agents write files with here-documents."""
     assert not rules("cat > f.txt <<'EOF'\n" + "some text, rm -rf / too\n" * 4000 + "EOF\n")
 
 
@@ -274,7 +274,7 @@ def test_a_long_text_in_a_here_document_is_no_reason_to_ask() -> None:
     ],
 )
 def test_the_undecidable_with_a_destructive_shape_is_a_question(command: str, rule: str) -> None:
-    """What it is depends on what nobody knows yet."""
+    """Whether the command is harmful depends on a value that is unknown before it runs."""
     assert (rule, True) in {(finding.rule, finding.undecidable) for finding in findings(command)}
 
 
@@ -283,7 +283,7 @@ def test_the_undecidable_with_a_destructive_shape_is_a_question(command: str, ru
     ['"$PYTHON" -m pytest', "$EDITOR notes.md", 'eval "$(direnv hook bash)"', "./gen | sh", "${CC:-cc} -c a.c"],
 )
 def test_the_undecidable_without_a_destructive_shape_passes(command: str) -> None:
-    """Everyday shell."""
+    """Everyday commands use unknown values too."""
     assert not rules(command)
 
 
@@ -491,7 +491,7 @@ def test_the_undecidable_without_a_destructive_shape_passes(command: str) -> Non
     ],
 )
 def test_a_command_meets_the_rule_that_is_meant(command: str, rule: str | None) -> None:
-    """By its id, which people use to allow it."""
+    """People allow a command by the id of its rule."""
     strict = "i.sh" in command
     found = rules(command, "strict" if strict else "project")
     assert rule in found if rule else not found
@@ -538,7 +538,7 @@ def test_a_command_meets_the_rule_that_is_meant(command: str, rule: str | None) 
     ],
 )
 def test_everyday_commands_pass(command: str) -> None:
-    """A guard that cries wolf is switched off."""
+    """A guard that blocks harmless commands is soon switched off."""
     assert not findings(command)
 
 
@@ -547,7 +547,7 @@ def test_everyday_commands_pass(command: str) -> None:
     ["rm -rf build", "SKIP=x git commit", "export SKIP=x", "git branch -D topic", "git stash drop", "rm -r old"],
 )
 def test_strict_takes_the_sources_literally(command: str) -> None:
-    """What is fine otherwise."""
+    """The level `strict` stops commands that pass at other levels."""
     assert not rules(command)
     assert rules(command, "strict")
 
@@ -566,13 +566,13 @@ def test_strict_takes_the_sources_literally(command: str) -> None:
     ],
 )
 def test_what_stands_before_a_command_does_not_swallow_it(before: str) -> None:
-    """A backslash at the end of a line joins it with the next one, or does not."""
+    """A backslash at the end of a line may join it with the next line, and the command is still found."""
     assert "rm-rf" in rules(f"{before}rm -rf /")
     assert "rm-rf" in rules(f"{before}r\\\nm -r\\\nf /")
 
 
 def test_one_safe_part_never_excuses_another() -> None:
-    """All that is found is kept, once per rule."""
+    """All findings are kept, one per rule."""
     assert rules("rm -rf /tmp/x; git push -f; rm -rf /; chmod 777 x; rm -rf /etc") >= {
         "rm-rf",
         "git-remote",
@@ -581,7 +581,7 @@ def test_one_safe_part_never_excuses_another() -> None:
 
 
 def test_a_project_in_the_directory_for_temporary_files_is_still_a_project() -> None:
-    """Or every test of a guard would pass for the wrong reason."""
+    """Its files are not temporary, though they lie below /tmp."""
     from agent_hooks.guards.base import GuardedCall
     from agent_hooks.guards.shell import CommandSafetyGuard
 
@@ -600,7 +600,7 @@ def test_a_project_in_the_directory_for_temporary_files_is_still_a_project() -> 
 )
 @pytest.mark.parametrize("cwd", ["/", "/tmp"])
 def test_somebody_who_works_at_the_root_has_no_project_there(cwd: str, command: str) -> None:
-    """Nothing is excused for lying in it; what is temporary stays so."""
+    """Files below `/` are no build output of a project, and temporary files stay temporary."""
     from agent_hooks.guards.base import GuardedCall
     from agent_hooks.guards.shell import CommandSafetyGuard
 
@@ -613,7 +613,7 @@ def test_somebody_who_works_at_the_root_has_no_project_there(cwd: str, command: 
 
 
 def test_an_input_without_a_command_is_nothing_to_judge() -> None:
-    """The schema has said so before."""
+    """The tool's schema refuses such a call before."""
     from agent_hooks.guards.shell import CommandSafetyGuard
     from guard_corpus import call
 
@@ -622,7 +622,7 @@ def test_an_input_without_a_command_is_nothing_to_judge() -> None:
 
 @pytest.mark.parametrize("command", ["a | b && c", "x=(1 2)", "f() { a; }", "for i in a b; do c; done", "a <<E\nx\nE"])
 def test_both_readers_see_the_same_commands(command: str) -> None:
-    """With and without the grammar."""
+    """The grammar and the scanner give the same nodes."""
     text, bodies = lift(command)
     assert type(scan(text, bodies)).__name__ == "Sequence"
     assert read(command) is not None

@@ -143,7 +143,7 @@ async def test_a_guards_question_is_asked_together_with_those_of_gates() -> None
 
 @pytest.mark.behaviour("G2")
 @pytest.mark.parametrize(
-    ("answer", "ran", "says"), [(None, 0, "nobody could be asked"), (True, 1, "ran"), (False, 0, "said no")]
+    ("answer", "ran", "says"), [(None, 0, "no person is here to answer"), (True, 1, "ran"), (False, 0, "said no")]
 )
 async def test_the_undecidable_is_asked_and_blocks_where_nobody_is(answer: bool | None, ran: int, says: str) -> None:
     """No UI: blocked; a UI: asked."""

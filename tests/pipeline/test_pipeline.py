@@ -337,7 +337,7 @@ async def test_anything_but_yes_blocks(answer: object) -> None:
 @pytest.mark.behaviour("T23")
 async def test_with_nobody_there_an_ask_blocks() -> None:
     """The text says so, and not that somebody refused."""
-    assert await blocked_by(*asking()) == "Odd; Risky: nobody could be asked (asked by a.py, b.py, c.py)"
+    assert await blocked_by(*asking()) == "Odd; Risky: no person is here to answer (asked by a.py, b.py, c.py)"
 
 
 @pytest.mark.behaviour("T23")

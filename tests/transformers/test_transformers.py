@@ -1,4 +1,4 @@
-"""Transformers: what they make of a call and of its result, and what their configuration may say."""
+"""Transformers: rewrites of calls, filters of results, and their configuration."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def configure(directory: Path, text: str, **own: str) -> Path:
 
 
 def loaded(project: Path, home: Path, text: str, **own: str) -> Transformers:
-    """Return what the project's file comes to."""
+    """Return the transformers that the project's file configures."""
     configure(project, text, **own)
     return load_transformers(cwd=project, home=home)
 
 
 def around(tool: Tool, transformers: Transformers, *hooks: LoadedHook) -> tuple[Tool, list[HookError]]:
-    """Return the tool with these transformers and hooks around it, and the list its failures go to."""
+    """Return the tool with these transformers and hooks around it, and the list of reported failures."""
     runner, errors = runner_of(*hooks, transformers=transformers.configured)
     return wrap_tool(tool, runner), errors
 
@@ -51,7 +51,7 @@ def host_tool(name: str, project: Path) -> Tool:
 
 
 def plant(project: Path) -> None:
-    """Put files into a project, some of them where nobody wants to look."""
+    """Put files into a project, some of them in directories to exclude."""
     for name in ("src/a.py", "src/b.min.js", "node_modules/x/c.py", "src/.venv/lib/d.py", "x.egg-info/e.py"):
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ EXCLUDE = """
 """
 
 
-# ---- C1: nothing to do -----------------------------------------------------------------------------------------------
+# ---- C1: nothing to do
 
 
 @pytest.mark.behaviour("C1")
@@ -88,7 +88,7 @@ EXCLUDE = """
 async def test_without_a_file_switched_off_or_not_listed_the_input_stays(
     home: Path, project: Path, text: str | None
 ) -> None:
-    """The tool gets what it was called with, and its result has nothing added."""
+    """The tool gets the input of the call, and its result has no note."""
     if text is not None:
         configure(project, text)
     bare = EchoTool()
@@ -100,7 +100,7 @@ async def test_without_a_file_switched_off_or_not_listed_the_input_stays(
 
 
 async def test_both_files_apply_the_agent_homes_first(home: Path, project: Path) -> None:
-    """Each sees what the one before left."""
+    """Each transformer gets the input as the one before it returned it."""
     text = (
         "version: 1\ntools: {{bash: {{transformers: [{{name: default_args, config: {{append: {{command: {}}}}}}}]}}}}"
     )
@@ -119,26 +119,26 @@ async def test_both_files_apply_the_agent_homes_first(home: Path, project: Path)
 
 @pytest.mark.parametrize("off", ["enabled: false", "tools: {bash: {enabled: false}}"])
 def test_either_file_can_switch_off_what_it_names(home: Path, project: Path, off: str) -> None:
-    """All of it, or one tool."""
+    """A file can switch off all transformers, or those of one tool."""
     configure(home, "version: 1\ntools: {bash: {auto_allow: true, transformers: [{name: default_args}]}}")
     configure(project, f"version: 1\n{off}")
     assert load_transformers(cwd=project, home=home) == Transformers()
 
 
 def test_what_a_bridge_may_allow_is_kept_the_projects_word_counts(home: Path, project: Path) -> None:
-    """Only a plain true counts, and not beside a mistake."""
+    """Only a plain `true` in a section without mistakes counts, and the project's file wins."""
     configure(home, "version: 1\ntools: {bash: {auto_allow: true}, ls: {auto_allow: true}, find: {}}")
     configure(project, "version: 1\ntools: {ls: {auto_allow: false}, grep: {auto_allow: true, zzz: 1}}")
     assert load_transformers(cwd=project, home=home).auto_allow == {"bash"}
 
 
-# ---- C2: directories that are left out -------------------------------------------------------------------------------
+# ---- C2: directories that are left out
 
 
 @pytest.mark.behaviour("C2")
 @pytest.mark.parametrize(("name", "left_out"), [("find", 4), ("grep", 4)])
 async def test_the_hosts_own_tools_leave_directories_out(home: Path, project: Path, name: str, left_out: int) -> None:
-    """Nothing from them, wherever they are; one line says how many files, another which tool and directories."""
+    """Results hold nothing from them at any depth; a line has the number of files, another the tool and directories."""
     plant(project)
     (project / "node_modules" / "x" / "more.py").write_text("needle\n")
     tool, _ = around(host_tool(name, project), loaded(project, home, EXCLUDE.format(tool=name)))
@@ -154,7 +154,7 @@ async def test_the_hosts_own_tools_leave_directories_out(home: Path, project: Pa
 
 @pytest.mark.behaviour("C2")
 async def test_of_a_tool_without_exclusion_the_output_is_filtered(home: Path, project: Path) -> None:
-    """As Glob of another agent, which lists absolute paths; the line says how many."""
+    """Glob of another agent lists absolute paths; a line has the number of lines removed."""
 
     async def body(tool_input: dict[str, Any]) -> ToolOutput:
         return ToolOutput(f"{project}/src/a.py\n{project}/node_modules/x/c.py\n{project}/src/.venv/lib/d.py\n")
@@ -183,7 +183,7 @@ async def test_of_a_tool_without_exclusion_the_output_is_filtered(home: Path, pr
 async def test_ls_and_bash_leave_directories_out_of_what_they_list(
     home: Path, project: Path, name: str, tool_input: dict[str, Any]
 ) -> None:
-    """However the lines look."""
+    """The lines are found in each format that these tools print."""
     plant(project)
     tool, _ = around(host_tool(name, project), loaded(project, home, EXCLUDE.format(tool=name)))
     output = await tool.execute("1", tool_input)
@@ -196,7 +196,7 @@ async def test_ls_and_bash_leave_directories_out_of_what_they_list(
 @pytest.mark.behaviour("C2")
 @pytest.mark.parametrize("path", ["src/.venv", "src/.venv/lib/d.py", "link"])
 async def test_an_excluded_directory_that_is_asked_for_stays_excluded(home: Path, project: Path, path: str) -> None:
-    """By its own name, below it, and through a symlink."""
+    """The call may name it, a file in it, or a symlink to it."""
     plant(project)
     (project / "link").symlink_to("src/.venv")
     tool, _ = around(host_tool("grep", project), loaded(project, home, EXCLUDE.format(tool="grep")))
@@ -217,14 +217,14 @@ async def test_an_excluded_directory_that_is_asked_for_stays_excluded(home: Path
     ],
 )
 def test_a_line_that_only_mentions_a_directory_stays(line: str) -> None:
-    """What it begins with decides."""
+    """A line comes from a path only when it begins with the path."""
     content = ToolOutput(f"one\n{line}\nthree").content
     kept = exclude_directories.filter_output({}, content, {"patterns": ["node_modules", "build"]})
     assert kept == content
 
 
 def test_what_lies_above_the_project_never_counts() -> None:
-    """A project below /home/me/build is not empty for all who leave build out."""
+    """A project below /home/me/build keeps its files when `build` is excluded."""
     content = ToolOutput("/home/me/build/p/a.py\n/home/me/build/p/build/b.py\n./build/c.py").content
     config = {"patterns": ["build"], "root": "/home/me/build/p"}
     kept = exclude_directories.filter_output({"path": "/home/me/build/p"}, content, config)
@@ -233,7 +233,7 @@ def test_what_lies_above_the_project_never_counts() -> None:
 
 @given(st.text(), st.lists(st.text(max_size=8), max_size=3))
 def test_a_filter_only_takes_lines_out(text: str, patterns: list[str]) -> None:
-    """Whatever the text and the patterns are; what stays is in its order, and a second time takes nothing."""
+    """The other lines keep their order, and a second time removes nothing."""
     content = ToolOutput(text).content
     kept = exclude_directories.filter_output({}, content, {"patterns": patterns})
     lines = iter(text.splitlines())
@@ -243,7 +243,7 @@ def test_a_filter_only_takes_lines_out(text: str, patterns: list[str]) -> None:
 
 
 async def test_grep_leaves_files_out_that_fit_a_glob(home: Path, project: Path) -> None:
-    """The tool is told; one that cannot be told has its output filtered."""
+    """grep gets the globs as its argument; the output of a tool without such an argument is filtered."""
     plant(project)
     step = "{name: add_default_excludes, config: {glob_excludes: ['*.min.js']}}"
     text = f"version: 1\ntools: {{grep: {{transformers: [{step}]}}}}"
@@ -260,11 +260,11 @@ async def test_grep_leaves_files_out_that_fit_a_glob(home: Path, project: Path) 
     assert add_default_excludes.transform({"a": 1}, {}) == {"a": 1}
 
 
-# ---- default arguments -----------------------------------------------------------------------------------------------
+# ---- default arguments
 
 
 def test_default_args_sets_what_is_absent_and_appends_once() -> None:
-    """A value the model gave stays; text that is at the end already is not added again; lists get an item."""
+    """A given value stays, a text that is at the end is not appended again, and lists get an item."""
     config = {
         "set": {"timeout": 60, "path": "."},
         "append": {"command": " --color=never", "exclude": "dist", "no": "x"},
@@ -278,7 +278,7 @@ def test_default_args_sets_what_is_absent_and_appends_once() -> None:
         default_args({"timeout": 5}, {"append": {"timeout": "x"}})
 
 
-# ---- C3: chains and failures -----------------------------------------------------------------------------------------
+# ---- C3: chains and failures
 
 OWN = """
     version: 1
@@ -292,7 +292,7 @@ OWN = """
 
 @pytest.mark.behaviour("C3")
 async def test_two_transformers_are_chained_before_everybody_who_judges(home: Path, project: Path) -> None:
-    """A gate sees what would really run."""
+    """A gate gets the input that would really run."""
     mine = """
         def transform(tool_input, config):
             tool_input["command"] += " " + config.pop("word")
@@ -306,7 +306,8 @@ async def test_two_transformers_are_chained_before_everybody_who_judges(home: Pa
 
     bare = EchoTool()
     tool, errors = around(bare, loaded(project, home, OWN, mine=mine), hook_on("tool_call", gate))
-    for _ in range(2):  # what a transformer does to its arguments stays with it
+    # A transformer changes copies of its arguments, so the second call has the same result.
+    for _ in range(2):
         await tool.execute("1", {"command": "echo"})
     assert seen == ["echo one two"] * 2
     assert bare.inputs == [{"command": "echo one two"}] * 2
@@ -329,7 +330,7 @@ async def test_two_transformers_are_chained_before_everybody_who_judges(home: Pa
 async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
     home: Path, project: Path, body: str, text: str
 ) -> None:
-    """With where it was configured; listeners hear of it, with file and line."""
+    """The text has the place of its configuration; listeners get file and line."""
     mine = f"\n\ndef transform(tool_input, config):\n    {body}\n"
     bare = EchoTool()
     tool, errors = around(bare, loaded(project, home, OWN, mine=mine))
@@ -339,7 +340,8 @@ async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
     assert text in output.text
     assert "mine" in output.text
     assert output.details["status"] == "blocked"
-    if "Error" in text or "dict" in text:  # what breaks the tool's schema is nobody's exception
+    # An input that breaks the tool's schema is no exception of the transformer.
+    if "Error" in text or "dict" in text:
         [error] = errors
         assert str(project / ".agent/transformers/mine.py") == error.hook_path
         assert error.outcome == "blocked"
@@ -349,7 +351,7 @@ async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
 
 @pytest.mark.behaviour("C3")
 async def test_an_async_transformer_is_no_transformer(home: Path, project: Path) -> None:
-    """They are called plainly: a coroutine is no dict, so the call is blocked; no warning of Python comes on top."""
+    """A coroutine is no dict, so the call is blocked; Python prints no warning beside the error."""
     bare = EchoTool()
     tool, _ = around(
         bare, loaded(project, home, OWN, mine="async def transform(tool_input, config): return tool_input")
@@ -361,7 +363,7 @@ async def test_an_async_transformer_is_no_transformer(home: Path, project: Path)
 
 @pytest.mark.parametrize("body", ["raise ValueError('oh no')", "raise SystemExit(2)", "return 5", "return [5]"])
 async def test_a_filter_that_fails_loses_no_result(home: Path, project: Path, body: str) -> None:
-    """The tool has run; the result stays, and says that nothing was taken out."""
+    """The tool has run, so its result stays, with a note that nothing was removed."""
     mine = f"""
         def transform(tool_input, config):
             return tool_input
@@ -379,7 +381,7 @@ async def test_a_filter_that_fails_loses_no_result(home: Path, project: Path, bo
 
 
 async def test_a_filter_may_return_text(home: Path, project: Path) -> None:
-    """And is told of when it took no line out, too."""
+    """The note says `changed` when no line was removed."""
     mine = """
         def transform(tool_input, config):
             return tool_input
@@ -393,7 +395,7 @@ async def test_a_filter_may_return_text(home: Path, project: Path) -> None:
 
 
 async def test_a_transformer_needs_no_file(home: Path, project: Path) -> None:
-    """A program hands over its own; one without code blocks."""
+    """A program may pass an object; a transformer without an object blocks."""
 
     class Shout:
         def transform(self, tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
@@ -408,15 +410,16 @@ async def test_a_transformer_needs_no_file(home: Path, project: Path) -> None:
     assert bare.inputs == [{"command": "LS"}]
 
 
-# ---- C4: mistakes in the configuration -------------------------------------------------------------------------------
+# ---- C4: mistakes in the configuration
 
-WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what the error says
+# The text below `tools`, from line 3 on: the tool, the line, the text of the error.
+WRONG = {
     "b: {transformers: [{name: exclude_dirs}]}": (
         "b",
         3,
         "key 'tools.b.transformers[0].name': unknown transformer 'exclude_dirs'; did you mean 'exclude_directories'?",
     ),
-    "b: {}\n  b: {}": ("b", 4, "key 'tools': 'b' stands here twice"),
+    "b: {}\n  b: {}": ("b", 4, "key 'tools': 'b' is given twice"),
     "b: {enabled: on}": (
         "b",
         3,
@@ -449,9 +452,9 @@ WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what t
     "b: {transformers: [{name: default_args, config: {set: {a: 1, a: 2}}}]}": (
         "b",
         3,
-        "key 'tools.b.transformers[0].config': 'a' stands here twice",
+        "key 'tools.b.transformers[0].config': 'a' is given twice",
     ),
-    "a: &x {}\n  b: *x": ("b", 4, "key 'tools.b': the alias *x is not read; write out what it stands for"),
+    "a: &x {}\n  b: *x": ("b", 4, "key 'tools.b': the alias *x is not read; write out its value"),
     "b: {<<: {enabled: true}}": ("b", 3, "key 'tools.b': expected a name as key, found '<<'"),
     "b: {[x]: 1}": ("b", 3, "key 'tools.b': expected a name as key, found a list"),
     "b: {enabled: !!python/name:os.system x}": (
@@ -472,7 +475,7 @@ WRONG = {  # what stands below tools, from line 3 on: the tool, the line, what t
 async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
     home: Path, project: Path, text: str
 ) -> None:
-    """Until it is mended; other tools go on."""
+    """The tool is blocked until the mistake is mended, and other tools run."""
     name, line, error = WRONG[text]
     path = configure(project, f"version: 1\ntools:\n  {text}\n  other:\n    transformers: [{{name: default_args}}]\n")
     found = load_transformers(cwd=project, home=home)
@@ -525,11 +528,11 @@ async def test_a_file_that_is_no_yaml_is_reported_and_nothing_of_it_is_active(
         ("version: 2\ntools: {bash: {}}", ":1: key 'version': expected 1, found '2'"),
         ("version: 1\ntool: {}\ntools: {bash: {}}", ":2: unknown key 'tool'; did you mean 'tools'?"),
         ("version: 1\nenabled: maybe\ntools: {bash: {}}", ":2: key 'enabled': expected true or false, found 'maybe'"),
-        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' stands here twice"),
+        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' is given twice"),
     ],
 )
 def test_a_mistake_elsewhere_blocks_every_tool_the_file_names(home: Path, project: Path, text: str, error: str) -> None:
-    """Nobody can know what was meant."""
+    """The mistake may change the meaning of every section."""
     found = loaded(project, home, text)
     [mistake] = found.errors
     assert error in str(mistake)
@@ -539,7 +542,7 @@ def test_a_mistake_elsewhere_blocks_every_tool_the_file_names(home: Path, projec
 @pytest.mark.behaviour("C4")
 @pytest.mark.parametrize("text", ["", "5", "[a]", "version: 1\ntools: 5"])
 def test_a_file_that_says_nothing_we_know_is_reported(home: Path, project: Path, text: str) -> None:
-    """It names no tool, so it blocks none."""
+    """The file names no tool, so it blocks none."""
     found = loaded(project, home, text)
     [mistake] = found.errors
     assert "expected a mapping" in mistake.error
@@ -548,13 +551,13 @@ def test_a_file_that_says_nothing_we_know_is_reported(home: Path, project: Path,
 
 @given(st.text() | st.binary())
 def test_no_text_makes_the_reader_fail(text: str | bytes) -> None:
-    """What is no configuration is an error in the result, never an exception."""
+    """A text that is no configuration gives an error in the result, never an exception."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     assert parse(data, "x.yaml").errors
 
 
 def test_a_file_that_cannot_be_read_is_reported(home: Path, project: Path) -> None:
-    """A directory, and a symlink to nothing."""
+    """A directory or a symlink to nothing in its place is an error."""
     (home / ".agent" / "command_intercept.yaml").mkdir(parents=True)
     (project / ".agent").mkdir()
     (project / ".agent" / "command_intercept.yaml").symlink_to("nowhere")
@@ -565,7 +568,7 @@ def test_a_file_that_cannot_be_read_is_reported(home: Path, project: Path) -> No
     ]
 
 
-# ---- users' own ------------------------------------------------------------------------------------------------------
+# ---- users' own
 
 MINE = "version: 1\ntools: {bash: {transformers: [{name: mine}]}}"
 
@@ -590,7 +593,7 @@ def test_an_own_transformer_that_cannot_be_loaded_blocks_the_tool(
 
 
 async def test_a_transformer_beside_the_file_comes_before_the_agent_homes(home: Path, project: Path) -> None:
-    """And the agent home's is there for every project; each may import what is beside it."""
+    """The agent home's transformers serve every project; each may import modules beside it."""
     source = "from words import WORD\ndef transform(tool_input, config): return {'command': WORD}\n"
     configure(home, "version: 1", mine=source, words="WORD = 'home'")
     configure(project, MINE)
@@ -602,7 +605,7 @@ async def test_a_transformer_beside_the_file_comes_before_the_agent_homes(home: 
 
 
 def test_the_configuration_of_an_own_transformer_can_be_checked(home: Path, project: Path) -> None:
-    """With a `Config` as the built-in ones have it; an unknown name offers own ones as well."""
+    """A `Config` works as in built-in transformers; for an unknown name, own names are suggested too."""
     mine = """
         from msgspec import Struct
 
@@ -620,7 +623,7 @@ def test_the_configuration_of_an_own_transformer_can_be_checked(home: Path, proj
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_each_built_in_transformer_has_the_form_of_a_users_own(name: str) -> None:
-    """A module with `transform` and a checked configuration; it does nothing without one."""
+    """It is a module with `transform` and `Config`, and changes nothing without a configuration."""
     module: Any = builtin_transformer(name)
     assert module.transform({"a": 1}, {}) == {"a": 1}
     assert module.Config() is not None

@@ -1,4 +1,4 @@
-"""How the mapping form of an answer is read, for every row of the dispatch table."""
+"""The reading of the mapping form of an answer, for every row of the dispatch table."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ ANSWERS = st.one_of(
 
 
 def read(name: str, answer: Any) -> list[Answer]:
-    """Read `answer` as what a handler of the row `name` returned."""
+    """Read `answer` as the answer of a handler of the row `name`."""
     return read_answer(name.partition(":")[0], SPECS[name], answer)
 
 
@@ -104,7 +104,7 @@ def read(name: str, answer: Any) -> list[Answer]:
     ids=repr,
 )
 def test_gates_take_blocks_and_asks_in_every_form(name: str, answer: Any, meant: Answer) -> None:
-    """Classes, mappings, both spellings of the reason; a block beside an ask counts."""
+    """Classes, mappings and both spellings of the reason work; a block beside an ask wins."""
     assert read(name, answer) == [meant]
 
 
@@ -123,7 +123,7 @@ def test_gates_take_blocks_and_asks_in_every_form(name: str, answer: Any, meant:
     ids=repr,
 )
 def test_before_tool_call_takes_rewrites_and_a_block_beside_one_counts(answer: Any, meant: list[Answer]) -> None:
-    """`params` is the tool's own: its keys keep their spelling."""
+    """`params` has the keys of the tool, so they keep their spelling."""
     assert read("before_tool_call", answer) == meant
 
 
@@ -141,7 +141,7 @@ def test_before_tool_call_takes_rewrites_and_a_block_beside_one_counts(answer: A
     ids=repr,
 )
 def test_tool_result_takes_any_of_its_fields(answer: Any, changes: dict[str, Any]) -> None:
-    """A field that is there is a change, `details: None` too; one that is not there stays."""
+    """A field that is given is a change, `details: None` too; a field that is left out stays."""
     assert read("tool_result", answer) == [Replace(**changes)]
 
 
@@ -156,7 +156,7 @@ def test_tool_result_takes_any_of_its_fields(answer: Any, changes: dict[str, Any
     ids=repr,
 )
 def test_every_before_event_takes_a_cancel(name: str, answer: Any, meant: Answer) -> None:
-    """As a class or a mapping, with a reason or without."""
+    """A cancel is a class or a mapping, with or without a reason."""
     assert read(name, answer) == [meant]
 
 
@@ -173,7 +173,7 @@ def test_every_before_event_takes_a_cancel(name: str, answer: Any, meant: Answer
     ids=repr,
 )
 def test_before_branch_takes_the_word_about_the_conversation(answer: Any, meant: Answer) -> None:
-    """False is an answer too; a cancel beside it counts."""
+    """False is an answer too; a cancel beside it wins."""
     assert read("session:before_branch", answer) == [meant]
 
 
@@ -190,7 +190,7 @@ def test_before_branch_takes_the_word_about_the_conversation(answer: Any, meant:
     ids=repr,
 )
 def test_before_compact_takes_an_entry_in_both_spellings(answer: Any, meant: Answer) -> None:
-    """The entry's own keys count in both spellings, as those around it."""
+    """The keys of the entry, and those around it, work in both spellings."""
     assert read("session:before_compact", answer) == [meant]
 
 
@@ -208,7 +208,7 @@ def test_before_compact_takes_an_entry_in_both_spellings(answer: Any, meant: Ans
     ],
 )
 def test_some_forms_are_no_opinion(name: str, answer: Any) -> None:
-    """An empty mapping, and a "no" with or without a reason."""
+    """An empty mapping and a "no", with or without a reason, are no opinion."""
     assert read(name, answer) == []
 
 
@@ -259,21 +259,21 @@ def test_some_forms_are_no_opinion(name: str, answer: Any) -> None:
     ],
 )
 def test_a_wrong_shape_is_refused_and_the_text_helps(name: str, answer: Any, told: str) -> None:
-    """Unknown keys, wrong types, one key twice: `TypeError` that names it and, where there is one, the right form."""
+    """Unknown keys, wrong types and a key given twice raise a `TypeError` that names the key and the right form."""
     with pytest.raises(TypeError, match=told):
         read(name, answer)
 
 
 @pytest.mark.parametrize("name", GATES)
 def test_the_refusal_on_a_gate_shows_the_right_form(name: str) -> None:
-    """Whoever misspells `block` reads how it is spelled."""
+    """An answer with a misspelled `block` raises a text with the right spelling."""
     with pytest.raises(TypeError, match=r'Block\("why"\) or \{"block": True, "reason": "why"\}'):
         read(name, {"blok": True})
 
 
 @given(st.sampled_from(sorted(SPECS)), ANSWERS)
 def test_reading_gives_an_answer_of_the_row_or_a_type_error(name: str, answer: Any) -> None:
-    """Whatever a handler returns, nothing else comes out."""
+    """Reading any value gives one of these two."""
     try:
         answers = read(name, answer)
     except TypeError:
@@ -281,11 +281,11 @@ def test_reading_gives_an_answer_of_the_row_or_a_type_error(name: str, answer: A
     assert all(isinstance(each, SPECS[name].answers) for each in answers)
 
 
-# ---- the table -------------------------------------------------------------------------------------------------------
+# ---- the table
 
 
 def test_each_event_finds_its_rows() -> None:
-    """`session` has a row per reason, every other event one."""
+    """`session` has a row per reason, every other event has one."""
     assert len(rows_of("session")) == 10
     assert all(len(rows_of(name)) == 1 for name in EVENT_NAMES if name != "session")
     assert set(EVENT_NAMES) > TOOL_EVENTS
@@ -294,7 +294,7 @@ def test_each_event_finds_its_rows() -> None:
 
 
 class Run:
-    """What a fold sees of a dispatch."""
+    """The part of a dispatch that a fold needs."""
 
     def __init__(self, event: Any) -> None:
         self.event = event
@@ -306,20 +306,20 @@ class Run:
         self.conflicts.append(text)
 
     def fold(self, *answers: Answer) -> list[bool]:
-        """Fold the answers in; return what each fold said about the end of the dispatch."""
+        """Fold the answers, and return for each whether it ends the dispatch."""
         spec = SPECS[spec_name(self.event)]
         return [spec.fold(self, answer) for answer in answers]
 
 
 def test_an_observed_event_folds_nothing() -> None:
-    """A row without answers goes on."""
+    """A row without answers continues with the next handler."""
     run = Run(SessionEvent(reason="start"))
     assert run.fold(Cancel()) == [False]
     assert run.outcome is None
 
 
 def test_rewrites_chain_and_asks_are_collected_beside_them() -> None:
-    """Every rewriter signs once, every ask is kept, and the last rewrite is carried along."""
+    """Each rewriter signs once, each ask is kept, and the last rewrite comes with them."""
     run = Run(BeforeToolCall(tool_name="t", params={"a": 0}))
     rewrites = [Rewrite({"a": 1}, ("x",)), Rewrite({"a": 2}, ("y",)), Rewrite({}, ("y",))]
     run.fold(rewrites[0], Ask("one", by="x"), rewrites[1], Ask("two", by="y"), rewrites[2])
@@ -333,7 +333,7 @@ def test_rewrites_chain_and_asks_are_collected_beside_them() -> None:
 
 
 def test_replacements_add_up_field_by_field() -> None:
-    """What a later handler sets wins, what nobody sets stays."""
+    """The last handler that sets a field wins, and a field that no handler sets stays."""
     run = Run(ToolResult(tool_name="t", tool_call_id="1", input={}, content="old", details={"k": 1}))
     run.fold(Replace(content="new"), Replace(is_error=True), Replace(content="newer"))
     assert run.outcome == Replace(content="newer", is_error=True)
@@ -341,7 +341,7 @@ def test_replacements_add_up_field_by_field() -> None:
 
 
 def test_differing_words_about_a_branch_are_reported_and_the_later_counts() -> None:
-    """The same word twice is no conflict; a cancel ends it without one."""
+    """Two equal answers are no conflict, and a cancel ends the dispatch without one."""
     run = Run(SessionEvent(reason="before_branch"))
     assert run.fold(SkipConversationRestore(), SkipConversationRestore(), SkipConversationRestore(skip=False)) == [
         False,

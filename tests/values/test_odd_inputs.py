@@ -1,4 +1,4 @@
-"""Odd values, odd tools and odd moments: nothing gets past a gate by them, and nothing is lost."""
+"""Odd values, odd tools and odd moments: none gets past a gate, and no record is lost."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ pytestmark = pytest.mark.anyio
     ],
 )
 async def test_a_value_that_is_no_json_is_written_as_text(value: object, text: str) -> None:
-    """A record is not lost because of what a tool put into it."""
+    """A tool may put any value into a record, and the record is not lost."""
     written = json.loads(to_json(value))
     written.pop("attachments", None)
     assert written == json.loads(text)
 
 
 async def test_a_value_that_holds_itself_is_written_as_far_as_it_goes() -> None:
-    """A cycle ends somewhere."""
+    """A cycle is written down to a fixed depth."""
     value: list[Any] = []
     value.append(value)
     assert b"\xe2\x80\xa6" in to_json(value)
 
 
 async def test_a_session_keeps_entries_with_odd_values(project: Path) -> None:
-    """The file has the entry, and the next one too."""
+    """The file has this entry and the next one."""
     session = Session.create(str(project))
     session.add_message(UserMessage(content="bad \udcff", timestamp=1))
     session.add_message(UserMessage(content="good", timestamp=2))
@@ -78,7 +78,7 @@ async def test_a_session_keeps_entries_with_odd_values(project: Path) -> None:
 
 
 async def test_a_gate_subscribed_later_counts_for_every_runner_of_its_hook() -> None:
-    """Two runners may share a hook; both hear of it."""
+    """Two runners may share a hook, and both call the new gate."""
 
     def register(api: HookAPI) -> None:
         def lock(event: Any, ctx: Any) -> None:
@@ -94,12 +94,13 @@ async def test_a_gate_subscribed_later_counts_for_every_runner_of_its_hook() -> 
 
 
 async def test_a_gate_subscribed_while_a_plan_is_made_is_in_the_next_one() -> None:
-    """A handler's thread may subscribe at any moment; a plan from before is not kept."""
+    """A handler's thread may subscribe at any moment; the runner does not keep an older plan."""
     api = HookAPI("hook.py")
     planned: list[str] = []
 
     class Matcher(list[str]):
-        def __iter__(self) -> Any:  # what planning asks: here the other thread gets its turn
+        # Planning iterates here, and the other thread subscribes meanwhile.
+        def __iter__(self) -> Any:
             if not planned:
                 planned.append("now")
                 api.on("tool_call", lambda event, ctx: Block("new gate"))
@@ -111,7 +112,7 @@ async def test_a_gate_subscribed_while_a_plan_is_made_is_in_the_next_one() -> No
 
 
 async def test_a_final_result_is_told_before_the_observers_run() -> None:
-    """An abort while they run cannot lose it."""
+    """An abort while the observers run cannot lose the result."""
     told: list[str] = []
 
     async def slow(event: Any, ctx: Any) -> None:
@@ -125,7 +126,7 @@ async def test_a_final_result_is_told_before_the_observers_run() -> None:
 
 @pytest.mark.parametrize("kind", [MappingProxyType, UserDict])
 async def test_an_input_of_any_mapping_is_copied(kind: Callable[[dict[str, Any]], Any]) -> None:
-    """What the caller does to it while gates judge changes nothing."""
+    """Changes of the caller while gates judge have no effect."""
     original: dict[str, Any] = {"command": "ls"}
     given = kind(original)
 
@@ -143,7 +144,7 @@ async def test_an_input_of_any_mapping_is_copied(kind: Callable[[dict[str, Any]]
 
 
 async def test_a_handler_that_gets_past_the_read_only_input_blocks() -> None:
-    """C functions change a list without asking it."""
+    """C functions change a list without calling its methods."""
 
     async def gate(event: ToolCall, ctx: Any) -> None:
         heapq.heappop(event.input["paths"])
@@ -156,7 +157,7 @@ async def test_a_handler_that_gets_past_the_read_only_input_blocks() -> None:
 
 
 async def test_an_input_that_holds_itself_is_refused() -> None:
-    """It cannot be judged."""
+    """Such an input cannot be judged."""
     value: dict[str, Any] = {"command": "x"}
     value["self"] = value
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: None))
@@ -165,7 +166,7 @@ async def test_an_input_that_holds_itself_is_refused() -> None:
 
 
 async def test_a_tool_keeps_the_name_it_was_wrapped_under() -> None:
-    """A gate for that name is asked, whatever the tool calls itself later."""
+    """Gates for that name are called, even when the tool changes its name later."""
     tool = EchoTool("bash")
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Block("no"), tool="bash"))
     wrapped = wrap_tool(tool, runner)
@@ -196,7 +197,7 @@ async def test_a_cancellation_that_a_tool_makes_something_else_of_is_not_lost() 
 
 
 async def test_a_gate_stopped_by_the_shutdown_blocks_whatever_its_policy() -> None:
-    """It did nothing wrong, and no tool starts any more."""
+    """The gate did nothing wrong, but no tool may start any more."""
     gate = Endless()
     runner, _ = runner_of(hook_on("tool_call", gate, on_error="continue"))
     answers: list[object] = []
@@ -214,7 +215,7 @@ async def test_a_gate_stopped_by_the_shutdown_blocks_whatever_its_policy() -> No
 
 
 async def test_a_task_queued_while_a_tool_runs_does_not_lose_its_result() -> None:
-    """The runner was not entered: the next call is refused, this one's result is passed on."""
+    """The runner was not entered: it refuses the next call, and passes the result of this one on."""
     api = HookAPI("hook.py")
     api.on("tool_result", lambda event, ctx: None)
 
@@ -232,7 +233,7 @@ async def test_a_task_queued_while_a_tool_runs_does_not_lose_its_result() -> Non
 
 @pytest.mark.parametrize("name", [5, "", ["x"]])
 async def test_a_tool_without_a_proper_name_is_refused(name: object) -> None:
-    """At once, so that its hook fails to load."""
+    """The refusal comes at once, so that its hook fails to load."""
     tool = EchoTool()
     tool.name = name  # type: ignore[assignment]  # the mistake
     with pytest.raises(HookUsageError, match="name is a text"):
@@ -240,7 +241,7 @@ async def test_a_tool_without_a_proper_name_is_refused(name: object) -> None:
 
 
 def test_no_event_loop_is_kept_alive() -> None:
-    """A program may run many, one after another."""
+    """A program may run many loops, one after another."""
     loops: list[weakref.ref[object]] = []
 
     async def main() -> None:

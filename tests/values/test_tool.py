@@ -51,14 +51,14 @@ def result(name: str, details: object) -> ToolResult:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_each_helper_takes_the_calls_of_its_own_tool_only(name: str) -> None:
-    """By the tool's name."""
+    """A helper compares the tool's name."""
     for other in (*BUILT_IN, "custom"):
         assert helper(name, "call")(ToolCall(tool_name=other, tool_call_id="1", input={})) == (other == name)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_each_helper_takes_the_results_of_its_own_tool_and_details_only(name: str) -> None:
-    """A result whose details are of another kind is a custom tool's, whatever its name."""
+    """A result with details of another kind comes from a custom tool of the same name."""
     is_result = helper(name, "result")
     own = BUILT_IN[name]
     for other in (*BUILT_IN, "custom"):
@@ -69,7 +69,7 @@ def test_each_helper_takes_the_results_of_its_own_tool_and_details_only(name: st
 
 
 def test_a_narrowed_event_has_typed_input_and_details() -> None:
-    """The type checker knows both after the helper said yes."""
+    """The type checker knows both after the helper returned true."""
     call = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
     assert is_bash_tool_call(call)
     command: str = call.input["command"]
@@ -97,7 +97,7 @@ def test_details_are_camel_case_on_the_wire_and_absent_when_nothing_was_cut() ->
 
 
 def test_any_object_of_the_right_form_is_a_tool() -> None:
-    """No base class is needed."""
+    """A tool needs no base class."""
 
     class Echo:
         name = "echo"

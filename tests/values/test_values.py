@@ -1,4 +1,4 @@
-"""Values are read-only all the way down, and still behave like the plain data they stand for."""
+"""Values are read-only all the way down, and otherwise behave like the plain data that they were made from."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ LIST_CHANGES: list[Callable[[Any], object]] = [
 ]
 
 
-# ---- freeze and thaw -------------------------------------------------------------------------------------------------
+# ---- freeze and thaw
 
 
 @given(JSON)
 def test_freezing_and_thawing_json_data_changes_nothing_of_it(value: Any) -> None:
-    """`freeze` compares and serialises like the original; `thaw` gives plain data back."""
+    """`freeze` compares and serialises like the original; `thaw` returns plain data."""
     frozen = freeze(value)
     assert frozen == value
     assert json.dumps(frozen) == json.dumps(value)
@@ -162,7 +162,7 @@ def test_frozen_json_data_cannot_be_changed_at_any_depth(value: Any) -> None:
 
 @pytest.mark.parametrize("kind", [OrderedDict, lambda items: defaultdict(list, items)], ids=["ordered", "default"])
 def test_special_kinds_of_dict_are_frozen_too(kind: Callable[[Any], dict[str, Any]]) -> None:
-    """An `OrderedDict` as a payload leaves its author no handle on what will run."""
+    """An `OrderedDict` as a payload leaves no reference that can change the event."""
     given_value = kind({"command": "ls", "deep": kind({"list": [1]})})
     for frozen in (Rewrite(given_value).input, ToolCall(tool_name="t", tool_call_id="1", input=given_value).input):
         given_value["command"] = "rm -rf /"
@@ -186,7 +186,7 @@ def test_special_kinds_of_list_and_tuples_are_frozen_too() -> None:
 
 
 def test_foreign_objects_are_kept_and_deep_copies_copy_them() -> None:
-    """What is no JSON data stays the same object inside frozen data, and is copied by `deepcopy` only."""
+    """An object that is no JSON data stays the same object in frozen data; only `deepcopy` copies it."""
     foreign = bytearray(b"x")
     frozen = freeze({"a": [foreign]})
     assert frozen["a"][0] is foreign
@@ -214,7 +214,7 @@ def test_frozen_data_is_matched_unpacked_and_copied_like_plain_data() -> None:
     assert params == {"command": "ls", "args": [1, 2]}
 
 
-# ---- events ----------------------------------------------------------------------------------------------------------
+# ---- events
 
 
 def test_every_event_class_has_a_sample_here() -> None:
@@ -244,7 +244,7 @@ def test_events_are_pickled_and_copied_as_events_that_are_read_only(event: Event
 
 @pytest.mark.parametrize("event", SAMPLES, ids=IDS)
 def test_fields_of_events_are_neither_set_nor_deleted(event: Event[Any]) -> None:
-    """Assigning and deleting raise, and say what to return instead."""
+    """Assigning and deleting raise, and the text names the answer to return instead."""
     for name in (*event.__struct_fields__, "type", "brand_new"):
         with pytest.raises(AttributeError, match="Rewrite"):
             setattr(event, name, None)
@@ -253,7 +253,7 @@ def test_fields_of_events_are_neither_set_nor_deleted(event: Event[Any]) -> None
 
 
 def test_the_payload_of_an_event_is_cut_off_from_the_hand_that_gave_it() -> None:
-    """Changing the original afterwards changes nothing of the event."""
+    """A later change of the original does not change the event."""
     given_input: dict[str, Any] = {"a": {"b": [1]}}
     event = ToolCall(tool_name="t", tool_call_id="1", input=given_input)
     given_input["a"]["b"].append(2)
@@ -261,7 +261,7 @@ def test_the_payload_of_an_event_is_cut_off_from_the_hand_that_gave_it() -> None
 
 
 def test_lists_given_for_tuples_become_tuples() -> None:
-    """A program that is not type checked cannot leave a list in an event."""
+    """A program without a type checker cannot leave a list in an event."""
     messages: Any = [USER, ASSISTANT]
     results: Any = [RESULT]
     entries: Any = list(ENTRIES)
@@ -278,7 +278,7 @@ def test_lists_given_for_tuples_become_tuples() -> None:
 
 
 def test_absent_values_are_left_out_but_session_files_are_written_as_null() -> None:
-    """No value is no key; the two session files are the exception, and false flags of results are kept."""
+    """A field without a value has no key, except for the two session files and the flags of results."""
     assert json.loads(msgspec.json.encode(SessionEvent(reason="shutdown"))) == {
         "type": "session",
         "reason": "shutdown",
@@ -304,23 +304,23 @@ def test_absent_values_are_left_out_but_session_files_are_written_as_null() -> N
     ],
 )
 def test_the_route_of_an_event_names_its_row_and_tool(event: Event[Any], route: object) -> None:
-    """Handlers are looked up by type, reason and tool."""
+    """Handlers are found by type, reason and tool."""
     assert event.route == route
 
 
-# ---- content ---------------------------------------------------------------------------------------------------------
+# ---- content
 
 
 @pytest.mark.parametrize("message", [USER, ASSISTANT, RESULT], ids=["user", "assistant", "result"])
 def test_messages_survive_json(message: Message) -> None:
-    """A message is told by its role and reads back as it was."""
+    """A message is identified by its role and reads back as it was."""
     wire = msgspec.json.encode(message)
     assert msgspec.json.decode(wire, type=Message) == message
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
 def test_entries_survive_json(entry: Entry) -> None:
-    """A session entry is told by its type and reads back as it was."""
+    """A session entry is identified by its type and reads back as it was."""
     assert msgspec.json.decode(msgspec.json.encode(entry), type=Entry) == entry
 
 
@@ -336,7 +336,7 @@ def test_entries_survive_json(entry: Entry) -> None:
     ids=["str", "list", "tuple", "wire", "frozen wire"],
 )
 def test_every_form_of_content_is_handed_out_as_a_read_only_list_of_blocks(content: Any) -> None:
-    """Text, blocks and blocks in wire form are the same content."""
+    """Text, blocks and blocks in wire form give the same content."""
     for owner in (
         ToolOutput(content),
         Replace(content=content),
@@ -353,13 +353,13 @@ def test_every_form_of_content_is_handed_out_as_a_read_only_list_of_blocks(conte
 
 @pytest.mark.parametrize("content", [None, 5, b"x", {"type": "text"}, [5], ["x"], [{"type": "video"}], [None]])
 def test_what_is_no_content_is_refused(content: Any) -> None:
-    """Anything but text and blocks raises, and says what it was."""
+    """Anything but text and blocks raises a text with its type."""
     with pytest.raises(TypeError, match=r"content must be|not a content block"):
         ToolOutput(content)
 
 
 def test_the_text_of_outputs_and_messages_leaves_other_blocks_out() -> None:
-    """`text` joins the text blocks; an assistant message knows its tool calls; a str is one text block."""
+    """`text` joins the text blocks; an assistant message lists its tool calls; a str is one text block."""
     assert ToolOutput([TextContent("a"), ImageContent("", "image/png"), TextContent("b")]).text == "a\nb"
     assert ASSISTANT.text == "yes"
     assert [call.name for call in ASSISTANT.tool_calls] == ["bash"]
@@ -380,7 +380,7 @@ def test_payloads_inside_content_are_read_only() -> None:
             payload.clear()
 
 
-# ---- answers ---------------------------------------------------------------------------------------------------------
+# ---- answers
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_payloads_inside_content_are_read_only() -> None:
     ],
 )
 def test_answers_of_a_wrong_type_are_refused_where_they_are_made(make: Callable[[], object], text: str) -> None:
-    """A wrong argument raises at the place of the mistake and names the answer."""
+    """A wrong argument raises in the constructor, and the text names the answer."""
     with pytest.raises(TypeError, match=text):
         make()
 
@@ -413,23 +413,23 @@ def test_answers_of_a_wrong_type_are_refused_where_they_are_made(make: Callable[
         (Block("boom", "h.py", "failed"), "not run, because hook h.py failed: boom"),
         (Block("late", "h.py", "timed_out"), "not run, because hook h.py gave no verdict: late"),
         (Block("rm?", "h.py", "user"), "rm?: the user said no (asked by h.py)"),
-        (Block("rm?", "h.py", "nobody"), "rm?: nobody could be asked (asked by h.py)"),
+        (Block("rm?", "h.py", "nobody"), "rm?: no person is here to answer (asked by h.py)"),
         (Block("bad", "h.py", "schema"), "bad"),
     ],
 )
 def test_the_text_of_a_block_tells_the_causes_apart(block: Block, text: str) -> None:
-    """A refusal, nobody there, a broken hook and a veto read differently."""
+    """A refusal, the absence of a person, a broken hook and a veto have different texts."""
     assert str(block) == text
 
 
 def test_a_replace_knows_which_fields_were_set() -> None:
-    """A cleared `details` is a change, one left out is none."""
+    """Cleared `details` are a change, and omitted `details` are none."""
     assert Replace().changes() == {}
     assert Replace(details=None).changes() == {"details": None}
     assert set(Replace(content="x", is_error=False).changes()) == {"content", "is_error"}
 
 
-# ---- error reports ---------------------------------------------------------------------------------------------------
+# ---- error reports
 
 
 class Unshowable(Exception):
@@ -451,7 +451,7 @@ def test_reports_do_not_fail_on_what_cannot_be_shown() -> None:
 
 
 def test_a_traceback_that_cannot_be_formatted_is_replaced_by_the_error() -> None:
-    """An exception that breaks the formatting itself leaves its description."""
+    """When an exception breaks the formatting, its description replaces the traceback."""
 
     class Broken(Exception):
         @property
@@ -462,7 +462,7 @@ def test_a_traceback_that_cannot_be_formatted_is_replaced_by_the_error() -> None
 
 
 def test_errors_are_described_by_type_and_text() -> None:
-    """Our own errors speak for themselves, others are named."""
+    """The text of our own errors stands alone, and other errors are named by their type."""
     assert describe(HookUsageError("do this")) == "do this"
     assert describe(ValueError("x")) == "ValueError: x"
     assert describe(ValueError()) == "ValueError"
@@ -470,7 +470,7 @@ def test_errors_are_described_by_type_and_text() -> None:
 
 
 def test_a_hook_error_reads_as_one_line() -> None:
-    """Hook, handler, event with its reason, and what happened."""
+    """The line has hook, handler, event with its reason, and error."""
     error = HookError(hook_path="h.py", handler="f", event="session", reason="start", error="boom", outcome="continued")
     assert str(error) == "h.py: f on session (start): boom"
     assert str(msgspec.structs.replace(error, reason=None)) == "h.py: f on session: boom"
@@ -489,6 +489,6 @@ def _containers(value: Any) -> list[Any]:
 
 
 def test_a_tool_result_has_its_text_at_hand() -> None:
-    """As an output has; images are left out."""
+    """`text` leaves images out, as in an output."""
     content: list[TextContent | ImageContent] = [TextContent("one"), ImageContent("", "image/png"), TextContent("two")]
     assert ToolResult(tool_name="x", tool_call_id="1", input={}, content=content).text == "one\ntwo"

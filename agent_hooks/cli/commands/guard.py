@@ -18,8 +18,9 @@ from agent_hooks.cli.main import FAILED
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.setup import agent_guards, console, guard_settings
 from agent_hooks.errors import HookError, describe
-from agent_hooks.guards.base import LEVELS, Guard, Level
-from agent_hooks.guards.config import PACKS, GuardSettings, expired
+from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
+from agent_hooks.guards.config import GuardSettings, expired
+from agent_hooks.guards.table import PACKS
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.values.answers import Block
 
@@ -75,7 +76,8 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
     cwd = os.path.abspath(cwd)
     settings = _settings(cwd, level)
     call = guarded_call("bash", {"command": command_line}, cwd)
-    seen = CommandSafetyGuard(settings.level, settings.packs).follow(command_line, call, trace=True)
+    options = GuardOptions(level=settings.level, packs=settings.packs)
+    seen = CommandSafetyGuard(options).follow(command_line, call, trace=True)
     click.echo("would run:")
     for line in seen.trace or ["nothing"]:
         click.echo(f"  {line}")

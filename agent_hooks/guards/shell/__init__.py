@@ -1,45 +1,51 @@
-"""`builtin:command-safety-guard`: reads a shell command as bash would, and stops what cannot be undone.
+"""`builtin:command-safety-guard`: reads a shell command as bash would, and stops commands that cannot be undone.
 
-    grammar, scan     what the script is made of          words, outputs    what its words become
-    interpret         what would run                      carriers, rules   what is known of programs
-    names             which program a word names          inspector         which files and code are reached
-
-Above: guards.  Below: base, sensitive.
+grammar, scan            from the text to the nodes of a script (`script`)
+expand, braces, words    from a word as written to the words that the program gets
+interpret                from the nodes to the programs that would run
+carriers, names          from the words of a command to the program that really runs
+outputs                  from a harmless program to the text that it prints
+builtins, rules          from a program to its findings
+inspector, targets       from a path or a piece of code to its findings
+python, languages        from code of another language to its calls
 """
 
 from __future__ import annotations
 
-from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions
 from agent_hooks.guards.shell.interpret import Interpreter
 from agent_hooks.guards.shell.rules import BOOK
 from agent_hooks.guards.shell.script import MAX_LENGTH, Unreadable
-from agent_hooks.guards.shell.targets import Place
+from agent_hooks.guards.shell.targets import Directories
 
 __all__ = ["CommandSafetyGuard"]
 
 
 class CommandSafetyGuard:
-    """Judges the command of a shell tool, at a level, with extended packs of rules perhaps."""
+    """Judges the command of a shell tool."""
 
     name = "builtin:command-safety-guard"
     tools = ("bash", "exec")
 
-    def __init__(self, level: Level = "project", packs: tuple[str, ...] = (), protected: tuple[str, ...] = ()) -> None:
-        self._level = level
-        self._packs = frozenset(packs)
-        self._protected = protected  # absolute paths of hooks and settings that lie elsewhere
+    def __init__(self, options: GuardOptions = DEFAULT_OPTIONS) -> None:
+        self._level = options.level
+        self._packs = frozenset(options.packs)
+        self._protected = options.protected
 
     def find(self, call: GuardedCall) -> list[Finding]:
-        """Return what is wrong with the command, blocks before questions."""
+        """Return all findings about the command, the certain ones before the undecidable."""
         command = call.input.get("command")
         if not isinstance(command, str):
             return []
         return self.follow(command, call).findings
 
     def follow(self, command: str, call: GuardedCall, *, trace: bool = False) -> Interpreter:
-        """Follow a command; the interpreter that comes back knows what it found and, with `trace`, what would run."""
-        place = Place(call.cwd, call.home, call.temp, self._protected)
-        interpreter = Interpreter(BOOK, place, self._level, self._packs)
+        """Follow a command, and return the interpreter with its findings.
+
+        With `trace`, its `trace` lists the commands that would run.
+        """
+        directories = Directories(call.cwd, call.home, call.temp, self._protected)
+        interpreter = Interpreter(BOOK, directories, self._level, self._packs)
         interpreter.trace = [] if trace else None
         if len(command) > MAX_LENGTH:
             text = f"the command is longer than {MAX_LENGTH // 1024} KiB; put it into a file"

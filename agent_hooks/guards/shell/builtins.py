@@ -1,6 +1,6 @@
-"""The shell's own commands that change what later words mean: `cd`, `read`, `eval`, `alias` …  Above: the guard.
+"""The shell's own commands that change the meaning of later words: `cd`, `read`, `eval`, `alias` and others.
 
-Each takes a `Command` and returns what it prints.  Below: command.
+Each function takes a `Command` and returns the text that the command prints.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Callable
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.grammar import parse
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
-# which setting switches off the repository's own hooks
+# Environment variables whose value switches the repository's own hooks off.
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
 
 
 def cd(command: Command) -> Text:
-    """`cd`, `pushd`: relative paths start elsewhere from now on."""
+    """`cd`, `pushd`: relative paths start in another directory from now on."""
     shell = command.shell
     operands = [word for word in command.argv[1:] if word == "-" or not word.startswith("-")]
     if command.name == "pushd":
         shell.stack.append(shell.cwd)
     if not operands:
-        shell.cwd = command.interpreter.place.home
+        shell.cwd = command.interpreter.directories.home
     elif operands[0] == "-":
         shell.cwd = shell.variables.values.get("OLDPWD", Text(None)).text or UNKNOWN
     else:
@@ -49,7 +49,7 @@ def pwd(command: Command) -> Text:
 
 
 def export(command: Command) -> Text:
-    """`export`, `declare`, `local`, `readonly`: assignments after all."""
+    """`export`, `declare`, `local`, `readonly`: their `NAME=value` words are assignments."""
     for word in command.argv[1:]:
         name, equals, value = word.partition("=")
         if not equals or name.startswith("-"):
@@ -77,7 +77,7 @@ def evaluate(command: Command) -> Text:
     text = Word(" ".join(words))
     text.taint = taint_of(words)
     if not text.known:
-        command.interpreter.unseen_code(text)
+        command.interpreter.report_generated_code(text)
     return command.interpreter.shell_code(text, command.shell, "eval", command.stdin)
 
 
@@ -86,7 +86,7 @@ def source(command: Command) -> Text:
     words = command.argv[1:]
     if not words:
         return EMPTY
-    command.interpreter.seen.append("source")
+    command.interpreter.programs.append("source")
     name = words[0]
     if name == "/dev/stdin" or (name.startswith("/dev/fd/0")):
         return command.interpreter.shell_code(command.stdin, command.shell, "source")
@@ -98,7 +98,7 @@ def source(command: Command) -> Text:
 
 
 def trap(command: Command) -> Text:
-    """`trap 'script' SIGNAL`; what it names is known at the end only, so it is followed with what is assigned by then."""
+    """`trap 'script' SIGNAL`: the script is followed at the end, with the variables as they are then."""
     words = [word for word in command.argv[1:] if word != "--"]
     if len(words) > 1 and words[0] not in ("-", "-p", "-l"):
         command.interpreter.define(f"trap {words[1]}", parse(words[0]), command.shell)
@@ -106,7 +106,7 @@ def trap(command: Command) -> Text:
 
 
 def alias(command: Command) -> Text:
-    """`alias name='script'`: it runs at the next call."""
+    """`alias name='script'`: the script runs when the name is used."""
     for word in command.argv[1:]:
         name, equals, value = word.partition("=")
         if equals:
@@ -117,8 +117,8 @@ def alias(command: Command) -> Text:
 
 
 def read(command: Command) -> Text:
-    """`read name`: the variable holds what comes in."""
-    options = Options(command.argv, "adinNptu")
+    """`read name`: the variable gets the first line of stdin."""
+    options = ParsedOptions(command.argv, "adinNptu")
     names = [*options.operands, *options.value("a")] or [Word("REPLY")]
     text = command.stdin.text
     line = None if text is None else text.split("\n", 1)[0]
@@ -133,9 +133,10 @@ def read(command: Command) -> Text:
 
 
 def mapfile(command: Command) -> Text:
-    """`mapfile name`: an array of what comes in."""
-    options = Options(command.argv, "dnOsuCc")
-    for script in options.value("C"):  # called with each line
+    """`mapfile name`: the array gets the lines of stdin."""
+    options = ParsedOptions(command.argv, "dnOsuCc")
+    for script in options.value("C"):
+        # The callback runs with each line.
         command.shell_code(script)
     names = options.operands or [Word("MAPFILE")]
     text = command.stdin.text
@@ -177,14 +178,14 @@ def shift(command: Command) -> Text:
 
 
 def umask(command: Command) -> Text:
-    """`umask 000`: every new file is everybody's to write."""
+    """`umask 000`: everybody may write to every new file."""
     if any(re.fullmatch(r"0{1,4}", word) for word in command.argv[1:]):
         command.report("world-writable", "makes every new file world-writable")
     return EMPTY
 
 
 def nothing(command: Command) -> Text:
-    """Commands that do nothing to files."""
+    """Commands without an effect on files."""
     return EMPTY
 
 

@@ -1,18 +1,23 @@
-"""Programs whose arguments are another command: `sudo`, `env`, `xargs`, `timeout` …  Above: interpret.  Below: options.
+"""Programs whose arguments are another command, which they carry: `sudo`, `env`, `timeout` and others.
 
-A row says which of a program's own options take a value, and how many operands come before the command it carries.
+A row of the table tells how to find the carried command behind the program's own options and operands.
 """
 
 from __future__ import annotations
 
 import re
 
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word
 
 
 class Prefix:
-    """How to find the command that a program carries."""
+    """How to find the command that a program carries.
+
+    `short`: letters of short options with a value; `long`: long options with a value as the next word; `leading`: the
+    number of operands before the command; `assigns`: whether `NAME=value` words come before it; `query`: letters of
+    options with which the program runs nothing.
+    """
 
     __slots__ = ("assigns", "leading", "long", "query", "short")
 
@@ -23,7 +28,7 @@ class Prefix:
         self.long = long
         self.leading = leading
         self.assigns = assigns
-        self.query = query  # letters with which nothing is run
+        self.query = query
 
 
 _PLAIN = Prefix()
@@ -87,7 +92,7 @@ PREFIXES: dict[str, Prefix] = {
     "nocorrect": _PLAIN,
     "noglob": _PLAIN,
 }
-# `uv run …`: the verb in between
+# Programs that carry a command behind a verb: `uv run …`.
 VERBS: dict[str, tuple[str, ...]] = {
     "uv": ("run",),
     "poetry": ("run",),
@@ -112,7 +117,7 @@ _ASSIGN = re.compile(r"[A-Za-z_]\w*=")
 
 
 def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None:
-    """Return the command that `argv` carries and the `NAME=value` words before it; `None` when it carries none."""
+    """Return the carried command and the `NAME=value` words before it; `None` when the program carries none."""
     prefix = PREFIXES.get(name)
     if prefix is None:
         verbs = VERBS.get(name)
@@ -120,7 +125,7 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             return None
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
-                carrier = Options(
+                carrier = ParsedOptions(
                     argv[at:],
                     "pn",
                     ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
@@ -131,9 +136,10 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
             if not word.startswith("-"):
                 return None
         return None
-    options = Options(argv, prefix.short, prefix.long, stop_early=True)
+    options = ParsedOptions(argv, prefix.short, prefix.long, stop_early=True)
     if any(letter in options.flags for letter in prefix.query):
-        return [Word("echo"), *options.operands] if name == "command" else [], []  # it prints what it was asked about
+        # `command -v NAME` prints the name.
+        return [Word("echo"), *options.operands] if name == "command" else [], []
     rest = options.operands
     assigns: list[Word] = []
     while prefix.assigns and rest and _ASSIGN.match(rest[0]):

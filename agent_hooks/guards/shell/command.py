@@ -1,7 +1,4 @@
-"""What a rule is: it sees one program that would run, its words and its place, and reports.
-
-Above: interpret, builtins, rules.  Below: inspector, names.
-"""
+"""The types of rules: a rule is a function that gets one command that would run, and reports findings."""
 
 from __future__ import annotations
 
@@ -14,7 +11,12 @@ from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
 
 class Command:
-    """What a rule sees: the program, its words, and where it runs."""
+    """One command that would run.
+
+    `name`: the plain name of the program; `argv`: all words; `shell`: the state of the shell that runs it; `stdin`: the
+    text that it reads; `environment`: the assignments before it; `output`: the text that it prints, which a rule may
+    set.
+    """
 
     __slots__ = ("argv", "environment", "interpreter", "name", "output", "shell", "stdin")
 
@@ -82,15 +84,16 @@ Rule = Callable[[Command], None]
 
 
 def rules_of(programs: str, *rules: Rule) -> dict[str, tuple[Rule, ...]]:
-    """Return a row of a table of rules: the same ones for several programs, named with blanks between them."""
+    """Return the same rules for several programs; `programs`: their names, separated by blanks."""
     return dict.fromkeys(programs.split(), rules)
 
 
 class Book:
-    """What is known of programs, by name.
+    """All rules and builtins, by the program's name.
 
-    `rules` judge a program; `builtins` change the shell and say what is printed; `carriers` are
-    asked before a carried command is looked for; `interpreter` judges shells and languages.
+    `rules`: judge a program; `builtins`: change the shell, and return the text that is printed; `carriers`: rules for
+    programs that carry a command, applied before the carried command is judged; `interpreter`: judges shells and
+    languages; `globbed`: the names that a glob for a program may match, `rm` first.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Reads a script with tree-sitter's grammar of bash; where that stumbles, token by token.
+"""Reads a script with tree-sitter's grammar of bash, and with the scanner where the grammar fails.
 
-The grammar gives the structure; single words are taken as written, so that what it does not see inside of them
-(backticks in `${x:-…}`, say) is found by `words.py`.  Above: interpret, builtins.  Below: script, scan, tree-sitter.
+The grammar gives only the structure.  Words are kept as written, because the grammar misses some substitutions inside
+them, backticks in `${x:-…}` say; `expand` finds those.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ _REDIRECTS = {"file_redirect", "herestring_redirect"}
 _MARKS = "; && || ;; ;& ;;& | |& & ! { } ( ) (( ))"
 _STRUCTURE = "if then elif else fi while until for select in do done case esac function comment"
 _PUNCTUATION = {"\n", *_MARKS.split(), *_STRUCTURE.split()}
-# the grammar gets these wrong without saying so: `$"…"`, a line that goes on, a backslash that begins a command
+# The grammar misreads these without an error: `$"…"`, a continued line, a backslash that begins a command.
 _HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
-_SHORT = 1000  # characters; a shorter text takes the grammar no time, whatever it is
-MAX_OPERATORS = 250  # the grammar's way out of an error takes their square
+# Characters; the grammar reads any shorter text quickly.
+_SHORT = 1000
+# In a longer text: the time that the grammar needs after an error grows with the square of their number.
+MAX_OPERATORS = 250
 _OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 _QUICK = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
@@ -43,12 +45,12 @@ _KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time"
 
 
 def parse(text: str) -> Node:
-    """Return the nodes of a script; the grammar is asked only when there is something to it; raises `Unreadable`."""
+    """Return the nodes of a script; a command of plain words is read without the grammar.  Raises `Unreadable`."""
     return _quick(text) or read(text) if text.strip() else Sequence([])
 
 
 def _quick(text: str) -> Simple | None:
-    """Return a command line that is nothing but plain words; the grammar has nothing to say about it."""
+    """Return the node of a command line of plain words, `None` for any other script."""
     if len(text) > MAX_CODE or not _QUICK.fullmatch(text):
         return None
     simple = Simple()
@@ -72,7 +74,7 @@ def read(text: str) -> Node:
 
 
 class _Walk:
-    """Turns a tree into nodes."""
+    """Turns the grammar's tree into nodes."""
 
     def __init__(self, bodies: list[Body]) -> None:
         self._bodies = bodies
@@ -165,7 +167,7 @@ class _Walk:
             if child.type in _REDIRECTS:
                 self._add_redirect(holder, child)
         target = inner
-        # redirections bind to the last stage of a pipeline, and to the last command of a list
+        # Redirections bind to the last stage of a pipeline, and to the last command of a list.
         while isinstance(target, Pipe | Sequence) and target.nodes and body.type in ("pipeline", "list"):
             target = target.nodes[-1]
         if isinstance(target, Simple):
@@ -187,14 +189,15 @@ class _Walk:
             and following is not None
             and following.start_byte == node.end_byte
         ):
-            targets.pop()  # the descriptor of the next redirection
+            # This is the file descriptor of the next redirection.
+            targets.pop()
         operator = next(child.type for child in node.children if not child.is_named)
         simple.redirects.append(redirect(operator, targets[0] if targets else "", self._bodies))
         simple.words += targets[1:]
 
     @staticmethod
     def _join(stages: list[Node]) -> Node:
-        """Return a pipeline; a list in front of it keeps all but its last command out of the pipe."""
+        """Return a pipeline; of a list before it, only the last command belongs to the pipe."""
         head: list[Node] = []
         first = stages[0]
         if isinstance(first, Sequence) and len(stages) > 1 and first.nodes:

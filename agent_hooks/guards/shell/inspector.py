@@ -1,7 +1,6 @@
-"""Judges the files and the code that a command line reaches, and keeps what was found.
+"""Judges the files and the code that a command line reaches, and keeps the findings.
 
-What a rule may ask of whoever follows the command line; how one is followed is the interpreter's business.
-Above: command, interpret.  Below: targets, words, sensitive.
+The rules use the inspector.  Its subclass, the interpreter, follows the command line.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from agent_hooks.guards.sensitive import (
     system_path,
 )
 from agent_hooks.guards.shell.script import Node
-from agent_hooks.guards.shell.targets import Place
+from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
 
 _DESTRUCTIVE = re.compile(
@@ -30,7 +29,11 @@ _DESTRUCTIVE = re.compile(
 
 
 class Shell:
-    """The state of one shell, as far as it is known."""
+    """The known state of one shell.
+
+    `cwd`: the current directory, `UNKNOWN` when it is not known; `files`: the texts that this command line has written,
+    by path; `stack`: the directories of `pushd`.
+    """
 
     __slots__ = ("cwd", "files", "functions", "stack", "variables")
 
@@ -42,53 +45,56 @@ class Shell:
         self.stack: list[str] = []
 
     def copy(self) -> Shell:
-        """Return the state a subshell starts with; files are everybody's."""
+        """Return the state of a new subshell; all shells share the files."""
         shell = Shell(self.variables.copy(), self.cwd)
         shell.functions, shell.files, shell.stack = dict(self.functions), self.files, list(self.stack)
         return shell
 
     def set(self, name: str, value: Word) -> None:
-        """Give a variable its value."""
+        """Assign a variable."""
         self.variables.arrays.pop(name, None)
         self.variables.values[name] = Text(str(value), value.taint, unsure=value.unsure)
 
 
 class Inspector(ABC):
-    """Judges files and code, and keeps `findings`; `seen` are the programs that a command line came upon."""
+    """Judges files and code, and keeps `findings`.
 
-    def __init__(self, place: Place, level: Level, packs: frozenset[str]) -> None:
-        self.place = place
+    `programs`: the names of all programs so far; `pipeline_words`: the words of the commands of the pipeline so far.
+    """
+
+    def __init__(self, directories: Directories, level: Level, packs: frozenset[str]) -> None:
+        self.directories = directories
         self.level = level
         self.packs = packs
         self.findings: list[Finding] = []
-        self.seen: list[str] = []
-        self.said: list[str] = []  # the words of the commands of the pipeline so far
+        self.programs: list[str] = []
+        self.pipeline_words: list[str] = []
 
     def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
-        """Keep a finding."""
+        """Keep a finding, unless one with the same rule is there already."""
         text = str(culprit).replace(UNKNOWN, "…")
         finding = Finding(rule, reason, text if len(text) <= 120 else text[:119] + "…", undecidable)
         if all((each.rule, each.undecidable) != (rule, undecidable) for each in self.findings):
             self.findings.append(finding)
 
-    # ---- following, which the interpreter does
+    # ---- following a command line: implemented by the interpreter
 
     @abstractmethod
     def script(self, text: str, shell: Shell, stdin: Text) -> Text:
-        """Follow a script; return what it prints."""
+        """Follow a script, and return the text that it prints."""
 
     @abstractmethod
     def command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word] | None = None) -> Text:
-        """Judge one command, its words expanded, after finding out which program really runs."""
+        """Find the program that a command really runs, and judge it; `argv`: the expanded words."""
 
     @abstractmethod
     def define(self, name: str, body: Node, shell: Shell) -> None:
-        """Keep a function, or what else runs later; one that is never called is followed at the end."""
+        """Keep code that runs later: a function, an alias, a trap.  Code that is never called is followed at the end."""
 
     # ---- code
 
     def shell_code(self, word: Word | Text, shell: Shell, where: str, stdin: Text = EMPTY) -> Text:
-        """Follow a text that a shell runs; `where` names who does."""
+        """Follow a text that a shell runs; `where`: the program that runs it, for the finding."""
         text = str(word) if isinstance(word, Word) else word.text
         if self.code_taint(word.taint, where):
             return Text(None, word.taint)
@@ -97,13 +103,16 @@ class Inspector(ABC):
         return self.script(text, shell, stdin)
 
     def file_as_code(self, path: str, shell: Shell) -> None:
-        """Judge that a file is run, if this command line has written it."""
+        """Judge a file that is run, if this command line has written it."""
         written = shell.files.get(path)
         if written is not None:
             self.shell_code(written, shell, path)
 
     def code_taint(self, taint: frozenset[str], where: str) -> bool:
-        """Report code that was downloaded or decoded; `where` names who would run it."""
+        """Report code that was downloaded or decoded, and return whether it was reported.
+
+        `where`: the program that would run the code, for the finding.
+        """
         if "download" in taint:
             self.report("download-exec", "downloaded text is run unseen", where)
             return True
@@ -116,21 +125,21 @@ class Inspector(ABC):
             return True
         return False
 
-    def unseen_code(self, where: str) -> None:
-        """Ask about text that a shell reads from a program, when that program was told something destructive."""
+    def report_generated_code(self, where: str) -> None:
+        """Report code that a program generates, when the words of that program name something destructive."""
         if _DESTRUCTIVE.search(where):
-            self.report("dynamic-code", "text that is made on the spot is run as code", where, undecidable=True)
+            self.report("dynamic-code", "generated text is run as code", where, undecidable=True)
 
     # ---- files
 
     def path(self, word: str, shell: Shell) -> str:
-        """Return a word as a normalised path; one that starts with something unknown is relative to nowhere."""
+        """Return a word as a normalised path; a word that begins with unknown text stays relative."""
         if word.startswith(UNKNOWN):
             return posixpath.normpath(word)
-        return normalise(word, cwd=shell.cwd, home=self.place.home) if word else shell.cwd
+        return normalise(word, cwd=shell.cwd, home=self.directories.home) if word else shell.cwd
 
     def content(self, word: Word, shell: Shell) -> Text:
-        """Return what is known to be in a file."""
+        """Return the known content of a file."""
         if word.startswith("/dev/fd/") and "process" in word.taint:
             text = word[8:]
             return Text(None if text == UNKNOWN else text, word.taint - {"process"})
@@ -138,17 +147,18 @@ class Inspector(ABC):
 
     def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
         path = self.path(word, shell)
-        if any(char in path for char in "*?[") and len(path) < 4096:  # the system's longest path
-            return sensitive_glob(path, home=self.place.home, write=write)
+        # No path of the system is longer than this.
+        if any(char in path for char in "*?[") and len(path) < 4096:
+            return sensitive_glob(path, home=self.directories.home, write=write)
         return sensitive(path, write=write)
 
     def reads(self, word: Word, shell: Shell) -> None:
-        """Judge that a file's contents are read, copied or sent."""
+        """Judge a file whose content is read, copied or sent."""
         if word and (rule := self._sensitive(word, shell)):
             self.report(f"read-{rule}", "reads a file with secrets", word)
 
     def writes(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
-        """Judge that a file is written."""
+        """Judge a file that is written."""
         if not word:
             return
         path = self.path(word, shell)
@@ -156,31 +166,31 @@ class Inspector(ABC):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif self.place.protects(path):
-            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
+        elif self.directories.protects(path):
+            self.report("write-guard-settings", "changes the settings of guards and hooks", word)
         elif rule := self._sensitive(word, shell, write=True):
-            self.report(f"write-{rule}", "writes to a file of secrets, of settings, or that every shell runs", word)
+            self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
 
     def deletes(self, word: Word, shell: Shell) -> None:
-        """Judge that one file is removed or emptied."""
+        """Judge one file that is removed or emptied."""
         self.writes(word, shell)
         path = self.path(word, shell)
-        if self.place.holds_protected(path):
-            self.report("write-guard-settings", "changes what decides about guards and hooks", word)
+        if self.directories.holds_protected(path):
+            self.report("write-guard-settings", "changes the settings of guards and hooks", word)
         if system_path(path):
             self.report("system-file", "removes or empties a file of the system", word)
 
     def tree(self, word: Word, shell: Shell, *, rule: str = "rm-rf", verb: str = "removes a tree by force") -> None:
-        """Judge that a whole tree goes, without a question."""
+        """Judge a whole tree that is removed without a question."""
         path = self.path(word, shell)
         if self.level == "strict":
             self.report(rule, verb, word)
-        elif word.unsure or not self.place.removable(path, self.level):
+        elif word.unsure or not self.directories.removable(path, self.level):
             self.report(
                 rule, f"{verb} that is neither temporary nor build output" if self.level == "project" else verb, word
             )
 
     def is_root(self, word: Word, shell: Shell) -> bool:
-        """Tell whether a word names a root of the system, a home or the project."""
+        """Return whether a word names a root: of the system, of a home or of the project."""
         path = self.path(word, shell)
-        return UNKNOWN not in path and self.place.root(path)
+        return UNKNOWN not in path and self.directories.root(path)

@@ -1,8 +1,7 @@
-"""Follows what a script would do, without doing it: variables, directories, pipes, functions, code within code.
+"""Follows a script without executing it: variables, directories, pipes, functions, code within code.
 
-Each simple command is taken apart until the program that really runs is known (`sudo env X=1 sh -c '…'`), and that is
-shown to the rules.  Nothing is executed and nothing is read.  Above: the guard.
-Below: inspector, command, names, grammar, words, carriers.
+Each simple command is taken apart until the program that really runs is known (`sudo env X=1 sh -c '…'`).  Then the rules
+for that program judge it.  No file is read.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from agent_hooks.guards.base import Level
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Book, Command
+from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
 from agent_hooks.guards.shell.inspector import Inspector, Shell
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
@@ -35,22 +35,25 @@ from agent_hooks.guards.shell.script import (
     Unreadable,
     spawns,
 )
-from agent_hooks.guards.shell.targets import Place
-from agent_hooks.guards.shell.words import EMPTY, NOTHING, Expander, Text, Variables, Word
+from agent_hooks.guards.shell.targets import Directories
+from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word, joined, marked
 
 MAX_NESTING = 16  # scripts within scripts
-MAX_SECONDS = 0.5  # a guard is quick; what takes this long was made to
-MAX_COMMANDS = 2000  # simple commands of one call, those in loops and functions counted each time
+MAX_SECONDS = 0.5  # only scripts that were made to be slow take this long
+MAX_COMMANDS = 2000  # simple commands, counted each time they run
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 class Interpreter(Inspector):
-    """Follows one command line, with the rules of a book for the programs it comes upon."""
+    """Follows one command line, and applies the rules of a book to its programs.
 
-    def __init__(self, book: Book, place: Place, level: Level, packs: frozenset[str]) -> None:
-        super().__init__(place, level, packs)
+    `trace`: the commands that would run, when it is a list.
+    """
+
+    def __init__(self, book: Book, directories: Directories, level: Level, packs: frozenset[str]) -> None:
+        super().__init__(directories, level, packs)
         self.book = book
         self._commands = 0
         self._begun = perf_counter()
@@ -58,35 +61,36 @@ class Interpreter(Inspector):
         self._defined: list[tuple[str, Node, Shell]] = []
         self._calling: list[int] = []
         self._called: set[int] = set()
-        self.trace: list[str] | None = None  # the commands that would run, for whoever wants them explained
+        self.trace: list[str] | None = None
 
     def judge(self, command: str) -> None:
         """Follow a whole command line; raises `Unreadable`."""
         if _BIDI.search(command):
-            self.report("invisible-characters", "characters that change the order of what is shown")
+            self.report("invisible-characters", "characters that change the order in which text is displayed")
         shell = self._new_shell()
         self.script(command, shell, EMPTY)
-        for name, body, where in self._defined:  # grows while it is followed
+        # The list grows while its members are followed.
+        for name, body, where in self._defined:
             if id(body) not in self._called:
                 self._call(name, body, [], where, EMPTY)
 
     def _new_shell(self) -> Shell:
-        place = self.place
+        directories = self.directories
         values = {
-            "HOME": Text(place.home),
-            "PWD": Text(place.project),
-            "TMPDIR": Text(place.temp[0]),
+            "HOME": Text(directories.home),
+            "PWD": Text(directories.project),
+            "TMPDIR": Text(directories.temp[0]),
             "IFS": Text(" \t\n"),
             "0": Text("bash"),
             "SHELL": Text("/bin/bash"),
             "BASH": Text("/bin/bash"),
         }
-        return Shell(Variables(values), place.project)
+        return Shell(Variables(values), directories.project)
 
     # ---- structure
 
     def script(self, text: str, shell: Shell, stdin: Text) -> Text:
-        """Follow a script; return what it prints."""
+        """Follow a script, and return the text that it prints."""
         if not text.strip():
             return EMPTY
         if len(text) > MAX_LENGTH or self._nesting >= MAX_NESTING:
@@ -99,11 +103,11 @@ class Interpreter(Inspector):
             self._nesting -= 1
 
     def run(self, node: Node, shell: Shell, stdin: Text) -> Text:
-        """Follow one node; return what it prints."""
+        """Follow one node, and return the text that it prints."""
         if isinstance(node, Simple):
             return self._simple(node, shell, stdin)
         if isinstance(node, Sequence):
-            return _joined([self.run(each, shell, stdin) for each in node.nodes])
+            return joined([self.run(each, shell, stdin) for each in node.nodes])
         if isinstance(node, Pipe):
             return self._pipe(node, shell, stdin)
         if isinstance(node, Group):
@@ -123,17 +127,17 @@ class Interpreter(Inspector):
         return EMPTY
 
     def define(self, name: str, body: Node, shell: Shell) -> None:
-        """Keep a function, or what else runs later; one that is never called is followed at the end."""
+        """Keep code that runs later: a function, an alias, a trap.  Code that is never called is followed at the end."""
         shell.functions[name] = body
         self._defined.append((name, body, shell))
 
     def _pipe(self, node: Pipe, shell: Shell, stdin: Text) -> Text:
-        before, said = len(self.seen), self.said
-        self.said = []
+        before, words = len(self.programs), self.pipeline_words
+        self.pipeline_words = []
         for stage in node.nodes:
             stdin = self.run(stage, shell.copy(), stdin)
-        self.said = said
-        names = self.seen[before:]
+        self.pipeline_words = words
+        names = self.programs[before:]
         if any(name in ("nc", "ncat", "netcat", "telnet") for name in names) and any(name in SHELLS for name in names):
             self.report("shell-on-socket", "a shell on a network connection", " | ".join(names))
         return stdin
@@ -147,7 +151,8 @@ class Interpreter(Inspector):
                 None if word.pattern else str(word), word.taint, unsure=word.unsure
             )
             output = self.run(node.body, shell, stdin)
-        if len(values) > 8:  # the rest is as good as unknown
+        # The rest of many values is treated as one unknown value.
+        if len(values) > 8:
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
@@ -162,7 +167,7 @@ class Interpreter(Inspector):
                 return output
             return Text(output.text.rstrip("\n"), output.taint)
 
-        return Expander(shell.variables, run, self.place.home)
+        return Expander(shell.variables, run, self.directories.home)
 
     def _count(self) -> None:
         self._commands += 1
@@ -178,7 +183,7 @@ class Interpreter(Inspector):
         for raw in simple.words:
             argv += expander.words(raw)
         environment = self._assign(simple, shell, expander, keep=not argv)
-        self.said += argv
+        self.pipeline_words += argv
         stdin, target = self._redirects(simple.redirects, shell, stdin)
         if not argv:
             return self._written(EMPTY, target, shell)
@@ -186,11 +191,12 @@ class Interpreter(Inspector):
         return self._written(output, target, shell)
 
     def _assign(self, simple: Simple, shell: Shell, expander: Expander, *, keep: bool) -> dict[str, Word]:
-        """Evaluate assignments; without a command they stay."""
+        """Evaluate assignments, and return them; with `keep`, there is no command, so the shell keeps them."""
         environment: dict[str, Word] = {}
         for name, raw in simple.assigns:
             plain = name.rstrip("+")
-            expander.run_all(plain)  # in a subscript
+            # A subscript may hold substitutions.
+            expander.run_all(plain)
             if raw.startswith("("):
                 items = read_words(raw[1:-1], expander)
                 old = shell.variables.arrays.get(plain, []) if name.endswith("+") else []
@@ -199,7 +205,7 @@ class Interpreter(Inspector):
             value = expander.text(raw) if raw else Word("")
             if name.endswith("+"):
                 before = shell.variables.values.get(plain)
-                value = _retaint((before.text or "" if before else "") + value, value)
+                value = marked((before.text or "" if before else "") + value, value)
             environment[plain] = value
             if plain in _CODE_VARIABLES:
                 self.shell_code(value, shell, f"{plain}=")
@@ -208,7 +214,7 @@ class Interpreter(Inspector):
         return environment
 
     def _redirects(self, redirects: Iterable[Redirect], shell: Shell, stdin: Text) -> tuple[Text, Word | None]:
-        """Judge redirections; return what stdin is now and the file that stdout goes to."""
+        """Judge redirections; return the new stdin, and the file that gets stdout, if one does."""
         target: Word | None = None
         expander = self._expander(shell)
         for each in redirects:
@@ -224,7 +230,7 @@ class Interpreter(Inspector):
                 stdin = Text(f"{text}\n", text.taint, unsure=text.unsure)
             elif word.startswith(("/dev/tcp/", "/dev/udp/")):
                 stdin = Text(None, DOWNLOADED)
-                self.seen.append("/dev/tcp")
+                self.programs.append("/dev/tcp")
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
                 stdin = self.content(word, shell)
@@ -242,10 +248,10 @@ class Interpreter(Inspector):
         shell.files[self.path(target, shell)] = output
         return EMPTY
 
-    # ---- what runs
+    # ---- the program that really runs
 
     def command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word] | None = None) -> Text:
-        """Judge one command, its words expanded, after finding out which program really runs."""
+        """Find the program that a command really runs, and judge it; `argv`: the expanded words."""
         environment = environment or {}
         for _ in range(MAX_NESTING):
             if not argv:
@@ -257,7 +263,7 @@ class Interpreter(Inspector):
                 output = self._call(str(argv[0]), body, argv[1:], shell, stdin)
                 if name not in self.book.rules:
                     return output
-            self.seen.append(name)
+            self.programs.append(name)
             inner = self._carry(name, argv, shell, stdin, environment)
             if inner is None:
                 return self._judge(name, argv, shell, stdin, environment)
@@ -265,17 +271,17 @@ class Interpreter(Inspector):
         raise Unreadable("commands within commands are nested too deeply")
 
     def program(self, word: Word) -> str:
-        """Return which program a command word runs: no directory, small letters, what looks like ASCII as ASCII."""
+        """Return the name of the program that a command word runs, and report a disguised one."""
         name, disguised = plain_name(word)
         if disguised:
-            reason = "a command name with characters that nobody sees or tells apart"
+            reason = "a command name with invisible characters, or with characters that look like others"
             self.report("invisible-characters", reason, ascii(word))
         if word.pattern and any(char in name for char in "*?["):
             return next((each for each in self.book.globbed if fnmatchcase(each, name)), name)
         return name
 
     def _dynamic(self, argv: list[Word], shell: Shell, stdin: Text) -> Text:
-        """Judge a command whose name is not known: as if it were the ones that do harm."""
+        """Judge a command with an unknown name as if it were each of some harmful programs."""
         if taint_of(argv[:1]) & (DOWNLOADED | DECODED):
             self.code_taint(taint_of(argv[:1]), str(argv[0]))
             return Text(None, taint_of(argv))
@@ -295,7 +301,7 @@ class Interpreter(Inspector):
         return Text(None, taint_of(argv) | stdin.taint)
 
     def _call(self, name: str, body: Node, args: list[Word], shell: Shell, stdin: Text) -> Text:
-        """Follow a function with its arguments; without any given, they are unknown."""
+        """Follow a function; `args`: its arguments, which are unknown when the list is empty."""
         if id(body) in self._calling or len(self._calling) >= MAX_NESTING:
             return Text(None)
         self._called.add(id(body))
@@ -321,7 +327,7 @@ class Interpreter(Inspector):
     def _carry(
         self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]
     ) -> list[Word] | None:
-        """Return the command that this one carries, `None` when it is a program of its own."""
+        """Return the command that this one carries, `None` when it carries none."""
         if special := self.book.carriers.get(name):
             special(Command(self, name, argv, shell, stdin, environment))
         found = carried(name, argv)
@@ -330,8 +336,8 @@ class Interpreter(Inspector):
         rest, assigns = found
         for word in assigns:
             key, _, value = word.partition("=")
-            environment[key] = _retaint(value, word)
-        if name == "env" and (split := Options(argv, "uCS", ("--split-string",), stop_early=True)).has(
+            environment[key] = marked(value, word)
+        if name == "env" and (split := ParsedOptions(argv, "uCS", ("--split-string",), stop_early=True)).has(
             "S", "--split-string"
         ):
             text = " ".join([*split.value("S", "--split-string"), *map(str, split.operands)])
@@ -342,7 +348,7 @@ class Interpreter(Inspector):
         return rest
 
     def _judge(self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]) -> Text:
-        """Show a program that really runs to the rules; return what it prints."""
+        """Apply the rules to the program that really runs, and return the text that it prints."""
         book = self.book
         if self.trace is not None:
             self.trace.append(" ".join(argv).replace(UNKNOWN, "…"))
@@ -364,40 +370,24 @@ class Interpreter(Inspector):
         return printed(name, argv, stdin)
 
     def _filtered(self, name: str, argv: list[Word], shell: Shell, stdin: Text) -> Text:
-        operands = Options(argv, "nc").operands
+        operands = ParsedOptions(argv, "nc").operands
         if name == "tee":
             for word in operands:
                 shell.files[self.path(word, shell)] = stdin
             return stdin
         if not operands or operands == ["-"]:
             return stdin
-        return _joined([stdin if word == "-" else self.content(word, shell) for word in operands])
+        return joined([stdin if word == "-" else self.content(word, shell) for word in operands])
 
 
 def read_words(text: str, expander: Expander) -> list[Word]:
-    """Return the words of an array's parentheses."""
+    """Return the words between the parentheses of an array."""
     node = read(f": {' '.join(text.split(chr(10)))}")
     return [word for raw in node.words[1:] for word in expander.words(raw)] if isinstance(node, Simple) else []
 
 
-def _retaint(text: str, origin: Word) -> Word:
-    word = Word(text)
-    word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
-    return word
-
-
-def _joined(texts: list[Text]) -> Text:
-    taint = NOTHING
-    for each in texts:
-        taint |= each.taint
-    if any(each.text is None for each in texts):
-        known = [each.text if each.text is not None else UNKNOWN for each in texts]
-        return Text("".join(known) if any(each.text for each in texts) else None, taint)
-    return Text("".join(each.text or "" for each in texts), taint)
-
-
 def _asks_for_help(name: str, argv: list[Word]) -> bool:
-    """Tell whether a program is only asked how it is used."""
+    """Return whether a program would only print its help."""
     if name in ("rm", "git", "docker", "podman", "chmod", "chown", "dd", "kubectl", "terraform"):
         words = argv[1:]
         return bool(words) and (words[-1] in ("--help", "--version") or (words[0] == "help" and name != "rm"))

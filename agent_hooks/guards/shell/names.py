@@ -1,7 +1,4 @@
-"""How a program's name is read: without its directory, in small letters, what looks like ASCII as ASCII.
-
-Above: command, interpret, rules.  Below: words.
-"""
+"""Plain names of programs: without directory, in small letters, with look-alikes of ASCII as ASCII."""
 
 from __future__ import annotations
 
@@ -15,8 +12,9 @@ SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "c
 LANGUAGES = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
 )
-_HIDDEN = {"Cf", "Zs", "Zl", "Zp", "Cc", "Co", "Cn"}  # categories of characters that nobody sees
-# Cyrillic, Greek and dashes that look like ASCII
+# The Unicode categories of invisible characters.
+_HIDDEN = {"Cf", "Zs", "Zl", "Zp", "Cc", "Co", "Cn"}
+# Cyrillic letters, Greek letters and dashes that look like ASCII.
 _ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u04cf\u051b\u051d"
     "\u0261\u03b1\u03bf\u03bd\u03c1\u03c4\u03c5\u03ba\u217c\u2215\u2010\u2011\u2013\u2014\u2212",
@@ -25,7 +23,7 @@ _ALIKE = str.maketrans(
 
 
 def plain_name(word: Word) -> tuple[str, bool]:
-    """Return the name of the program that a command word runs, and whether the word looks like another one."""
+    """Return the plain name of the program that a command word runs, and whether the word disguises it."""
     name, disguised = word.rpartition("/")[2] if "/" in word else str(word), False
     if not name.isascii() and UNKNOWN not in name:
         plain = unicodedata.normalize("NFKC", name).lower().translate(_ALIKE)

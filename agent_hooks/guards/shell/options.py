@@ -1,19 +1,21 @@
-"""A program's arguments as GNU programs read them: permuted, clustered, abbreviated.  Above: the rules.  Below: words."""
+"""A program's arguments as GNU programs read them: permuted, clustered, abbreviated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.words import Word, marked
 
-_SHORTEST = 3  # letters of an abbreviated long option that count, `--f` being any of several
+# Letters that an abbreviated long option must have; a shorter one, such as `--f`, may stand for several.
+_SHORTEST = 3
 
 
-class Options:
+class ParsedOptions:
     """The options and operands of one command.
 
-    `with_value`: letters of short options that take an argument; `long_with_value`: long options that take one as the
-    next word.  `stop_early`: the first operand ends the options, as in `sudo ls -l`.
+    `with_value`: letters of short options that take a value; `long_with_value`: long options that take a value as the
+    next word; `stop_early`: the first operand ends the options, as in `sudo ls -l`; `single_dash`: long options begin
+    with one dash.
     """
 
     def __init__(
@@ -67,12 +69,13 @@ class Options:
         return at
 
     def _value(self, name: str, text: str, origin: Word) -> None:
-        word = Word(text)
-        word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
-        self.values.setdefault(name, []).append(word)
+        self.values.setdefault(name, []).append(marked(text, origin))
 
     def has(self, *names: str) -> bool:
-        """Tell whether one of the options is there: a letter, or a long one with its two dashes, abbreviated perhaps."""
+        """Return whether one of the options is given; `names`: letters, or long names with their two dashes.
+
+        A long option may be given abbreviated.
+        """
         for name in names:
             if name in self.flags:
                 return True
@@ -83,5 +86,5 @@ class Options:
         return False
 
     def value(self, *names: str) -> list[Word]:
-        """Return the arguments of these options."""
+        """Return the values of these options."""
         return [word for name in names for word in self.values.get(name, ())]

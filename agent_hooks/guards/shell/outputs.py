@@ -1,7 +1,4 @@
-"""What harmless programs print, when that can be known: a guard must follow `echo … | base64 -d | sh`.
-
-Above: interpret, builtins, rules.  Below: options, words.
-"""
+"""The output of harmless programs, as far as it can be known, so that `echo … | base64 -d | sh` can be followed."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import NOTHING, Text, Word, decode_ansi
 
 DECODED = frozenset({"decoded"})
@@ -21,7 +18,7 @@ _FILTERS = {"cat", "tee", "head", "tail", "sort", "uniq", "nl", "pv", "sponge", 
 
 
 def taint_of(argv: list[Word]) -> frozenset[str]:
-    """Return what all words of a command are made of."""
+    """Return the taint of all words of a command together."""
     taint = NOTHING
     for word in argv:
         taint |= word.taint
@@ -29,7 +26,7 @@ def taint_of(argv: list[Word]) -> frozenset[str]:
 
 
 def printed(name: str, argv: list[Word], stdin: Text) -> Text:
-    """Return what a command prints; unknown, but still marked with where it came from, for most."""
+    """Return the text that a command prints; for most commands it is unknown, but has its taint."""
     taint = stdin.taint | taint_of(argv)
     if name in _OUTPUTS:
         text = _OUTPUTS[name](argv, stdin)
@@ -43,7 +40,7 @@ def printed(name: str, argv: list[Word], stdin: Text) -> Text:
 
 def _decodes(name: str, argv: list[Word]) -> bool:
     if name in ("base64", "base32", "gbase64", "basenc"):
-        return Options(argv, "wi").has("d", "D", "--decode")
+        return ParsedOptions(argv, "wi").has("d", "D", "--decode")
     if name == "openssl":
         return "-d" in argv and any(word.lstrip("-") in ("base64", "enc", "a") for word in argv[1:])
     if name == "xxd":
@@ -116,7 +113,8 @@ def _rev(argv: list[Word], stdin: Text) -> str | None:
 
 def _tr(argv: list[Word], stdin: Text) -> str | None:
     sets = [str(word) for word in argv[1:] if not word.startswith("-")]
-    if stdin.text is None or len(sets) != 2:  # tr SET1 SET2
+    # Only `tr SET1 SET2` is known.
+    if stdin.text is None or len(sets) != 2:
         return None
     old, new = (_tr_set(each) for each in sets)
     if "".join(old[:26]).lower() == "abcdefghijklmnopqrstuvwxyz" and new[0] in "nN":
@@ -131,13 +129,14 @@ def _tr_set(text: str) -> str:
 
 
 def _mktemp(argv: list[Word], stdin: Text) -> str | None:
-    operands = Options(argv, "p", ("--suffix", "--tmpdir")).operands
+    operands = ParsedOptions(argv, "p", ("--suffix", "--tmpdir")).operands
     if operands and "/" in operands[0]:
         return str(operands[0])
     return f"{TEMP_FILE}\n"
 
 
-TEMP_FILE = "/tmp/mktemp.agent-hooks"  # noqa: S108  # stands for what mktemp will make
+# Stands for the file that `mktemp` will make.
+TEMP_FILE = "/tmp/mktemp.agent-hooks"  # noqa: S108  # never opened
 _OUTPUTS: dict[str, Callable[[list[Word], Text], str | None]] = {
     "echo": _echo,
     "printf": _printf,

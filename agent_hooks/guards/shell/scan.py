@@ -1,7 +1,7 @@
-"""Reads a script token by token: the way to judge what the grammar stumbles over.
+"""Reads a script token by token, for scripts that the grammar cannot read.
 
-It knows quotes, substitutions, redirections, here-documents, pipes and the words that only structure a script; it does
-not check that `if` has its `fi`.  Above: grammar, words, interpret.  Below: script.
+The scanner knows quotes, substitutions, redirections, here-documents, pipes and the words that structure a script.  It
+does not check that `if` has its `fi`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()\n]")
 _REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _HEREDOC = re.compile(r"<<(-?)(?!<)[ \t]*")
-MARK = "\ue010"  # stands around the number of a here-document
+MARK = "\ue010"  # encloses the number of a here-document
 _LIFTED = re.compile(f"{MARK}(\\d+){MARK}")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 _STRUCTURE = {"if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "esac"}
 
 
 def word_end(text: str, at: int, *, stops: str = " \t\n;&|()<>") -> int:
-    """Return where the word that begins at `at` ends; raises `Unreadable` for a quote without its end."""
+    """Return the index behind the word that begins at `at`; raises `Unreadable` for a quote without its end."""
     end = len(text)
     while at < end:
         char = text[at]
         if char in "<>" and text.startswith("(", at + 1):
             at = balanced(text, at + 1)
         elif char in stops:
-            if char == "(" and at and text[at - 1] in "?*+@!=":  # a pattern, or an array
+            if char == "(" and at and text[at - 1] in "?*+@!=":
+                # The parenthesis belongs to a pattern or an array.
                 at = balanced(text, at)
                 continue
             break
@@ -51,7 +52,7 @@ def _quote_end(text: str, at: int) -> int:
 
 
 def string_end(text: str, at: int) -> int:
-    """Return the place behind the double quoted string that begins at `at`."""
+    """Return the index behind the double quoted string that begins at `at`."""
     at += 1
     while True:
         if at >= len(text):
@@ -70,7 +71,7 @@ def string_end(text: str, at: int) -> int:
 
 
 def backtick_end(text: str, at: int) -> int:
-    """Return the place behind the backtick substitution that begins at `at`."""
+    """Return the index behind the backtick substitution that begins at `at`."""
     at += 1
     while at < len(text):
         if text[at] == "\\":
@@ -83,7 +84,7 @@ def backtick_end(text: str, at: int) -> int:
 
 
 def dollar_end(text: str, at: int, *, quoted: bool = False) -> int:
-    """Return the place behind the `$…` that begins at `at`."""
+    """Return the index behind the `$…` that begins at `at`."""
     following = text[at + 1 : at + 2]
     if following == "(":
         return balanced(text, at + 1)
@@ -107,7 +108,8 @@ def _brace_end(text: str, at: int) -> int:
         char = text[at]
         if char == "}":
             return at + 1
-        if char == "'" and text.find("'", at + 1) < 0:  # without an end it is an apostrophe
+        if char == "'" and text.find("'", at + 1) < 0:
+            # A quote without its end is an apostrophe.
             at += 1
         elif char in _ENDS:
             at = _ENDS[char](text, at)
@@ -117,7 +119,7 @@ def _brace_end(text: str, at: int) -> int:
 
 
 def balanced(text: str, at: int) -> int:
-    """Return the place behind the parenthesis that begins at `at`; what is quoted in it does not count."""
+    """Return the index behind the parenthesis that begins at `at`; quoted parentheses do not count."""
     depth = 0
     start = at
     while at < len(text):
@@ -144,7 +146,8 @@ def balanced(text: str, at: int) -> int:
     raise Unreadable("a ( has no end")
 
 
-_ENDS: dict[str, Callable[[str, int], int]] = {  # the place behind what begins with that character
+# Functions that return the index behind a quoted or expanded part, by its first character.
+_ENDS: dict[str, Callable[[str, int], int]] = {
     "\\": _escape_end,
     "'": _quote_end,
     '"': string_end,
@@ -169,7 +172,7 @@ def _heredoc_end(text: str, at: int) -> int | None:
 
 
 def substitutions(text: str) -> list[str]:
-    """Return the scripts of all `$(…)`, backticks, `<(…)` and `>(…)` in a text, wherever they stand in it."""
+    """Return the scripts of all `$(…)`, backticks, `<(…)` and `>(…)` in a text, nested in anything."""
     found: list[str] = []
     at = 0
     while at < len(text):
@@ -193,7 +196,7 @@ def substitutions(text: str) -> list[str]:
 
 
 def unescape_backticks(script: str) -> str:
-    """Return what the shell runs of the text between two backticks."""
+    """Return the script in the text between two backticks, without its escapes."""
     return re.sub(r"\\([\\`$])", r"\1", script)
 
 
@@ -206,7 +209,7 @@ class Scanner:
         self._at = 0
 
     def script(self) -> Node:
-        """Return the whole script; raises `Unreadable`."""
+        """Return the nodes of the whole script; raises `Unreadable`."""
         nodes: list[Node] = []
         while self._at < len(self._text):
             nodes.append(self._pipeline())
@@ -252,7 +255,8 @@ class Scanner:
                 return self._done(simple, loop), operator
             start = self._at
             self._at = word_end(text, start)
-            if self._at == start:  # something that is no word and no operator: take it as it is
+            if self._at == start:
+                # The character belongs to no word and to no operator, so it becomes a word of its own.
                 self._at += 1
             word = text[start : self._at]
             if not simple.words:
@@ -300,7 +304,7 @@ class Scanner:
 
 
 class Body:
-    """A here-document: its text, and whether its delimiter was quoted, so that nothing in it is expanded."""
+    """The text of a here-document; `quoted`: its delimiter is quoted, so nothing in the text is expanded."""
 
     __slots__ = ("quoted", "text")
 
@@ -310,7 +314,7 @@ class Body:
 
 
 def redirect(operator: str, target: str, bodies: list[Body]) -> Redirect:
-    """Return a redirection; one from a lifted here-document gets its body back."""
+    """Return a redirection; a lifted here-document gets its body back."""
     if operator == "<<<":
         return Redirect(operator, target, target)
     if operator == "<" and (match := _LIFTED.fullmatch(target)) and int(match[1]) < len(bodies):
@@ -320,7 +324,7 @@ def redirect(operator: str, target: str, bodies: list[Body]) -> Redirect:
 
 
 def lift(text: str) -> tuple[str, list[Body]]:
-    """Take the here-documents out of a script; `<< END` becomes `<` and a marker.  Raises `Unreadable`."""
+    """Lift the here-documents out of a script: `<< END` becomes `<` and a marker.  Raises `Unreadable`."""
     out: list[str] = []
     bodies: list[Body] = []
     waiting: list[tuple[str, bool]] = []
@@ -368,5 +372,5 @@ def _body(text: str, at: int, target: str, *, indented: bool) -> tuple[Body, int
 
 
 def scan(text: str, bodies: list[Body]) -> Node:
-    """Read a script, its here-documents lifted, without its grammar; raises `Unreadable`."""
+    """Read a script whose here-documents are lifted; raises `Unreadable`."""
     return Scanner(text, bodies).script()

@@ -1,19 +1,22 @@
-"""What a script is made of, as far as a guard cares.  Above: grammar, scan, interpret.  Below: nothing.
+"""The nodes of a script that matter to a guard.
 
-Words are kept as they were written; `words.py` undoes quotes and expansions once it is known what is assigned.
+Words are kept as written.  `expand` undoes quotes and expansions later, when the values of variables are known.
 """
 
 from __future__ import annotations
 
 from typing import Union
 
-MAX_LENGTH = 128 * 1024  # characters of one command; a longer one is not judged but refused
-MAX_CODE = 32 * 1024  # characters of one script without its here-documents
-MAX_DEPTH = 40  # scripts within scripts, and groups within groups
+MAX_LENGTH = 128 * 1024
+"""Characters of one command; a longer command counts as undecidable."""
+MAX_CODE = 32 * 1024
+"""Characters of one script without its here-documents."""
+MAX_DEPTH = 40
+"""Groups within groups."""
 
 
-class Unreadable(Exception):  # noqa: N818  # not an error: it is what the guard then says
-    """The text is no shell script that can be read, or too deep or too long to judge."""
+class Unreadable(Exception):  # noqa: N818  # the guard turns it into a finding
+    """The text is no shell script, or it is nested too deeply or too long to be judged."""
 
 
 class Redirect:
@@ -32,19 +35,23 @@ class Redirect:
 
 
 class Simple:
-    """Assignments, words and redirections; `background` for `… &`."""
+    """A simple command.
+
+    `assigns`: names, with a `+` behind them for appending, and values; arrays keep their parentheses; `background`:
+    `… &`.
+    """
 
     __slots__ = ("assigns", "background", "redirects", "words")
 
     def __init__(self) -> None:
-        self.assigns: list[tuple[str, str]] = []  # name (with `+` for appending), value; arrays keep their parentheses
+        self.assigns: list[tuple[str, str]] = []
         self.words: list[str] = []
         self.redirects: list[Redirect] = []
         self.background = False
 
 
 class Sequence:
-    """Nodes one after another, whatever is between them: `;`, `&&`, `||`, a newline, `then`."""
+    """Nodes that run one after another, separated by `;`, `&&`, `||`, a newline or `then`."""
 
     __slots__ = ("nodes",)
 
@@ -62,7 +69,7 @@ class Pipe:
 
 
 class Group:
-    """A loop, a condition, `{ … }` or `( … )` with its redirections; a `subshell` keeps its assignments to itself."""
+    """A loop, a condition, `{ … }` or `( … )` with its redirections; a `subshell` has variables of its own."""
 
     __slots__ = ("node", "redirects", "subshell")
 
@@ -94,7 +101,7 @@ class Loop:
 
 
 class Data:
-    """Text that is only read, in which substitutions run all the same: conditions, arithmetic, the word of a `case`."""
+    """Text of which only the substitutions run: conditions, arithmetic, the word of a `case`."""
 
     __slots__ = ("text",)
 
@@ -102,11 +109,11 @@ class Data:
         self.text = text
 
 
-Node = Union[Simple, Sequence, Pipe, Group, Function, Loop, Data]  # noqa: UP007  # the classes are named before they exist
+Node = Union[Simple, Sequence, Pipe, Group, Function, Loop, Data]  # noqa: UP007  # forward references
 
 
 def spawns(body: Node, name: str) -> bool:
-    """Tell whether a function starts itself in the background, or more than once at a time."""
+    """Return whether a function starts itself in the background, or more than once at a time."""
     if isinstance(body, Simple):
         return body.background and bool(body.words) and body.words[0] == name
     if isinstance(body, Pipe):

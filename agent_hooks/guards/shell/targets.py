@@ -1,7 +1,4 @@
-"""Which files a command may remove, and which directories are roots of something.
-
-Above: the rules.  Below: sensitive.
-"""
+"""The trees that a command may remove, and the directories that are roots."""
 
 from __future__ import annotations
 
@@ -21,47 +18,50 @@ _BUILD_OUTPUT = (
     "zig-out zig-cache .zig-cache .build"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
-TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # names to compare with, nothing is opened
-_EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")  # a last component that reaches all there is
+TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
+# A last component that matches every file of the directory.
+_EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 
 
 def _covers(pattern: str, path: str) -> bool:
-    """Tell whether a tree, or one of those that a pattern reaches, holds `path`."""
+    """Return whether `path` lies in a tree that `pattern`, a path or a glob, matches."""
     trees, parts = pattern.split("/"), path.split("/")
     return len(trees) <= len(parts) and all(map(_fits, parts, trees))
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Tell whether the shell's pattern matches a name; a leading dot is only matched by a dot."""
+    """Return whether a glob matches a name; only a dot matches a leading dot."""
     return (name[:1] != "." or pattern[:1] == ".") and fnmatchcase(name, pattern)
 
 
-class Place:
-    """Where a command runs: the project's directory, home, the directories for temporary files, and what is protected."""
+class Directories:
+    """The directories that paths are judged by.
+
+    `project`: the directory in which the command runs; `home`; `temp`: for temporary files; `protected`: hooks and
+    settings that only a person may change; `own`: whether `project` is a project, not `/` or a temporary directory.
+    """
 
     def __init__(self, project: str, home: str, temp: tuple[str, ...], protected: tuple[str, ...] = ()) -> None:
         self.protected = protected
         self.project = project
         self.home = home
         self.temp = tuple(dict.fromkeys(path.rstrip("/") for path in (*temp, *TEMPORARY) if len(path) > 1))
-
-        # somebody who works in / or in /tmp has no project there to protect
         self.own = project not in ("/", *self.temp)
 
     def protects(self, path: str) -> bool:
-        """Tell whether a path is one of the agent's own hooks and settings, or lies below one."""
+        """Return whether a path is protected, or lies in a protected directory."""
         return any(f"{path}/".startswith(f"{own}/") for own in self.protected)
 
     def holds_protected(self, path: str) -> bool:
-        """Tell whether one of them is lost with a tree, or with one of those that a pattern reaches."""
+        """Return whether a tree, or one that a glob matches, holds a protected path."""
         return any(_covers(path, own) for own in self.protected)
 
     def in_project(self, path: str) -> bool:
-        """Tell whether a path lies below the project's directory."""
+        """Return whether a path lies in the project's directory."""
         return path.startswith(f"{self.project.rstrip('/')}/")
 
     def in_temp(self, path: str) -> bool:
-        """Tell whether a path lies below a directory for temporary files, and is no part of the project in it."""
+        """Return whether a path lies in a directory for temporary files, and is not part of a project there."""
         if self.own and (path == self.project or self.in_project(path)):
             return False
         if _covers(path, self.project) or _covers(path, self.home):
@@ -69,7 +69,7 @@ class Place:
         return any(path.startswith(f"{temp}/") and len(path) > len(temp) + 1 for temp in self.temp)
 
     def removable(self, path: str, level: Level) -> bool:
-        """Tell whether a tree may go without a question: temporary, or build output of the project."""
+        """Return whether a tree may be removed: it is temporary, or at level `project` it is build output."""
         if UNKNOWN in path or not path.startswith("/"):
             return False
         if self.in_temp(path):
@@ -80,7 +80,7 @@ class Place:
         return any(fnmatchcase(part, name) or part == name for part in parts for name in BUILD_OUTPUT)
 
     def root(self, path: str) -> bool:
-        """Tell whether a tree is the system's, a home, or the project as a whole, or one that holds these."""
+        """Return whether a path is a root: a directory of the system, a home, the project, or a parent of one."""
         head, _, tail = path.rpartition("/")
         if tail and _EVERYTHING.fullmatch(tail) and self.root(head or "/"):
             return True
@@ -91,7 +91,8 @@ class Place:
             return True
         parts = path.strip("/").split("/")
         if parts[0] in ("home", "Users"):
-            return len(parts) <= 2  # /home and /home/somebody
+            # `/home`, and `/home/dev`.
+            return len(parts) <= 2
         return len(parts) == 1 and parts[0] in (
             "root",
             "var",

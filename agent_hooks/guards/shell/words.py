@@ -1,50 +1,19 @@
-"""Undoes what the shell does to a word: quotes, escapes, braces, tildes, variables, substitutions, splitting.
+"""The words and texts of a shell command, and their marks.
 
-What cannot be known becomes `UNKNOWN`, one character that stands for any text.  A word remembers what it was made of
-(`taint`: downloaded, decoded …), whether it is `unsure` (a default that something outside may replace) and whether it is
-a `pattern`.  Above: inspector, interpret.  Below: scan, sensitive.
+A text that cannot be known before the command runs becomes `UNKNOWN`, one character that stands for any text.  Each word
+keeps marks of its origin: `taint` (downloaded, decoded, …), `unsure` (a default that a variable from outside may
+replace) and `pattern` (a glob).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from fnmatch import fnmatchcase
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.scan import (
-    backtick_end,
-    balanced,
-    dollar_end,
-    string_end,
-    substitutions,
-    unescape_backticks,
-)
-from agent_hooks.guards.shell.script import Unreadable
 
-MAX_BRACES = 256  # words that one word may become
-MAX_OPEN = 16  # braces in one word that are looked at
-_PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
-_COMMAND_LIKE = re.compile(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
-_NUMERIC = {
-    "$",
-    "?",
-    "#",
-    "RANDOM",
-    "SRANDOM",
-    "BASHPID",
-    "PPID",
-    "UID",
-    "EUID",
-    "SECONDS",
-    "LINENO",
-    "EPOCHSECONDS",
-    "!",
-}
-_PARAMETER = re.compile(r"(!?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(\[[^]]*\])?(.*)", re.DOTALL)
+NOTHING: frozenset[str] = frozenset()
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-NOTHING: frozenset[str] = frozenset()
 
 
 class Word(str):
@@ -56,12 +25,27 @@ class Word(str):
 
     @property
     def known(self) -> bool:
-        """Tell whether the whole text is known."""
+        """Return whether the whole text is known."""
         return UNKNOWN not in self and not self.unsure
 
 
+def marked(text: str, origin: Word) -> Word:
+    """Return a word with the taint and the marks of the word that it was made from."""
+    word = Word(text)
+    word.taint, word.unsure, word.pattern = origin.taint, origin.unsure, origin.pattern
+    return word
+
+
+def below(root: Word, name: str) -> Word:
+    """Return the word for a file called `name` in the directory `root`."""
+    word = Word(f"{root.rstrip('/')}/{name.lstrip('*/') if '/' in name else name}" if root != "/" else f"/{name}")
+    word.pattern = True
+    word.unsure = root.unsure
+    return word
+
+
 class Text:
-    """A text that something prints or that a variable holds; `None` for unknown."""
+    """The text that a program prints or that a variable holds; `None` for unknown."""
 
     __slots__ = ("taint", "text", "unsure")
 
@@ -72,11 +56,10 @@ class Text:
 
 
 EMPTY = Text("")
-Run = Callable[[str, bool], Text]  # a script, and whether the word is a `<(…)`: what it prints
 
 
 class Variables:
-    """What is known of the variables of a shell."""
+    """The known variables of a shell."""
 
     def __init__(self, values: dict[str, Text], arrays: dict[str, list[str]] | None = None) -> None:
         self.values = values
@@ -87,8 +70,19 @@ class Variables:
         return Variables(dict(self.values), dict(self.arrays))
 
 
+def joined(texts: list[Text]) -> Text:
+    """Return several texts as one; unknown parts become `UNKNOWN`."""
+    taint = NOTHING
+    for each in texts:
+        taint |= each.taint
+    if any(each.text is None for each in texts):
+        known = [each.text if each.text is not None else UNKNOWN for each in texts]
+        return Text("".join(known) if any(each.text for each in texts) else None, taint)
+    return Text("".join(each.text or "" for each in texts), taint)
+
+
 def decode_ansi(text: str) -> str:
-    r"""Return what `$'…'` means: `\x72`, `\n` and the like."""
+    r"""Return the text that `$'…'` stands for: `\x72`, `\n` and the like are decoded."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1]
@@ -104,379 +98,3 @@ def decode_ansi(text: str) -> str:
         return _ESCAPES.get(code, code)
 
     return _ANSI.sub(one, text)
-
-
-class Expander:
-    """Expands words with the variables of one shell; `run` is told every substitution."""
-
-    def __init__(self, variables: Variables, run: Run, home: str) -> None:
-        self._variables = variables
-        self._run = run
-        self._home = home
-
-    def words(self, raw: str) -> list[Word]:
-        """Return the words that one word as written becomes, none perhaps."""
-        if _PLAIN.fullmatch(raw):
-            return [Word(raw)]
-        found: list[Word] = []
-        for each in braces(raw) if "{" in raw else [raw]:
-            if each:  # `{,}` is twice nothing, and no word
-                found += self._fields(each)
-        return found
-
-    def text(self, raw: str) -> Word:
-        """Return one text, unsplit, as in an assignment or behind a redirection."""
-        if _PLAIN.fullmatch(raw):
-            return Word(raw)
-        fields = self._fields(raw, split=False)
-        return fields[0] if fields else Word("")
-
-    def document(self, body: str) -> Word:
-        """Return the text of a here-document whose delimiter is not quoted."""
-        if "$" not in body and "`" not in body and "\\" not in body:
-            return Word(body)
-        fields = self._fields('"' + body.replace('"', '\\"') + '"', split=False)
-        return fields[0] if fields else Word("")
-
-    # ---- one word
-
-    def _fields(self, raw: str, *, split: bool = True) -> list[Word]:
-        state = _Fields(self._ifs() if split else "")
-        at = 0
-        if raw[0] == "~" and (match := re.match(r"~(\+|-|[\w.-]*)(?=/|:|$)", raw)):
-            state.add({"": self._home, "+": self._value("PWD").text or UNKNOWN}.get(match[1], f"/home/{match[1]}"))
-            if match[1] == "root":
-                state.replace("/root")
-            at = match.end()
-        while at < len(raw):
-            char = raw[at]
-            if char == "\\":
-                if raw[at + 1 : at + 2] != "\n":
-                    state.add(raw[at + 1 : at + 2])
-                at += 2
-            elif char == "'":
-                end = raw.find("'", at + 1)
-                end = len(raw) if end < 0 else end
-                state.add(raw[at + 1 : end])
-                at = end + 1
-            elif char == '"':
-                end = string_end(raw, at)
-                self._quoted(raw[at + 1 : end - 1], state)
-                at = end
-            elif char == "`":
-                end = backtick_end(raw, at)
-                state.expand(self._run(unescape_backticks(raw[at + 1 : end - 1]), False))
-                at = end
-            elif char == "$":
-                at = self._dollar(raw, at, state, quoted=False)
-            elif char in "<>" and raw.startswith("(", at + 1):
-                end = balanced(raw, at + 1)
-                state.file(self._run(raw[at + 2 : end - 1], True), reads=char == "<")
-                at = end
-            else:
-                if char in "*?[":
-                    state.pattern = True
-                state.plain(char)
-                at += 1
-        return state.end()
-
-    def _quoted(self, raw: str, state: _Fields) -> None:
-        state.add("")
-        at = 0
-        while at < len(raw):
-            char = raw[at]
-            if char == "\\":
-                following = raw[at + 1 : at + 2]
-                state.add(following if following in '$`"\\' else f"\\{following}" if following != "\n" else "")
-                at += 2
-            elif char == "`":
-                end = backtick_end(raw, at)
-                state.expand(self._run(unescape_backticks(raw[at + 1 : end - 1]), False), quoted=True)
-                at = end
-            elif char == "$":
-                at = self._dollar(raw, at, state, quoted=True)
-            else:
-                end = at + 1
-                while end < len(raw) and raw[end] not in "\\`$":
-                    end += 1
-                state.add(raw[at:end])
-                at = end
-
-    def _dollar(self, raw: str, at: int, state: _Fields, *, quoted: bool) -> int:
-        following = raw[at + 1 : at + 2]
-        if following == "'" and not quoted:
-            end = dollar_end(raw, at)
-            state.add(decode_ansi(raw[at + 2 : end - 1]))
-            return end
-        if following == '"' and not quoted:
-            end = string_end(raw, at + 1)
-            self._quoted(raw[at + 2 : end - 1], state)
-            return end
-        if following == "(":
-            end = balanced(raw, at + 1)
-            if raw.startswith("((", at + 1) and raw[end - 2] == ")":
-                inner = raw[at + 3 : end - 2]
-                self.run_all(inner)
-                if _COMMAND_LIKE.search(inner):  # it could be a subshell after all
-                    self._run(inner, False)
-                state.add("0")
-            else:
-                state.expand(self._run(raw[at + 2 : end - 1], False), quoted=quoted)
-            return end
-        if following == "{":
-            end = dollar_end(raw, at)
-            self._parameter(raw[at + 2 : end - 1], state, quoted=quoted)
-            return end
-        if match := re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]").match(raw, at + 1):
-            self._parameter(match[0], state, quoted=quoted)
-            return match.end()
-        state.add("$")
-        return at + 1
-
-    # ---- variables
-
-    def _ifs(self) -> str:
-        value = self._variables.values.get("IFS")
-        return " \t\n" if value is None or value.text is None else value.text
-
-    def _value(self, name: str) -> Text:
-        if name in _NUMERIC:
-            return Text("0")
-        return self._variables.values.get(name) or Text(None)
-
-    def _parameter(self, body: str, state: _Fields, *, quoted: bool) -> None:
-        match = _PARAMETER.fullmatch(body)
-        if match is None or (body[0] == "#" and len(body) > 1):
-            state.add("0" if body[:1] == "#" else UNKNOWN)
-            self.run_all(body)
-            return
-        indirect, name, index, rest = match.groups()
-        self.run_all(index or "")
-        if name in ("@", "*") or (index and index[1:-1] in ("@", "*")):
-            values = self._variables.arrays.get("@" if name in "@*" else name)
-            if values is not None and not rest and not indirect:
-                state.array(values, quoted=quoted and (name == "@" or index == "[@]"))
-                return
-            self.run_all(rest)
-            state.expand(Text(None), quoted=quoted)
-            return
-        if index and (items := self._variables.arrays.get(name)) is not None:
-            number = index[1:-1]
-            known = re.fullmatch("[0-9]{1,18}", number) is not None and int(number) < len(items)
-            value = Text(items[int(number)]) if known else Text(None)
-        elif name in self._variables.arrays and not index:
-            items = self._variables.arrays[name]
-            value = Text(items[0] if items else "")
-        else:
-            value = self._value(name)
-        if indirect:
-            value = self._value(value.text) if value.text else Text(None)
-        if rest:
-            value = self._modified(name, value, rest)
-        state.expand(value, quoted=quoted)
-
-    def _modified(self, name: str, value: Text, rest: str) -> Text:
-        """Return `${name…}`, `rest` being what follows the name."""
-        if match := re.match(r":?([-=+?])", rest):
-            word = (
-                self.text(f'"{rest[match.end() :]}"')
-                if '"' not in rest and "'" not in rest
-                else self.text(rest[match.end() :])
-            )
-            if match[1] == "+":
-                return Text(str(word), word.taint, unsure=value.text is None)
-            if value.text or (value.text == "" and rest[0] != ":"):
-                return value
-            default = Text(str(word), word.taint, unsure=value.text is None)
-            if match[1] == "=":
-                self._variables.values[name] = default
-            return Text(None) if match[1] == "?" else default
-        self.run_all(rest)
-        text = value.text
-        if text is None or UNKNOWN in text:
-            return Text(None, value.taint)
-        return Text(_cut(text, rest, self), value.taint, unsure=value.unsure)
-
-    def run_all(self, rest: str) -> None:
-        """Run the substitutions in a part of a word that is not needed otherwise."""
-        for script in substitutions(rest):
-            self._run(script, False)
-
-
-def _cut(text: str, rest: str, expander: Expander) -> str | None:
-    """Return `${x%…}`, `${x#…}`, `${x/…/…}`, `${x:1:2}`, `${x^^}` of a known text; `None` for what is not understood."""
-    if match := re.fullmatch(r"(%%?|##?)(.*)", rest, re.DOTALL):
-        pattern = str(expander.text(match[2])) if match[2] else ""
-        lengths = range(len(text) + 1) if len(match[1]) == 1 else range(len(text), -1, -1)
-        for length in lengths:
-            at = len(text) - length
-            piece = text[at:] if match[1][0] == "%" else text[:length]
-            if fnmatchcase(piece, pattern):
-                return text[:at] if match[1][0] == "%" else text[length:]
-        return text
-    if match := re.fullmatch(r"//?([^/]+)(?:/(.*))?", rest, re.DOTALL):
-        old, new = str(expander.text(match[1])), str(expander.text(match[2] or '""'))
-        return text.replace(old, new, -1 if rest.startswith("//") else 1)
-    if match := re.fullmatch(r":\s*(-?\d+)(?::\s*(-?\d+))?", rest):
-        start = int(match[1])
-        end = None if match[2] is None else start + int(match[2]) if int(match[2]) >= 0 else int(match[2])
-        return text[start:end]
-    if rest in ("^^", ",,", "^", ","):
-        return {
-            "^^": text.upper(),
-            ",,": text.lower(),
-            "^": text[:1].upper() + text[1:],
-            ",": text[:1].lower() + text[1:],
-        }[rest]
-    return text if rest in ("@Q", "@E", "@P") else None
-
-
-class _Fields:
-    """Collects the fields of one word."""
-
-    def __init__(self, ifs: str) -> None:
-        self._ifs = ifs
-        self._words: list[Word] = []
-        self._open: list[str] | None = None
-        self._taint = NOTHING
-        self._unsure = False
-        self.pattern = False
-
-    def add(self, text: str) -> None:
-        """Add text that is not split."""
-        if self._open is None:
-            self._open = []
-        self._open.append(text)
-
-    plain = add
-
-    def replace(self, text: str) -> None:
-        """Take `text` for all of the field so far."""
-        self._open = [text]
-
-    def file(self, content: Text, *, reads: bool) -> None:
-        """Add the name of a process substitution, which is known by what can be read from it."""
-        self._taint |= content.taint | {"process"}
-        self.add(f"/dev/fd/{content.text or UNKNOWN}" if reads else "/dev/fd/0")
-
-    def array(self, values: list[str], *, quoted: bool) -> None:
-        """Add the elements of an array: a field each, or all split again."""
-        if not quoted:
-            self.expand(Text(" ".join(values)))
-            return
-        for number, value in enumerate(values):
-            if number:
-                self._close()
-            self.add(value)
-
-    def expand(self, value: Text, *, quoted: bool = False) -> None:
-        """Add the value of an expansion; unquoted, it is split."""
-        self._taint |= value.taint
-        self._unsure |= value.unsure
-        text = UNKNOWN if value.text is None else value.text
-        if quoted or not self._ifs:
-            self.add(text)
-            return
-        if any(char in text for char in "*?["):
-            self.pattern = True
-        start = 0
-        for at, char in enumerate(text):
-            if char in self._ifs:
-                if at > start:
-                    self.add(text[start:at])
-                self._close()
-                start = at + 1
-        if start < len(text):
-            self.add(text[start:])
-
-    def _close(self) -> None:
-        if self._open is None:
-            return
-        word = Word("".join(self._open))
-        if self._taint:
-            word.taint = self._taint
-        if self._unsure:
-            word.unsure = True
-        if self.pattern:
-            word.pattern = True
-        self._words.append(word)
-        self._open = None
-
-    def end(self) -> list[Word]:
-        """Return all fields."""
-        self._close()
-        return self._words
-
-
-def braces(raw: str) -> list[str]:
-    """Return what `a{b,c}` and `{1..3}` become, the words still as written; raises `Unreadable` for too many."""
-    done: list[str] = []
-    todo = [raw]
-    while todo:
-        text = todo.pop(0)
-        parts = _first_brace(text)
-        if parts is None:
-            done.append(text)
-        else:
-            before, choices, after = parts
-            todo = [f"{before}{choice}{after}" for choice in choices] + todo
-        if len(done) + len(todo) > MAX_BRACES:
-            raise Unreadable("braces that become too many words")
-    return done
-
-
-def _first_brace(text: str) -> tuple[str, list[str], str] | None:
-    at, met = 0, 0
-    while at < len(text):
-        if text[at] == "{":
-            met += 1
-            if met > MAX_OPEN:
-                raise Unreadable("too many braces in one word")
-            if found := _choices(text, at):
-                return text[:at], found[0], text[found[1] :]
-        at = _over(text, at)
-    return None
-
-
-def _over(text: str, at: int) -> int:
-    """Return the place behind the character, or behind the quoted or expanded part, at `at`."""
-    char = text[at]
-    if char == "\\":
-        return at + 2
-    if char == "'":
-        return text.find("'", at + 1) + 1 or len(text)
-    if char == '"':
-        return string_end(text, at)
-    if char == "$":
-        return dollar_end(text, at)
-    return backtick_end(text, at) if char == "`" else at + 1
-
-
-def _choices(text: str, at: int) -> tuple[list[str], int] | None:
-    """Return the alternatives of the brace at `at` and the place behind it; `None` when it is just a brace."""
-    depth, start = 0, at + 1
-    parts: list[str] = []
-    while at < len(text):
-        char = text[at]
-        if char == "{":
-            depth += 1
-        elif char == "}":
-            depth -= 1
-            if depth == 0:
-                parts.append(text[start:at])
-                break
-        elif char == "," and depth == 1:
-            parts.append(text[start:at])
-            start = at + 1
-        at = _over(text, at)
-    else:
-        return None
-    if len(parts) > 1:
-        return parts, at + 1
-    if match := re.fullmatch(r"(-?\d{1,9})\.\.(-?\d{1,9})|([A-Za-z])\.\.([A-Za-z])", parts[0]):
-        first, last = (int(match[1]), int(match[2])) if match[1] else (ord(match[3]), ord(match[4]))
-        if abs(last - first) > MAX_BRACES:
-            raise Unreadable("braces that become too many words")
-        numbers = range(first, last + 1) if first <= last else range(first, last - 1, -1)
-        return [str(number) if match[1] else chr(number) for number in numbers], at + 1
-    return None

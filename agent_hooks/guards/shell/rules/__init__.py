@@ -1,4 +1,7 @@
-"""What is known of programs: one module per subject, joined into one book.  Above: the guard.  Below: command."""
+"""The rules for programs: one module per subject, joined into one book.
+
+A program may stand in several modules.  Its rules are applied in the order of the modules, and the first finding counts.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,34 @@ from collections.abc import Mapping
 
 from agent_hooks.guards.shell.builtins import BUILTINS
 from agent_hooks.guards.shell.command import Book, Rule
-from agent_hooks.guards.shell.rules import code, files, git, packs, system
+from agent_hooks.guards.shell.rules import (
+    code,
+    containers,
+    files,
+    git,
+    packs,
+    removal,
+    rights,
+    scripts,
+    system,
+)
 
 __all__ = ["BOOK"]
+
+_SUBJECTS = (removal, files, rights, git, containers, scripts, system, code, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     for table in tables:
-        for program, its in table.items():
-            rules[program] = (*rules.get(program, ()), *its)
+        for program, its_rules in table.items():
+            rules[program] = (*rules.get(program, ()), *its_rules)
     return rules
 
 
 BOOK = Book(
-    rules=_joined(files.RULES, git.RULES, system.RULES, code.RULES, packs.RULES),
+    rules=_joined(*(subject.RULES for subject in _SUBJECTS)),
     builtins=BUILTINS,
-    carriers=system.CARRIERS,
+    carriers=scripts.CARRIERS,
     interpreter=code.interpreter,
 )

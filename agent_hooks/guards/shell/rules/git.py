@@ -1,4 +1,4 @@
-"""Rules about git: work that is thrown away, history that is lost, hooks that are skipped.  Below: command, options."""
+"""Rules about git: work that is thrown away, history that is lost, hooks that are skipped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from agent_hooks.guards.shell.builtins import switches_off_hooks
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.options import Options
+from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word
 
 _GLOBAL_WITH_VALUE = {
@@ -24,22 +24,22 @@ _PROTECTED = re.compile(r"(refs/heads/)?(main|master|trunk|develop|production|re
 
 
 class Git:
-    """One git command: its verb, and the arguments behind that."""
+    """One git command: its verb, and the words from the verb on."""
 
     def __init__(self, command: Command, verb: str, argv: list[Word]) -> None:
         self.command = command
         self.verb = verb
         self.argv = argv
 
-    def options(self, with_value: str = "", *long: str) -> Options:
-        return Options(self.argv, with_value, long)
+    def options(self, with_value: str = "", *long: str) -> ParsedOptions:
+        return ParsedOptions(self.argv, with_value, long)
 
     def report(self, rule: str, reason: str) -> None:
         self.command.report(rule, reason)
 
 
 def git(command: Command) -> None:
-    """Find the verb behind git's own options, and judge that."""
+    """Find the verb behind git's own options, and judge it."""
     words = command.argv
     at = 1
     aliases: dict[str, Word] = {}
@@ -50,7 +50,8 @@ def git(command: Command) -> None:
             setting = words[at] if at < len(words) else Word("")
             if name == "-c":
                 _setting(command, setting, aliases)
-        elif name.startswith("-c") and len(name) > 2 and name[2] != "-":  # -ckey=value
+        # `-ckey=value`
+        elif name.startswith("-c") and len(name) > 2 and name[2] != "-":
             _setting(command, Word(words[at][2:]), aliases)
         elif name == "--config-env" or value.lower() == "core.hookspath":
             _setting(command, Word(value), aliases)
@@ -70,7 +71,8 @@ def git(command: Command) -> None:
         else:
             command.runs([Word("git"), *(Word(each) for each in body.split()), *words[at + 1 :]])
         return
-    if words[at + 1 :] == ["-h"]:  # with more words it may mean something else
+    # `-h` alone prints help; with more words it may mean something else.
+    if words[at + 1 :] == ["-h"]:
         return
     if judge := _VERBS.get(verb):
         judge(Git(command, verb, words[at:]))
@@ -145,7 +147,8 @@ def _push(git: Git) -> None:
     if options.has("n", "--dry-run"):
         return
     flags = [flag for flag in options.flags if not flag.startswith(("--force-w", "--force-i", "--no-force"))]
-    forced = "f" in flags or any("--force".startswith(flag) and len(flag) > 4 for flag in flags)  # --fo
+    # `--fo` is the shortest abbreviation of `--force` that git takes.
+    forced = "f" in flags or any("--force".startswith(flag) and len(flag) > 4 for flag in flags)
     specs = options.operands[1:]
     if forced or "--mirror" in flags or "--prune" in flags or any(spec.startswith("+") for spec in specs):
         git.report("git-remote", "overwrites or deletes published history")
@@ -158,27 +161,27 @@ def _branch(git: Git) -> None:
     options = git.options("u", "--set-upstream-to", "--contains", "--sort", "--format")
     forced = options.has("D") or (options.has("d", "--delete") and options.has("f", "--force"))
     if forced and (git.command.level == "strict" or any(_PROTECTED.fullmatch(name) for name in options.operands)):
-        git.report("git-history", "drops commits that are nowhere else")
+        git.report("git-history", "drops commits that exist nowhere else")
 
 
 def _stash(git: Git) -> None:
     if "clear" in git.argv[1:2] or ("drop" in git.argv[1:2] and git.command.level == "strict"):
-        git.report("git-history", "drops work that is nowhere else")
+        git.report("git-history", "drops work that exists nowhere else")
 
 
 def _reflog(git: Git) -> None:
     if git.argv[1:2] in (["expire"], ["delete"]) and not git.options().has("n", "--dry-run"):
-        git.report("git-history", "drops the way back to what was")
+        git.report("git-history", "drops the record of former states")
 
 
 def _gc(git: Git) -> None:
     if any(re.fullmatch(r"--prune=(now|all)", word) for word in git.argv):
-        git.report("git-history", "drops commits that are nowhere else")
+        git.report("git-history", "drops commits that exist nowhere else")
 
 
 def _prune(git: Git) -> None:
     if not git.options().has("n", "--dry-run"):
-        git.report("git-history", "drops commits that are nowhere else")
+        git.report("git-history", "drops commits that exist nowhere else")
 
 
 def _filter(git: Git) -> None:
@@ -213,7 +216,7 @@ def _remove(git: Git) -> None:
 
 
 def _transport(git: Git) -> None:
-    """`git clone -c`, `git fetch --upload-pack`: settings, and a program that is run."""
+    """`git clone -c` has settings, and `git fetch --upload-pack` runs a program."""
     options = git.options("cobj", "--config", "--upload-pack", "--origin", "--branch", "--depth")
     for script in options.value("--upload-pack"):
         git.command.shell_code(script)
@@ -227,7 +230,7 @@ def _move(git: Git) -> None:
 
 
 def _grep(git: Git) -> None:
-    """`git grep x -- .env`: shows what is in it; before `--` stands what is looked for."""
+    """`git grep x -- .env` shows the content of the files behind `--`."""
     words = [str(word) for word in git.argv]
     if "--" in words:
         git.command.reads(*git.argv[words.index("--") + 1 :])
@@ -252,7 +255,7 @@ def _config(git: Git) -> None:
 
 
 def _run(git: Git) -> None:
-    """`git rebase --exec`, `git bisect run`, `git difftool -x`."""
+    """`git rebase --exec`, `git bisect run` and `git difftool -x` run a command."""
     options = git.options("xsX", "--exec", "--extcmd", "--onto")
     for text in options.value("x", "--exec", "--extcmd"):
         git.command.shell_code(text)
@@ -261,7 +264,7 @@ def _run(git: Git) -> None:
 
 
 def _show(git: Git) -> None:
-    """`git show HEAD:.env`, `git diff .env`: shows what is in it."""
+    """`git show HEAD:.env` and `git diff .env` show the content of a file."""
     if any(word in ("--stat", "--name-only", "--name-status", "--oneline", "--format=%h") for word in git.argv):
         return
     for word in git.argv[1:]:

@@ -1,6 +1,6 @@
 """The extended packs, off by default: cloud, kubernetes, infrastructure as code, SQL, services.
 
-A row: the pack, the programs, what their line must have to be stopped, and what excuses it.  Below: command.
+A pack is on when `guards.packs` in the settings names it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 from agent_hooks.guards.shell.command import Command, Rule
 
-PACKS = ("cloud", "kubernetes", "iac", "sql", "services")
 
+class PackRule(NamedTuple):
+    """One rule of a pack.
 
-class Row(NamedTuple):
-    """One rule of a pack; the patterns are searched in the command's words, joined by blanks."""
+    `programs`: their names, separated by blanks; `harmful` and `excuse`: patterns that are searched in the command's
+    words, joined by blanks.  A command that matches `harmful` and not `excuse` is stopped.
+    """
 
     pack: str
     programs: str
@@ -28,8 +30,8 @@ _SQL = (
     r"alter\s+table\s+\S+\s+drop|delete\s+from\s+\S+\s*(;|$|['\"])|"
     r"update\s+\S+\s+set\s+(?!.*\bwhere\b)|flushall|flushdb|dropdatabase|\.drop\()"
 )
-_ROWS = (
-    Row(
+_PACK_RULES = (
+    PackRule(
         "kubernetes",
         "kubectl k oc",
         (
@@ -38,14 +40,14 @@ _ROWS = (
         ),
         "deletes resources of a cluster",
     ),
-    Row(
+    PackRule(
         "kubernetes",
         "kubectl k oc",
         r"\b(drain|replace --force|delete (-f|--filename|-k)\b)",
-        "empties a node or deletes what files name",
+        "empties a node, or deletes resources that files name",
     ),
-    Row("kubernetes", "helm", r"\b(uninstall|delete)\b", "removes a release"),
-    Row(
+    PackRule("kubernetes", "helm", r"\b(uninstall|delete)\b", "removes a release"),
+    PackRule(
         "iac",
         "terraform tofu terragrunt",
         (
@@ -55,40 +57,42 @@ _ROWS = (
         "destroys infrastructure",
         r"\bplan\b",
     ),
-    Row(
+    PackRule(
         "iac",
         "pulumi cdk cdktf serverless sls sam",
         r"\b(destroy|remove|delete|rm)\b",
         "destroys infrastructure",
         r"--preview-only",
     ),
-    Row("iac", "ansible ansible-playbook", r"state=absent", "removes what is on the hosts", r"--check"),
-    Row(
+    PackRule(
+        "iac", "ansible ansible-playbook", r"state=absent", "removes files, packages or services from hosts", r"--check"
+    ),
+    PackRule(
         "sql",
         "psql mysql mariadb sqlite3 sqlcmd mongosh mongo clickhouse-client cqlsh duckdb redis-cli valkey-cli",
         _SQL,
         "drops or empties data",
     ),
-    Row("sql", "dropdb dropuser mysqladmin", r"^dropdb|^dropuser|\bdrop\b", "drops a database"),
-    Row(
+    PackRule("sql", "dropdb dropuser mysqladmin", r"^dropdb|^dropuser|\bdrop\b", "drops a database"),
+    PackRule(
         "sql",
         "rails rake bin/rails php artisan",
         r"\bdb:(drop|reset|purge|schema:load)\b|\bmigrate:(fresh|reset)\b|\bdb:wipe\b",
         "drops a database",
     ),
-    Row(
+    PackRule(
         "sql",
         "prisma sequelize knex typeorm alembic",
         r"\b(migrate reset|db push --force-reset|db:drop|schema:drop|downgrade base)\b",
         "drops a database",
     ),
-    Row(
+    PackRule(
         "sql",
         "python python3 manage.py django-admin",
         r"\b(flush|reset_db|sqlflush)\b.*--no-?input|manage\.py flush",
         "empties a database",
     ),
-    Row(
+    PackRule(
         "cloud",
         "aws",
         (
@@ -97,36 +101,36 @@ _ROWS = (
         ),
         "deletes resources of the cloud",
     ),
-    Row(
+    PackRule(
         "cloud",
         "gcloud gsutil az doctl flyctl fly heroku vercel netlify wrangler firebase linode-cli hcloud oci ibmcloud",
         r"\b(delete|destroy|rm|rb|remove|purge|apps:destroy|pg:reset|undelete|sites:delete)\b",
         "deletes resources of the cloud",
     ),
-    Row(
+    PackRule(
         "cloud",
         "gh",
         (
             r"\b(repo|release|secret|variable|run|cache|codespace|gist|label|ssh-key) delete\b|"
             r"\bapi\b.*-X\s*DELETE|repo archive|repo edit .*visibility"
         ),
-        "deletes what others rely on",
+        "deletes resources that others rely on",
     ),
-    Row("cloud", "glab", r"\b(repo|release) delete\b", "deletes what others rely on"),
-    Row(
+    PackRule("cloud", "glab", r"\b(repo|release) delete\b", "deletes resources that others rely on"),
+    PackRule(
         "cloud",
         "npm pnpm yarn cargo gem twine",
         r"\b(unpublish|yank|deprecate)\b|\bowner (rm|--remove)",
-        "takes a published package back",
+        "withdraws a published package",
     ),
-    Row(
+    PackRule(
         "services",
         "shutdown reboot halt poweroff init telinit",
         r"^(shutdown|reboot|halt|poweroff)|^(tel)?init [06]",
         "stops the machine",
         r"--help\b|shutdown -c\b",
     ),
-    Row(
+    PackRule(
         "services",
         "systemctl service rc-service launchctl",
         r"\b(poweroff|reboot|halt|suspend|hibernate|rescue|emergency|kexec|isolate)\b|"
@@ -134,38 +138,38 @@ _ROWS = (
         r"firewalld|ufw|dbus|cron|crond)\b|\b(sshd?|networking|docker) stop\b",
         "stops the machine or cuts it off",
     ),
-    Row("services", "kill", r"\s(-1|1)\s*$|\s-1\b.*-1", "stops all processes"),
-    Row(
+    PackRule("services", "kill", r"\s(-1|1)\s*$|\s-1\b.*-1", "stops all processes"),
+    PackRule(
         "services",
         "killall pkill",
         r"\s(-9|-KILL)?\s*(-u\s+root|sshd|systemd|init|dockerd)\b|pkill (-9 )?['\"]?\.['\"*]?$",
-        "stops what the machine needs",
+        "stops services that the machine needs",
     ),
-    Row("services", "crontab", r"\s-r\b", "removes all scheduled jobs"),
-    Row(
+    PackRule("services", "crontab", r"\s-r\b", "removes all scheduled jobs"),
+    PackRule(
         "services",
         "iptables ip6tables nft ufw firewall-cmd pfctl",
         r"(^| )(-F|--flush|-X|flush ruleset|disable|reset|--panic-on|-P (INPUT|OUTPUT) DROP)\b",
         "opens the firewall or cuts the machine off",
         r" -L\b",
     ),
-    Row(
+    PackRule(
         "services",
         "ip ifconfig nmcli",
         r"\b(link set \S+ down|link delete|down$|networking off|radio all off)\b",
         "cuts the machine off",
     ),
-    Row(
+    PackRule(
         "services",
         "userdel groupdel deluser usermod passwd",
         r"^(userdel|groupdel|deluser)|-L\b|--lock\b|passwd (-d|-l)",
         "removes or locks an account",
     ),
-    Row("services", "swapoff sysctl modprobe rmmod", r"-a\b|-w kernel\.|^rmmod|modprobe -r", "changes the kernel"),
+    PackRule("services", "swapoff sysctl modprobe rmmod", r"-a\b|-w kernel\.|^rmmod|modprobe -r", "changes the kernel"),
 )
 
 
-def _rule(row: Row) -> Rule:
+def _rule(row: PackRule) -> Rule:
     harmful, excuse = re.compile(row.harmful, re.IGNORECASE), re.compile(row.excuse)
 
     def rule(command: Command) -> None:
@@ -181,6 +185,6 @@ def _rule(row: Row) -> Rule:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {}
-for _row in _ROWS:
+for _row in _PACK_RULES:
     for _program in _row.programs.split():
         RULES[_program] = (*RULES.get(_program, ()), _rule(_row))

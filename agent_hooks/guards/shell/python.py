@@ -1,0 +1,205 @@
+"""Python code, read with Python's own `ast`: constants are folded, imports resolved, and calls judged."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+import warnings
+
+from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.shell.command import Command
+from agent_hooks.guards.shell.languages import NETWORK, judge_calls
+from agent_hooks.guards.shell.words import Word
+
+
+def judge_python(command: Command, text: Word) -> None:
+    """Judge Python code by its syntax tree; code that cannot be parsed, by patterns."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.replace(UNKNOWN, "UNKNOWN").strip("\n"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        judge_calls(command, "python", text)
+        return
+    try:
+        _PythonJudge(command, text).visit(tree)
+    except RecursionError:
+        command.interpreter.report(
+            "dynamic-code", "Python code that is nested too deeply to judge", "python", undecidable=True
+        )
+
+
+_SHELL_CALLS = {
+    "os.system",
+    "os.popen",
+    "subprocess.getoutput",
+    "subprocess.getstatusoutput",
+    "commands.getoutput",
+    "pty.spawn",
+}
+_PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")} | {
+    f"os.{name}" for name in ("execv", "execvp", "execl", "execlp", "spawnv", "spawnvp", "spawnl", "posix_spawn")
+}
+_TREE_CALLS = {"shutil.rmtree", "shutil.move"}
+_FILE_CALLS = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "os.truncate"}
+_PATH_METHODS = ("joinpath", "expanduser", "resolve", "absolute")
+
+
+class _PythonJudge(ast.NodeVisitor):
+    """Judges the calls of a Python program, with constants folded and imports resolved."""
+
+    def __init__(self, command: Command, source: str) -> None:
+        self._command = command
+        self._source = source
+        self._names: dict[str, str] = {}
+        self._values: dict[str, str | list[str]] = {}
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._names[alias.asname or alias.name] = alias.name
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        value = self._constant(node.value)
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                if value is not None:
+                    self._values[target.id] = value
+                elif name := self._name(node.value):
+                    self._names[target.id] = name
+
+    def visit_While(self, node: ast.While) -> None:
+        if isinstance(node.test, ast.Constant) and node.test.value and "fork(" in ast.unparse(node):
+            self._command.report("fork-bomb", "starts itself without bound")
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        name = self._name(node.func) or ""
+        args = [self._constant(arg) for arg in node.args]
+        first = args[0] if args else None
+        command = self._command
+        if name in _SHELL_CALLS or name in _PROCESS_CALLS:
+            if isinstance(first, str) and name not in _SHELL_CALLS and len(args) > 1 and name.startswith("os."):
+                rest = [arg for arg in args[1:] if isinstance(arg, str)]
+                first = next((arg for arg in args[1:] if isinstance(arg, list)), rest)
+            self._runs(first)
+            if re.search(r"\bsocket\b", self._source) and re.search(r"dup2|pty\.spawn|connect", self._source):
+                command.report("shell-on-socket", "a shell on a network connection", "python")
+        elif name in _TREE_CALLS:
+            command.tree(Word(first if isinstance(first, str) else UNKNOWN), verb="removes a tree")
+        elif name in _FILE_CALLS and isinstance(first, str):
+            command.deletes(Word(first))
+        elif name in ("open", "io.open") and isinstance(first, str):
+            mode = next((arg for arg in args[1:2] if isinstance(arg, str)), "r")
+            command.writes(Word(first)) if set(mode) & set("wax+") else command.reads(Word(first))
+        elif name == "os.chmod" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            mode_bits = node.args[1].value
+            if isinstance(mode_bits, int) and mode_bits & 0o002:
+                command.report("world-writable", "lets everybody write", "os.chmod")
+        elif name in ("exec", "eval", "builtins.exec"):
+            self._evaluates(node, first)
+        elif isinstance(node.func, ast.Attribute):
+            self._method(node.func)
+
+    def _evaluates(self, node: ast.Call, first: str | list[str] | None) -> None:
+        if isinstance(first, str):
+            judge_python(self._command, Word(first))
+            return
+        text = ast.unparse(node)
+        if re.search(r"b64decode|b32decode|a85decode|unhexlify|fromhex|decompress|marshal|rot", text):
+            self._command.report("encoded-exec", "decoded text is run unseen", text)
+        elif NETWORK.search(text):
+            self._command.report("download-exec", "downloaded text is run unseen", text)
+
+    def _method(self, function: ast.Attribute) -> None:
+        """Judge `Path('…').unlink()`, `.read_text()` and the like."""
+        path = self._constant(function.value)
+        if not isinstance(path, str):
+            return
+        if function.attr in ("unlink", "rmdir"):
+            self._command.deletes(Word(path))
+        elif function.attr in ("read_text", "read_bytes"):
+            self._command.reads(Word(path))
+        elif function.attr in ("write_text", "write_bytes"):
+            self._command.writes(Word(path))
+
+    def _runs(self, program: str | list[str] | None) -> None:
+        if isinstance(program, str):
+            self._command.shell_code(Word(program))
+        elif isinstance(program, list) and program:
+            self._command.runs([Word(word) for word in program])
+
+    def _name(self, node: ast.AST) -> str | None:
+        """Return the full name that an expression stands for: `os.system`, also for `__import__('os').system`."""
+        if isinstance(node, ast.Name):
+            return self._names.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self._name(node.value)
+            return f"{owner}.{node.attr}" if owner else None
+        if isinstance(node, ast.Call):
+            called = self._name(node.func)
+            args = [self._constant(arg) for arg in node.args]
+            if called in ("__import__", "importlib.import_module") and args and isinstance(args[0], str):
+                return args[0]
+            if called == "getattr" and len(args) > 1 and isinstance(args[1], str):
+                return f"{self._name(node.args[0])}.{args[1]}"
+        return None
+
+    def _constant(self, node: ast.AST) -> str | list[str] | None:
+        """Return the text or the list of texts that an expression stands for, `None` when it is not known."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+            return node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else node.value
+        if isinstance(node, ast.Name):
+            return self._values.get(node.id)
+        if isinstance(node, ast.List | ast.Tuple):
+            return [part if isinstance(part := self._constant(each), str) else UNKNOWN for each in node.elts]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self._constant(node.left), self._constant(node.right)
+            return left + right if isinstance(left, str) and isinstance(right, str) else None
+        if isinstance(node, ast.BinOp | ast.Call | ast.Subscript) and (path := self._path(node)) is not None:
+            return path
+        if isinstance(node, ast.JoinedStr):
+            parts = [self._constant(part) for part in node.values]
+            return "".join(part if isinstance(part, str) else UNKNOWN for part in parts)
+        if isinstance(node, ast.Call):
+            name = self._name(node.func) or ""
+            args = [self._constant(arg) for arg in node.args]
+            if name == "chr" and isinstance(code := getattr(node.args[0], "value", None), int) and 0 <= code < 0x110000:
+                return chr(code)
+            if name.endswith(("shlex.split",)) and args and isinstance(args[0], str):
+                return args[0].split()
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+                separator = self._constant(node.func.value)
+                if isinstance(separator, str) and args and isinstance(args[0], list):
+                    return separator.join(args[0])
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+                text = self._constant(node.func.value)
+                return text.split() if isinstance(text, str) else None
+        return None
+
+    def _path(self, node: ast.BinOp | ast.Call | ast.Subscript) -> str | None:
+        """Return the path that an expression of `pathlib` or `os.path` builds; `~` stands for the home directory."""
+        if isinstance(node, ast.Subscript):
+            home = self._name(node.value) == "os.environ" and self._constant(node.slice) == "HOME"
+            return "~" if home else None
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.BinOp):
+            parts = [node.left, node.right] if isinstance(node.op, ast.Div) else []
+        else:
+            name = self._name(node.func) or ""
+            if name.endswith("Path.home"):
+                return "~"
+            if name in ("os.getenv", "os.environ.get"):
+                return "~" if node.args and self._constant(node.args[0]) == "HOME" else None
+            if name.endswith(("Path", "path.join", "expanduser", "path.abspath", "path.realpath")):
+                parts = node.args
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in _PATH_METHODS:
+                parts = [node.func.value, *node.args]
+        texts = [text for part in parts if isinstance(text := self._constant(part), str)]
+        return posixpath.join(*texts) if texts and len(texts) == len(parts) else None

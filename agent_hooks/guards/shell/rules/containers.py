@@ -1,0 +1,129 @@
+"""Rules about containers: wiping all or many of them, volumes, and the commands that run in one."""
+
+from __future__ import annotations
+
+from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.options import ParsedOptions
+from agent_hooks.guards.shell.words import EMPTY, Text, Word
+
+
+def docker(command: Command) -> None:
+    """`docker`, `podman`: removal of all or many containers, images or volumes, and commands in a container."""
+    words = list(command.argv[1:])
+    while words and words[0].startswith("-"):
+        words = (
+            words[2:] if words[0] in ("-H", "--host", "-c", "--context", "--config", "-l", "--log-level") else words[1:]
+        )
+    if not words:
+        return
+    if command.name.endswith("-compose"):
+        _compose(command, words)
+        return
+    if words[0] in ("container", "image") and words[1:2] != ["prune"]:
+        verb = words[1:2]
+        words = [Word("rmi") if words[0] == "image" and verb == ["rm"] else verb[0], *words[2:]] if verb else words
+        if command.argv[1] == "image" and words[0] == "ls":
+            words[0] = Word("images")
+    kind, rest = str(words[0]), words[1:]
+    options = ParsedOptions([command.argv[0], *rest], "f", ("--filter", "--format", "--until"))
+    if kind == "system" and rest[:1] == ["prune"]:
+        command.report("docker", "removes all unused containers, images and networks")
+    elif kind in ("volume", "container", "image"):
+        _docker_prune(command, kind, rest, options)
+    elif kind == "compose":
+        _compose(command, rest)
+    elif kind in ("rm", "rmi"):
+        if any("docker-list" in word.taint for word in rest) or "docker-list" in command.stdin.taint:
+            command.report("docker", "removes all containers or images")
+        if options.has("v", "--volumes") and options.has("f", "--force") and any(UNKNOWN in word for word in rest):
+            command.report("docker", "removes containers that are not named, and their volumes")
+    elif kind in ("ps", "images", "ls"):
+        if not options.has("--filter") and "f" not in options.flags and options.has("q", "--quiet"):
+            command.output = Text(None, frozenset({"docker-list"}))
+    elif kind in ("exec", "run"):
+        _docker_runs(command, kind, rest)
+    elif kind == "cp" and rest:
+        command.reads(*options.operands[:1])
+        command.writes(*options.operands[1:])
+
+
+def _docker_prune(command: Command, verb: str, rest: list[Word], options: ParsedOptions) -> None:
+    if verb == "volume" and rest[:1] in (["rm"], ["prune"], ["remove"]):
+        command.report("docker", "removes volumes, and the data in them")
+    elif verb == "volume" and rest[:1] == ["ls"] and options.has("q", "--quiet"):
+        command.output = Text(None, frozenset({"docker-list"}))
+    elif verb == "image" and rest[:1] == ["prune"] and options.has("a", "--all"):
+        command.report("docker", "removes all images that no container uses")
+    elif verb == "container":
+        command.report("docker", "removes all stopped containers")
+
+
+def _compose(command: Command, rest: list[Word]) -> None:
+    down = next((at for at, word in enumerate(rest) if word in ("down", "rm", "exec", "run")), None)
+    if down is None:
+        return
+    if rest[down] in ("exec", "run"):
+        _docker_runs(command, "exec", rest[down + 1 :])
+        return
+    options = ParsedOptions(rest[down:], "t", ("--timeout",))
+    if options.has("v", "--volumes") or any(word == "--rmi=all" for word in rest) or "all" in options.operands:
+        command.report("docker", "removes volumes or images, and the data in them")
+
+
+_RUN_WITH_VALUE = "veupwhlmcEa"
+_RUN_LONG = [
+    "--name",
+    "--volume",
+    "--env",
+    "--env-file",
+    "--publish",
+    "--workdir",
+    "--user",
+    "--network",
+    "--entrypoint",
+    "--mount",
+    "--platform",
+    "--memory",
+    "--cpus",
+    "--label",
+    "--hostname",
+    "--add-host",
+    "--gpus",
+    "--restart",
+    "--shm-size",
+    "--pull",
+    "--index",
+]
+
+
+def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
+    """Judge a command in a container.
+
+    A new container is harmless, unless a root directory of the machine is mounted in it.
+    """
+    options = ParsedOptions([Word(verb), *rest], _RUN_WITH_VALUE, _RUN_LONG, stop_early=True)
+    inner = options.operands[1:]
+    if verb == "run":
+        mounts = [word.partition(":")[0] for word in options.value("v", "--volume")]
+        if not any(command.is_root(Word(path)) and path.startswith("/") for path in mounts):
+            return
+    if inner:
+        inside = command.shell.copy()
+        inside.cwd = "/"
+        command.interpreter.command(inner, inside, EMPTY)
+
+
+def kubectl(command: Command) -> None:
+    """`kubectl exec pod -- command`: the command runs in a container."""
+    words = command.argv
+    if "exec" in words and "--" in words:
+        inside = command.shell.copy()
+        inside.cwd = "/"
+        command.interpreter.command(words[words.index(Word("--")) + 1 :], inside, EMPTY)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
+    **rules_of("kubectl k oc", kubectl),
+}
