@@ -304,8 +304,7 @@ class Server:
     async def _hear(self, bridge: Bridge, happening: Happening) -> Reply:
         """Answer what came by HTTP: an event that decides nothing, of a session that a command has told of."""
         environment = self._sessions.environment(bridge, happening)
-        row = next((row for row in bridge.describe() if row.name == happening.name), None)
-        if row is None or not row.decides_nothing:
+        if not bridge.row(happening.name).decides_nothing:
             why = f"{happening.name} is not for HTTP: to mend it: agent-hooks install {bridge.name} --http"
         elif environment is None:
             why = f"no command has told of session {happening.session_id} yet"

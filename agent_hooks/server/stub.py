@@ -36,10 +36,10 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     from agent_hooks.server.siteless import start_of  # here, because a process for one event needs only the constants
 
     file = os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")
-    rows = {row.name: row.timeout or 600 for row in bridge.describe()}
+    rows = {row.name: row.timeout or bridge.timeout for row in bridge.describe()}
     events = {
         name: (float(max(seconds - MARGIN, seconds / 2)), bridge.refuse(name or None, client.REASON).stdout)
-        for name, seconds in {**rows, "": 600}.items()
+        for name, seconds in {**rows, "": bridge.timeout}.items()
     }
     return {
         "agent": bridge.name,
