@@ -28,7 +28,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
 from agent_hooks.cli.commands.install import new_address
 from agent_hooks.server.http import HttpConnection
-from agent_hooks.server.lines import Connection, Lines, Take
+from agent_hooks.server.lines import Connection, LineServer, Respond
 from agent_hooks.server.ports import Ports
 from agent_hooks.server.server import Server
 from server.test_server_protocol import CALL, request, serving, stdout_of
@@ -53,7 +53,7 @@ def post(body: str = "{}", *headers: str, path: str = PATH, method: str = "POST"
 class Wire:
     """A connection to lines that echo the payload they were given."""
 
-    def __init__(self, lines: Lines, client: socket.socket) -> None:
+    def __init__(self, lines: LineServer, client: socket.socket) -> None:
         self._lines = lines
         self.client = client
         self.taken: list[Any] = []
@@ -63,7 +63,7 @@ class Wire:
         with suppress(BrokenPipeError, ConnectionResetError):  # it was hung up on
             self.client.sendall(data)
         for _ in range(3):
-            self._lines.round(0)
+            self._lines.poll(0)
 
     def heard(self) -> bytes:
         """Return what has arrived."""
@@ -92,7 +92,7 @@ def wired(*, longest: int = 1 << 20) -> Iterator[Wire]:
         for listening, name in ((unix, "lines"), (door, "http")):
             listening.bind(str(Path(folder, name)))
             listening.listen()
-        lines = Lines(unix, lambda connection, line: take(connection, line), greeting=b"hello\n", longest=longest)
+        lines = LineServer(unix, lambda connection, line: take(connection, line), greeting=b"hello\n", longest=longest)
         lines.listen(door, partial(HttpConnection, token=TOKEN))
         client.connect(door.getsockname())  # by a Unix socket, where what is sent has arrived
         client.setblocking(False)
@@ -253,18 +253,18 @@ def test_who_wants_the_connection_closed_has_it_closed_after_the_whole_answer() 
 class Listening(Ports):
     """Ports, with the lines that they are of."""
 
-    def __init__(self, lines: Lines, project: str) -> None:
+    def __init__(self, lines: LineServer, project: str) -> None:
         super().__init__(lines, project)
         self.lines = lines
 
 
 @contextmanager
-def ports_of(project: Path, take: Take = lambda connection, line: b"") -> Iterator[Listening]:
+def ports_of(project: Path, take: Respond = lambda connection, line: b"") -> Iterator[Listening]:
     """Yield the ports of a project."""
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(project / "socket"))
         unix.listen()
-        lines = Lines(unix, take, greeting=b"", longest=1000)
+        lines = LineServer(unix, take, greeting=b"", longest=1000)
         try:
             yield Listening(lines, str(project))
         finally:
@@ -290,22 +290,22 @@ def test_a_port_is_open_as_long_as_settings_name_it(tmp_path: Path) -> None:
     """Broken settings name none."""
     address, other = new_address(), new_address()
     with ports_of(tmp_path) as ports:
-        ports.look()
+        ports.refresh()
         for named, there in ((address, True), (None, False), (address, True), (other, False), (address, True)):
             path = write(tmp_path, named)
-            ports.look()
+            ports.refresh()
             assert is_open(address) == there
             assert is_open(other) == (named == other)
         odd = json.dumps({"hooks": {"Stop": [{"hooks": [ENTRY | {"timeout": 10**400}]}]}})
         for text in ("{", "[]", '{"hooks": {"Stop": 1}}', "\udcff", "[" * 100_000, odd):
             path.write_bytes(text.encode(errors="surrogateescape"))
-            ports.look()
+            ports.refresh()
             assert not is_open(address)
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
         path.unlink()
-        ports.look()
+        ports.refresh()
         assert not is_open(address)
 
 
@@ -317,14 +317,14 @@ def test_a_port_that_another_program_has_is_told_once_and_taken_when_it_is_free(
         address = Address(other.getsockname()[1], TOKEN)
         write(tmp_path, address)
         with caplog.at_level(logging.WARNING):
-            ports.look()
-            ports.look()
+            ports.refresh()
+            ports.refresh()
         assert [each.getMessage() for each in caplog.records] == [
-            f"port {address.port}: Address already in use; events that are posted there are not heard"
+            f"port {address.port}: Address already in use; events that are posted there are lost"
         ]
         other.close()
         assert not is_open(address)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
 
 
@@ -333,13 +333,13 @@ def test_what_cannot_be_read_for_the_moment_changes_nothing(tmp_path: Path) -> N
     address = new_address()
     with ports_of(tmp_path) as ports:
         path = write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         path.rename(tmp_path / "kept")
         os.mkfifo(path)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
         path.unlink()
-        ports.look()
+        ports.refresh()
         assert not is_open(address)
 
 
@@ -365,12 +365,12 @@ with ports_of(project) as ports:
     write(project, address)
     with socket.create_server(("127.0.0.1", address.port)):
         with full():
-            ports.look()  # the settings cannot be read
-        ports.look()
+            ports.refresh()  # the settings cannot be read
+        ports.refresh()
         with full():
-            ports.look()  # there is no socket for the port
+            ports.refresh()  # there is no socket for the port
     assert not is_open(address)
-    ports.look()
+    ports.refresh()
     assert is_open(address)
 """
     subprocess.run(
@@ -384,16 +384,16 @@ def test_who_came_by_a_port_that_is_closed_is_hung_up_on_once_it_is_answered(tmp
     waiting: list[Connection] = []
     with ports_of(tmp_path, lambda connection, line: waiting.append(connection)) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with (
             socket.create_connection(("127.0.0.1", address.port), PATIENCE) as idle,
             socket.create_connection(("127.0.0.1", address.port), PATIENCE) as busy,
         ):
             busy.sendall(post(token=address.token) * 2)
             while not waiting:
-                ports.lines.round(PATIENCE)
+                ports.lines.poll(PATIENCE)
             write(tmp_path, None)
-            ports.look()
+            ports.refresh()
             assert idle.recv(1) == b""
             waiting[0].answer(b"[0, {}]\n")
             assert statuses(busy.recv(1 << 16)) == [200]
@@ -406,24 +406,24 @@ def test_who_knocks_just_when_a_port_is_closed_disturbs_nobody(tmp_path: Path) -
     address = new_address()
 
     def take(connection: Connection, line: bytes) -> bytes:
-        ports.look()
+        ports.refresh()
         return b"done\n"
 
     with ports_of(tmp_path, take) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with unix_socket() as client, socket.socket() as late:
             client.connect(str(tmp_path / "socket"))
-            ports.lines.round(PATIENCE)
+            ports.lines.poll(PATIENCE)
             write(tmp_path, None)
             client.sendall(b"look\n")
             late.connect(("127.0.0.1", address.port))
-            ports.lines.round(PATIENCE)
+            ports.lines.poll(PATIENCE)
             assert client.recv(10) == b"done\n"
             with unix_socket() as other:
                 other.connect(str(tmp_path / "socket"))
                 other.sendall(b"look\n")
-                ports.lines.round(PATIENCE)
+                ports.lines.poll(PATIENCE)
                 other.settimeout(PATIENCE)
                 assert other.recv(10) == b"done\n"
 
@@ -434,7 +434,7 @@ def test_only_this_machine_is_heard(tmp_path: Path) -> None:
     address = new_address()
     with ports_of(tmp_path) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with socket.create_server(("127.0.0.2", address.port)):  # would fail if every address were taken
             assert is_open(address)
 
@@ -498,7 +498,7 @@ class TestServer:
             assert await tell(BATCH) == (200, {})
             assert server.status()["sessions"] == 0
         assert seen == []
-        assert "PostToolBatch was not heard: no command has told of session s yet" in caplog.text
+        assert "PostToolBatch was dropped: no command has opened session s yet" in caplog.text
 
     @pytest.mark.parametrize("name", [row.name for row in CLAUDE.describe() if not row.decides_nothing] + ["New"])
     async def test_what_decides_something_is_not_for_http(self, name: str, tmp_path: Path) -> None:

@@ -13,19 +13,19 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.server.lines import Connection, Lines
+from agent_hooks.server.lines import Connection, LineServer
 
 GREETING = b"hello\n"
 
 
 @contextmanager
-def listening(take: object = None, *, longest: int = 1 << 24) -> Iterator[tuple[Lines, str]]:
+def listening(take: object = None, *, longest: int = 1 << 24) -> Iterator[tuple[LineServer, str]]:
     """Yield lines that are echoed, and where to connect."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
         path = str(Path(folder, "socket"))
         server.bind(path)
         server.listen(100)
-        lines = Lines(server, take or echo, greeting=GREETING, longest=longest)  # type: ignore[arg-type]  # each test knows
+        lines = LineServer(server, take or echo, greeting=GREETING, longest=longest)  # type: ignore[arg-type]  # each test knows
         try:
             yield lines, path
         finally:
@@ -60,11 +60,11 @@ def test_each_line_is_answered_once_and_in_order_however_it_arrives(said: list[b
     text = b"".join(line + b"\n" for line in said)
     with listening() as (lines, path), connect(path) as client:
         answers = b""
-        lines.round(0)
+        lines.poll(0)
         assert received(client) == b""
         for at in range(0, len(text), size):
             client.sendall(text[at : at + size])
-            lines.round(0)
+            lines.poll(0)
             answers += received(client)
         assert answers == GREETING + text
 
@@ -78,17 +78,17 @@ def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> 
 
     with listening(take) as (lines, path), connect(path) as slow, connect(path) as other:
         slow.sendall(b"big\n")
-        lines.round(0)
-        lines.round(0)
+        lines.poll(0)
+        lines.poll(0)
         slow.sendall(b"more\n")  # its answer has to wait for the first one
         other.sendall(b"small\n")
         while not (said := received(other)):
-            lines.round(0)
+            lines.poll(0)
         assert said == GREETING + b"small\n"
         answer = b""
         while not answer.endswith(b"small\n"):
             answer += received(slow)
-            lines.round(0)
+            lines.poll(0)
         assert answer == GREETING + big + b"small\n"
 
 
@@ -99,20 +99,20 @@ def test_an_answer_that_takes_longer_comes_after_the_greeting_and_is_given_up_wi
 
     def take(connection: Connection, line: bytes) -> None:
         taken.append((connection, line))
-        connection.ended = lambda: ended.append(line)
+        connection.on_close = lambda: ended.append(line)
 
     with listening(take) as (lines, path), connect(path) as client:
         client.sendall(b"1\n2\n")
-        lines.round(0)
+        lines.poll(0)
         assert received(client) == GREETING
         assert [line for _, line in taken] == [b"1"]
         taken[0][0].answer(b"one\n")
         assert received(client) == b"one\n"
         assert [line for _, line in taken] == [b"1", b"2"]
         client.close()
-        lines.round(0)
+        lines.poll(0)
         assert ended == [b"2"]
-        assert taken[1][0].gone
+        assert taken[1][0].closed
         taken[1][0].answer(b"two\n")  # nobody is there to read it
 
 
@@ -123,7 +123,7 @@ def test_a_line_without_an_end_is_cut_off() -> None:
         try:
             while sent < 10_000_000:
                 sent += client.send(b"x" * 10_000)
-                lines.round(0)
+                lines.poll(0)
         except (BrokenPipeError, ConnectionResetError):
             pass
         assert 100_000 <= sent < 1_000_000
@@ -142,7 +142,7 @@ with listening() as (lines, path):
     used = max(client.fileno() for client in clients) + 1
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + 10, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     for _ in range(100):
-        lines.round(0)
+        lines.poll(0)
     answered = [client for client in clients if received(client)]
     assert 0 < len(answered) < 30, len(answered)
     waiting = [client for client in clients if client not in answered]
@@ -150,7 +150,7 @@ with listening() as (lines, path):
     for client in answered:
         client.close()
     for _ in range(100):
-        lines.round(0)
+        lines.poll(0)
     assert sum(bool(received(client)) for client in waiting) >= len(answered)
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parent)
@@ -166,14 +166,14 @@ with listening() as (lines, path), connect(path) as client:
     client.sendall(b"hello?\\n")
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, limits[1]))
-    lines.round(0)
+    lines.poll(0)
     assert not lines.selector.select(0)
-    lines.look_for_room()
-    lines.round(0)
+    lines.resume_accepting()
+    lines.poll(0)
     assert not lines.selector.select(0)
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    lines.look_for_room()
-    lines.round(0)
+    lines.resume_accepting()
+    lines.poll(0)
     assert received(client) == GREETING + b"hello?\\n"
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=Path(__file__).parent)

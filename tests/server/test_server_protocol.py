@@ -22,6 +22,7 @@ from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
+from agent_hooks.server.sessions import FindHooks
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks
@@ -56,7 +57,7 @@ def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) ->
 
 
 @asynccontextmanager
-async def serving(path: Path, *hooks: LoadedHook, opening: FakeOpening | None = None) -> AsyncIterator[Server]:
+async def serving(path: Path, *hooks: LoadedHook, opening: FindHooks | None = None) -> AsyncIterator[Server]:
     """Run a server, and stop it at the end."""
     server = Server(str(path / "s"), str(path), opening or FakeOpening(*hooks))
     async with anyio.create_task_group() as tasks:
@@ -245,7 +246,7 @@ class TestConnections:
             os.unlink(new)
 
         monkeypatch.setattr(os, "rename", rename_in_vain)
-        monkeypatch.setattr("agent_hooks.server.server._LOOK_ROUND", 0.01)
+        monkeypatch.setattr("agent_hooks.server.server._MAINTENANCE", 0.01)
         with anyio.fail_after(PATIENCE):
             await Server(str(tmp_path / "s"), str(tmp_path), FakeOpening()).serve_in_loop()
 
