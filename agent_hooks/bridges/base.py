@@ -153,7 +153,7 @@ class EventRow(Struct, frozen=True):
     `decides_nothing`: no answer stops, changes or hides anything, so the event may be posted by HTTP, and be lost.
     `always`: install the event also when no hook listens to it; gates are installed always.
     `timeout`: seconds to set in the entry, because the agent's own timeout is too short.
-    `feeds`: what it reaches here: our events, points, and the other words that `driver.listened_to` returns.
+    `feeds`: the names of our events and points that it reaches, and the other words that `driver.listened_to` returns.
     """
 
     name: str
@@ -297,8 +297,8 @@ class Bridge(ABC):
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of the settings files `local`, `project` and `user`.
 
-        The first two are relative to the project's directory.  `local` is this person's own file there, `project` is
-        shared by all people who work there.
+        The first two are relative to the project's directory.  `local` is this person's own file there, `project` is the
+        file for everybody.
         """
 
     @abstractmethod
@@ -345,7 +345,7 @@ class Bridge(ABC):
         return True
 
     def is_attended(self, environment: Mapping[str, str]) -> bool:
-        """Return whether a person is at the agent, who can answer a question."""
+        """Return whether a person is at the agent to answer a question."""
         return True
 
 

@@ -398,7 +398,7 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
     if hook:
         agent.command.add_hook(hook)
     quick = "from agent_hooks.server import server; server._MAINTENANCE = 0.05"
-    agent.write_stub(run=["-I", "-c", f"{quick}; from agent_hooks.cli.main import main; main()"])
+    agent.write_stub(serve=["-I", "-c", f"{quick}; from agent_hooks.cli.main import main; main()"])
     agent()
     server = agent.server()
     assert server is not None
