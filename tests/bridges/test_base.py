@@ -30,7 +30,7 @@ PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "claude_code.json
 
 
 class Smallest(Bridge):
-    """A bridge that defines only what it must."""
+    """A bridge that defines only the required members."""
 
     name = "smallest"
     events = (EventRow("Call", gate=True, timeout=30), EventRow("Note"))

@@ -1,4 +1,4 @@
-"""Connections that carry lines: in pieces, at once, slowly, too many."""
+"""The server of lines: lines in pieces, many at once, slow clients, and too many clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GREETING = b"hello\n"
 
 @contextmanager
 def listening(take: object = None, *, longest: int = 1 << 24) -> Iterator[tuple[LineServer, str]]:
-    """Yield lines that are echoed, and where to connect."""
+    """Yield a server that echoes lines, and its path."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
         path = str(Path(folder, "socket"))
         server.bind(path)
@@ -39,7 +39,7 @@ def echo(connection: Connection, line: bytes) -> bytes:
 
 
 def connect(path: str) -> socket.socket:
-    """Return a client that waits for nothing."""
+    """Return a client that does not block."""
     client = socket.socket(socket.AF_UNIX)
     client.connect(path)
     client.setblocking(False)
@@ -47,7 +47,7 @@ def connect(path: str) -> socket.socket:
 
 
 def received(client: socket.socket) -> bytes:
-    """Return what has arrived."""
+    """Return the data that has arrived."""
     try:
         return client.recv(1 << 22)
     except BlockingIOError:
@@ -56,7 +56,7 @@ def received(client: socket.socket) -> bytes:
 
 @given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), min_size=1), st.integers(1, 50))
 def test_each_line_is_answered_once_and_in_order_however_it_arrives(said: list[bytes], size: int) -> None:
-    """The greeting comes first, and only when the client has said something."""
+    """The greeting comes first, and only after a line of the client."""
     text = b"".join(line + b"\n" for line in said)
     with listening() as (lines, path), connect(path) as client:
         answers = b""
@@ -70,7 +70,7 @@ def test_each_line_is_answered_once_and_in_order_however_it_arrives(said: list[b
 
 
 def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> None:
-    """Others are answered meanwhile."""
+    """Other clients get their answers meanwhile."""
     big = b"x" * 3_000_000 + b"\n"
 
     def take(connection: Connection, line: bytes) -> bytes:
@@ -80,7 +80,7 @@ def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> 
         slow.sendall(b"big\n")
         lines.poll(0)
         lines.poll(0)
-        slow.sendall(b"more\n")  # its answer has to wait for the first one
+        slow.sendall(b"more\n")  # answered after the first line
         other.sendall(b"small\n")
         while not (said := received(other)):
             lines.poll(0)
@@ -93,7 +93,7 @@ def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> 
 
 
 def test_an_answer_that_takes_longer_comes_after_the_greeting_and_is_given_up_with_its_client() -> None:
-    """The next line waits for it."""
+    """The client's next line waits for that answer."""
     taken: list[tuple[Connection, bytes]] = []
     ended: list[bytes] = []
 
@@ -113,7 +113,8 @@ def test_an_answer_that_takes_longer_comes_after_the_greeting_and_is_given_up_wi
         lines.poll(0)
         assert ended == [b"2"]
         assert taken[1][0].closed
-        taken[1][0].answer(b"two\n")  # nobody is there to read it
+        # The client has gone, so this answer is discarded.
+        taken[1][0].answer(b"two\n")
 
 
 def test_a_line_without_an_end_is_cut_off() -> None:
@@ -130,7 +131,7 @@ def test_a_line_without_an_end_is_cut_off() -> None:
 
 
 def test_who_finds_no_room_is_answered_when_somebody_has_gone() -> None:
-    """A server without descriptors left neither ends nor runs in circles."""
+    """A server without a free descriptor neither ends nor runs in circles."""
     script = """
 import resource
 from test_server_lines import GREETING, connect, listening, received
@@ -157,7 +158,7 @@ with listening() as (lines, path):
 
 
 def test_who_finds_no_room_is_answered_when_there_is_some_again() -> None:
-    """Also where nobody is connected: hooks use descriptors too."""
+    """Hooks use descriptors too, so this happens also without another connection."""
     script = """
 import resource
 from test_server_lines import GREETING, connect, listening, received
