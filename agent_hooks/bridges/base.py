@@ -69,11 +69,15 @@ class PromptGiven(Happening, frozen=True):
 
 
 class Call(Happening, frozen=True):
-    """A tool call.  `tool_name` and `input` are in our vocabulary if it has the tool, else as the agent sent them."""
+    """A tool call.  `tool_name` and `input` are in our vocabulary if it has the tool, else as the agent sent them.
+
+    `native_name`: the agent's own name of the tool.
+    """
 
     tool_name: str
     tool_call_id: str
     input: Mapping[str, Any]
+    native_name: str
 
 
 class CallAsked(Call, frozen=True):
@@ -130,16 +134,13 @@ class Reply(Struct, frozen=True):
     def of(cls, value: Mapping[str, Any]) -> Reply:
         """Return the reply that prints one JSON object, in ASCII, so that half of a surrogate pair cannot break it.
 
-        Raises `ValueError` or `TypeError` for a value that JSON cannot express, because an agent takes half of an answer
-        for none.
+        Raises `ValueError` or `TypeError` for a value that JSON cannot express.
         """
         return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
 
 
 NOTHING = Verdict()
-"""No opinion."""
 SILENCE = Reply.of({})
-"""The reply without an opinion."""
 
 
 # ---- the facts about an agent ----------------------------------------------------------------------------------------
@@ -219,9 +220,9 @@ class Facts(Struct, frozen=True):
 
 
 class Hindrance(Struct, frozen=True):
-    """A setting of the agent that keeps hooks from running.
+    """A setting of the agent that keeps hooks from running.  `remedy`: the action that removes it.
 
-    `always`: it holds always, and not only until the person answers a question.  `remedy`: the action that removes it.
+    `always`: it does so always, and not only until the person answers a question.
     """
 
     text: str
@@ -250,8 +251,6 @@ class ToolWords(Struct, frozen=True):
 class Bridge(ABC):
     """The base class of all bridges: a bridge defines the abstract methods, and overrides each default that differs.
 
-    `agent_hooks.testing.check_bridge` checks one.
-
     `name`: the agent's name on the command line.
     `events`: the agent's events, in the order in which they are installed.
     `tools`: the vocabulary of its tools.
@@ -268,8 +267,6 @@ class Bridge(ABC):
     project_variable: str = ""
     process_variable: str = ""
     timeout: int = 600
-
-    # ---- the codec
 
     @abstractmethod
     def decode(self, payload: object) -> Happening:
@@ -291,14 +288,11 @@ class Bridge(ABC):
         """Return the row of an event.  An unknown event has a row of defaults."""
         return next((row for row in self.describe() if row.name == event_name), EventRow(event_name or ""))
 
-    # ---- the settings files
-
     @abstractmethod
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of the settings files `local`, `project` and `user`.
 
-        The first two are relative to the project's directory.  `local` is this person's own file there, `project` is the
-        file for everybody.
+        The first two are relative to the project's directory: this person's own file there, and the shared one.
         """
 
     @abstractmethod
@@ -325,8 +319,6 @@ class Bridge(ABC):
     def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
         """Return our entries in the settings.  Settings of a wrong form have none."""
 
-    # ---- the agent
-
     @abstractmethod
     def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
         """Return the facts for a check of an installation.  `project`: an absolute path."""
@@ -349,9 +341,6 @@ class Bridge(ABC):
         return True
 
 
-# ---- reading a payload -----------------------------------------------------------------------------------------------
-
-
 def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
     """Return the happening of a payload's text.  Raises `BridgeError`."""
     try:
@@ -363,27 +352,6 @@ def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
         except (ValueError, RecursionError) as exc:
             raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
     return bridge.decode(payload)
-
-
-def text_field(payload: Mapping[str, Any], key: str, default: Any = ...) -> Any:
-    """Return a text of a payload.  Without a default, a missing one raises `BridgeError`, as any other value does."""
-    value = payload.get(key)
-    if isinstance(value, str):
-        return value
-    if value is None and default is not ...:
-        return default
-    raise BridgeError(f"{key} must be a text, not {shown(value)}")
-
-
-def object_field(payload: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return an object of a payload.  Raises `BridgeError` for any other value."""
-    value = payload.get(key)
-    if isinstance(value, dict):
-        return value
-    raise BridgeError(f"{key} must be a JSON object, not {shown(value)}")
-
-
-# ---- the vocabulary --------------------------------------------------------------------------------------------------
 
 
 def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

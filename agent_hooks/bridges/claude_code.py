@@ -26,13 +26,12 @@ from agent_hooks.bridges.base import (
     Told,
     ToolWords,
     Verdict,
-    object_field,
-    text_field,
     to_ours,
     to_theirs,
 )
 from agent_hooks.bridges.claude_code_results import native_result, our_result
 from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
+from agent_hooks.bridges.fields import object_field, text_field
 from agent_hooks.errors import shown
 from agent_hooks.values.content import (
     AssistantBlock,
@@ -154,7 +153,7 @@ class ClaudeCode(ClaudeCodeSettings):
         match name:
             case "PreToolUse":
                 call = self._call(payload)
-                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], NO_SCHEMA))
+                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(call["native_name"], NO_SCHEMA))
             case "PermissionRequest":
                 return PermissionAsked(**common, **self._call(payload))
             case "PostToolUse":
@@ -172,8 +171,10 @@ class ClaudeCode(ClaudeCodeSettings):
 
     def _call(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = object_field(payload, "tool_input")
-        name, arguments = to_ours(self.tools, text_field(payload, "tool_name"), given)
-        return {"tool_name": name, "tool_call_id": text_field(payload, "tool_use_id", ""), "input": arguments}
+        native_name = text_field(payload, "tool_name")
+        name, arguments = to_ours(self.tools, native_name, given)
+        identity = text_field(payload, "tool_use_id", "")
+        return {"tool_name": name, "tool_call_id": identity, "input": arguments, "native_name": native_name}
 
     def _events(self, name: str, payload: Mapping[str, Any]) -> tuple[Event[Any], ...]:
         now = int(time.time() * 1000)
@@ -260,7 +261,7 @@ class ClaudeCode(ClaudeCodeSettings):
         elif answer.allow:
             specific = {"permissionDecision": "allow"}
         if answer.input is not None:
-            arguments = to_theirs(self.tools, event.native["tool_name"], answer.input)
+            arguments = to_theirs(self.tools, event.native_name, answer.input)
             specific["updatedInput"] = _as_globs(arguments) if event.input_schema is not NO_SCHEMA else arguments
         return specific
 

@@ -87,7 +87,7 @@ def _check_gate(bridge: Bridge, event: CallAsked) -> None:
         _must(any(_WHY in text for text in _texts(said[what])), f"{name}: the reason of {what} is lost")
     for what in ("block", "ask", "rewrite"):
         _must("allow" not in _texts(said[what]), f"{name}: {what} says allow")
-    theirs = to_theirs(bridge.tools, _native_name(bridge, event), rewritten)
+    theirs = to_theirs(bridge.tools, event.native_name, rewritten)
     _must(any(each == theirs for each in _objects(said["rewrite"])), f"{name}: the rewrite is not the whole input")
     asked = _said(bridge.encode(event, Verdict(ask=_WHY, input=rewritten)), name)
     _must(any(each == theirs for each in _objects(asked)), f"{name}: a question loses the rewrite")
@@ -166,11 +166,6 @@ def _check_settings(bridge: Bridge) -> None:
         _must(bridge.uninstall(posting) == before, "uninstall does not find what is posted")
         _must(json.dumps(bridge.install(posting, command, events)) == text, "without an address, events are posted")
         _must(bridge.uninstall(before) == before, "uninstall takes what is not ours")
-
-
-def _native_name(bridge: Bridge, event: CallAsked) -> str:
-    names = {words.theirs for words in bridge.tools if words.ours == event.tool_name}
-    return next((text for text in _texts(thaw(event.native)) if text in names), event.tool_name)
 
 
 def _said(reply: Reply, name: str) -> Any:

@@ -20,10 +20,9 @@ from agent_hooks.bridges.base import (
     Installed,
     Reply,
     Verdict,
-    object_field,
-    text_field,
 )
 from agent_hooks.bridges.claude_code import ClaudeCode
+from agent_hooks.bridges.fields import object_field, text_field
 from agent_hooks.server.stub import config_of
 
 PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "claude_code.json").read_text())
