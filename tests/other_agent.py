@@ -1,4 +1,4 @@
-"""Another agent, which runs what we have installed at each of its events."""
+"""Another agent, which runs the installed command at each of its events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"co
 
 
 class OtherAgent:
-    """Another agent in a project: `agent("PreToolUse", payload)` runs what it has installed, and returns the answer."""
+    """Another agent in a project: `agent("PreToolUse", payload)` runs the installed command, and returns the answer."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -31,7 +31,7 @@ class OtherAgent:
         self.write_stub()
 
     def run(self, event: str, text: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        """Run it with this payload."""
+        """Run the installed command with this payload."""
         return subprocess.run(
             [sys.executable, "-I", "-S", self.stub, event],
             input=text.encode() if isinstance(text, str) else text,
@@ -44,7 +44,7 @@ class OtherAgent:
         )
 
     def __call__(self, name: str = "PreToolUse", **fields: Any) -> Any:
-        """Return what is answered to an event; to a call of Bash, unless it is another one."""
+        """Return the answer to an event, by default a call of Bash."""
         given = {**(CALL if name == "PreToolUse" else {}), "hook_event_name": name, "session_id": "s", **fields}
         done = self.run(name, json.dumps(given))
         assert done.returncode == 0, done.stderr
@@ -52,18 +52,18 @@ class OtherAgent:
         return json.loads(done.stdout)
 
     def write_stub(self, **changes: Any) -> None:
-        """Give the installed file other settings, for the time until a server starts; by default patience for that."""
+        """Change the configuration of the installed file until a server starts; by default the client is patient."""
         known = config_of(BRIDGE, patience=PATIENCE, start=PATIENCE)
         Path(self.stub).write_text(stub_text({**known, **changes}))  # type: ignore[typeddict-item]  # known to fit
 
     def server(self) -> dict[str, Any] | None:
-        """Return the status of this project's server, `None` if there is none."""
+        """Return the status of this project's server, or `None`."""
         said = [json.loads(line) for line in self.command("serve", "--status", "--json").stdout.splitlines()]
         return next((each for each in said if each["project"] == str(self.command.project)), None)
 
 
 def end_server(project: Path) -> None:
-    """End the server of a project, if there is one; also one that is stuck."""
+    """End the server of a project if there is one, also one that is stuck."""
     path = Path("/".join(client.place(config_of(BRIDGE), str(project))) + ".lock")
     if path.exists():
         with path.open() as lock:
@@ -72,7 +72,7 @@ def end_server(project: Path) -> None:
             except BlockingIOError:
                 if pid := lock.read():
                     os.kill(int(pid), signal.SIGKILL)
-                else:  # it could not write
+                else:  # a full disk
                     Command(project)("serve", "--stop")
         for each in path.parent.glob(f"{path.stem}.*"):
             each.unlink()

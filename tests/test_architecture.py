@@ -33,7 +33,7 @@ FAMILIES = {  # the folder, and what its members share beside `base`
     "ui": {"harmless"},
     "transformers": {"exclusion", "config"},
     "guards": {"config", "sensitive", "table"},
-    "bridges": {"claude_code_results", "claude_code_settings"},
+    "bridges": {"claude_code_results", "claude_code_settings", "fields"},
     "transcripts": set[str](),
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},

@@ -1,41 +1,49 @@
-"""What a bridge is: a codec between another agent's hook protocol and ours.  It does no I/O.
+"""The parts of a bridge: a codec between another agent's hook protocol and our events, which does no I/O.
 
-`decode` makes a `Happening` of a payload; hooks make a `Verdict` of that (see `bridging`); `encode` makes a `Reply` of
-it.  A bridge knows the other agent's field names, and nothing else does.  How to write one: docs/bridges.md.
-Above: the bridges, bridging, testing, cli.  Below: content, events.
+`decode` turns a payload into a `Happening`.  `driver` takes the happening through our hooks and returns a `Verdict`.
+`encode` turns the verdict into a `Reply`.  Only the bridge knows the other agent's field names.  The page docs/bridges.md
+shows how to write one.
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.errors import AgentHooksError, describe
+from agent_hooks.errors import AgentHooksError, describe, shown
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import Event
 from agent_hooks.values.tool import NO_SCHEMA
 
-OURS = "agent_hooks"  # what installed entries are known by
-LOOPBACK = "127.0.0.1"  # where events by HTTP are heard
+OURS = "agent_hooks"
+"""The word that marks our entries in another agent's settings."""
+LOOPBACK = "127.0.0.1"
+"""The only address at which the resident server accepts HTTP."""
 
 
 class BridgeError(AgentHooksError):
-    """A payload, or a settings file of the other agent, is not what its protocol says."""
+    """A payload or a settings file of the other agent does not have the form that its protocol defines."""
 
 
-# ---- what happened ---------------------------------------------------------------------------------------------------
+# ---- in: an event of the other agent ---------------------------------------------------------------------------------
 
 
 class Happening(Struct, frozen=True, kw_only=True):
-    """One event of the other agent, in our words; this class itself stands for one that we have no word for.
+    """One event of the other agent, in our words.  This class itself stands for an event that we have no word for.
 
-    `name`: the event's own name; `native`: the whole payload; `cwd`: where the agent works now; `agent_id`: `"main"`, or
-    the sub-agent's; `takes_context`: whether the agent shows its model a text in the answer; `leaves`: the session ends,
-    or the agent goes on in another one.  What the payload lacks is `None`.  What hooks see of `native` is a copy.
+    `name`: the event's own name.
+    `native`: the whole payload; hooks get a copy of it.
+    `cwd`: the directory where the agent works now.
+    `agent_id`: `"main"`, or the id of a sub-agent.
+    `takes_context`: the agent shows its model a text from the answer to this event.
+    `leaves`: the session ends, or the agent continues in another session.
+
+    A field that the payload lacks is `None`.
     """
 
     name: str
@@ -49,33 +57,37 @@ class Happening(Struct, frozen=True, kw_only=True):
 
 
 class Told(Happening, frozen=True):
-    """Events to emit in this order; `before_compact` can be cancelled."""
+    """A happening that is one or more of our events, to be emitted in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]
 
 
 class PromptGiven(Happening, frozen=True):
-    """The person said something; it can be kept from the agent."""
+    """The person submitted a prompt; hooks can keep it from the agent."""
 
     prompt: str
 
 
 class Call(Happening, frozen=True):
-    """A tool call: `tool_name` and `input` in our vocabulary where we have a word for the tool, else as they are."""
+    """A tool call.  `tool_name` and `input` are in our vocabulary if it has the tool, else as the agent sent them.
+
+    `native_name`: the agent's own name of the tool.
+    """
 
     tool_name: str
     tool_call_id: str
     input: Mapping[str, Any]
+    native_name: str
 
 
 class CallAsked(Call, frozen=True):
-    """A tool is about to run: the gate.  `input_schema`: what is known of the tool's arguments, in our words."""
+    """A tool is about to run: the gate.  `input_schema`: the schema of the tool's arguments, as far as it is known."""
 
     input_schema: Mapping[str, Any] = NO_SCHEMA
 
 
 class CallEnded(Call, frozen=True):
-    """A tool ran, or failed; `duration_ms`: its own time, if the payload says so."""
+    """A tool ran or failed.  `duration_ms`: the time that the tool took, if the payload has it."""
 
     output: ToolOutput
     duration_ms: float | None = None
@@ -85,16 +97,20 @@ class PermissionAsked(Call, frozen=True):
     """The other agent is about to ask the person whether a tool may run."""
 
 
-# ---- what hooks made of it, and what goes out ------------------------------------------------------------------------
+# ---- out: the answer of our hooks ------------------------------------------------------------------------------------
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What hooks made of a happening; as it is, nothing.
+    """The combined answer of all hooks to a happening.  The default is no opinion.
 
-    `block`: it must not happen, and why; `ask`: the person is to be asked this; `allow`: it needs no permission (only by
-    `permission.ask` or `auto_allow`); `input`: what the tool is to be called with, the whole of it; `output`: what the
-    agent is to see of the result; `go_on`: it stops, and is to go on with this; `context`: texts for the model;
-    `messages`: for the person.
+    `block`: stop the happening, for this reason.
+    `ask`: ask the person this question.
+    `allow`: run the tool without asking for permission; only `permission.ask` and `auto_allow` set it.
+    `input`: the complete input with which the tool is to be called.
+    `output`: the result that the agent is to use.
+    `go_on`: keep the agent going with this text, although it wants to stop.
+    `context`: texts for the model.
+    `messages`: texts for the person.
     """
 
     block: str | None = None
@@ -108,7 +124,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True):
-    """What a hook command prints, and the code it exits with."""
+    """The output and the exit code of a hook command."""
 
     stdout: str
     stderr: str = ""
@@ -116,62 +132,83 @@ class Reply(Struct, frozen=True):
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Reply:
-        """Return the reply that is one JSON object; ASCII, so that no half of a surrogate pair can break it.
+        """Return the reply that prints one JSON object, in ASCII, so that half of a surrogate pair cannot break it.
 
-        Raises `ValueError` or `TypeError` for what JSON has no word for: half an answer would pass for none.
+        Raises `ValueError` or `TypeError` for a value that JSON cannot express.
         """
         return cls(json.dumps(value, allow_nan=False) + "\n" if value else "{}\n")
-
-
-class EventRow(Struct, frozen=True):
-    """One event of the other agent: what it becomes here, what hooks can do about it, and what they cannot."""
-
-    name: str
-    becomes: str
-    can: str = "-"
-    cannot: str = "-"
-    gate: bool = False  # whether its hooks can stop something: a failure of ours then does
-    timeout: int | None = None  # seconds, where the agent's own is too short
-    decides_nothing: bool = False  # nor hides anything: where it can be told by HTTP, it may be, and may be lost
-    always: bool = False  # installed also where nobody listens, as gates are
-    feeds: tuple[
-        str, ...
-    ] = ()  # what it reaches here: our events, points, and the other words of `bridging.listened_to`
 
 
 NOTHING = Verdict()
 SILENCE = Reply.of({})
 
 
+# ---- the facts about an agent ----------------------------------------------------------------------------------------
+
+
+class EventRow(Struct, frozen=True):
+    """One event of the other agent.
+
+    `gate`: hooks can stop it, so that a failure of ours stops it too.
+    `takes_context`: the agent shows its model a text from the answer.
+    `decides_nothing`: no answer stops, changes or hides anything, so the event may be posted by HTTP, and be lost.
+    `always`: install the event also when no hook listens to it; gates are installed always.
+    `timeout`: seconds to set in the entry, because the agent's own timeout is too short.
+    `feeds`: the names of our events and points that it reaches, and the other words that `driver.listened_to` returns.
+    """
+
+    name: str
+    gate: bool = False
+    takes_context: bool = False
+    decides_nothing: bool = False
+    always: bool = False
+    timeout: int | None = None
+    feeds: tuple[str, ...] = ()
+
+
 class Address(Struct, frozen=True):
-    """Where the resident server hears events by HTTP: a port of `LOOPBACK`, and the token that a request has to bring."""
+    """The place where the resident server accepts events by HTTP: a port of `LOOPBACK`, and the token of each request."""
 
     port: int
     token: str
 
     def url(self, agent: str, event: str) -> str:
-        """Return where an event of an agent is posted."""
+        """Return the URL to which an event of an agent is posted."""
         return f"http://{LOOPBACK}:{self.port}/agent-hooks/{agent}/{event}"
 
 
 class Installed(Struct, frozen=True):
-    """One entry of ours in the other agent's settings; `address`: that of one which posts, whose command is its URL."""
+    """One entry of ours in the other agent's settings.
+
+    `command`: the words of the command line; the URL, for an entry that posts.
+    `fails_closed`: the agent takes a failure of the command for a denial.
+    `timeout`: seconds.
+    `limits`: the settings, by key, that keep the entry from running at each such event.
+    `address`: the address of an entry that posts.
+    """
 
     event: str
     command: tuple[str, ...]
-    fails_closed: bool = False  # whether the agent takes a failure of the command for a denial
-    timeout: float | None = None  # seconds
-    limit: str = ""  # what keeps it from running at each such event, if anything
+    fails_closed: bool = False
+    timeout: float | None = None
+    limits: Mapping[str, Any] = {}
     address: Address | None = None
+
+    @property
+    def limit(self) -> str:
+        """The limits as a text for a person; empty if there are none."""
+        return ", ".join(f"{key} {shown(value)}" for key, value in self.limits.items())
 
 
 class Facts(Struct, frozen=True):
-    """What `agent-hooks doctor` has to know of an agent that works on a project; `~` stands for home.
+    """The facts that `agent-hooks doctor` needs about an agent that works on a project; `~` stands for the home.
 
-    `program`: its command; `tested`: the version this bridge was tried with; `files`: what may keep hooks from running,
-    beside the settings; `others`: globs of files in which an agent that reads the same settings has hooks of its own;
-    `environment`: what the agent sets for a hook's command; `sample`: the payload of a tool call that does nothing.
-    A call, for at a prompt hooks do things: they save a checkpoint.
+    `program`: the agent's command.
+    `tested`: the version that this bridge was tested with.
+    `files`: files other than the settings that can keep hooks from running.
+    `others`: globs of files in which an agent that reads the same settings has hooks of its own.
+    `environment`: the variables that the agent sets for a hook's command.
+    `sample`: the payload of a tool call that does nothing.  It is no prompt, because hooks save a checkpoint at a prompt.
     """
 
     program: str
@@ -183,7 +220,10 @@ class Facts(Struct, frozen=True):
 
 
 class Hindrance(Struct, frozen=True):
-    """What keeps hooks from running; `always`, and not only until a question is answered; `remedy`: what to do."""
+    """A setting of the agent that keeps hooks from running.  `remedy`: the action that removes it.
+
+    `always`: it does so always, and not only until the person answers a question.
+    """
 
     text: str
     always: bool = True
@@ -191,40 +231,71 @@ class Hindrance(Struct, frozen=True):
 
 
 class ToolWords(Struct, frozen=True):
-    """A tool's name and the names of its arguments, theirs and ours; arguments that are not here keep theirs."""
+    """A tool's name and the names of its arguments, theirs and ours.
+
+    `arguments`: their name → our name; an argument that is not in it keeps its name.
+    `milliseconds`: the arguments that are milliseconds for them and seconds for us.
+    `needs`: an argument, with the same name on both sides; a call without it is no call of our tool.
+    """
 
     theirs: str
     ours: str
-    arguments: Mapping[str, str] = {}  # theirs → ours
-    milliseconds: tuple[str, ...] = ()  # arguments of theirs that are seconds with us
-    needs: str = ""  # an argument, called so by both, without which a call is something else
+    arguments: Mapping[str, str] = {}
+    milliseconds: tuple[str, ...] = ()
+    needs: str = ""
 
 
-class Bridge(Protocol):
-    """The protocol of a bridge; `agent_hooks.testing.check_bridge` checks one."""
+# ---- the bridge ------------------------------------------------------------------------------------------------------
+
+
+class Bridge(ABC):
+    """The base class of all bridges: a bridge defines the abstract methods, and overrides each default that differs.
+
+    `name`: the agent's name on the command line.
+    `events`: the agent's events, in the order in which they are installed.
+    `tools`: the vocabulary of its tools.
+    `environment`: the variables that the methods read, which the agent sets.
+    `project_variable`: the one of them that holds the directory in which the agent was started; empty if there is none.
+    `process_variable`: the one of them that holds the agent's process id; empty if there is none.
+    `timeout`: seconds that the agent waits for a hook command whose row states no timeout.
+    """
 
     name: str
-    tools: Sequence[ToolWords]
-    environment: Sequence[str]  # the variables that its methods read, which the agent sets
-    project_variable: str  # of these, the one that names the directory the agent was started in
-    process_variable: str  # and the agent's process id
+    events: Sequence[EventRow]
+    tools: Sequence[ToolWords] = ()
+    environment: Sequence[str] = ()
+    project_variable: str = ""
+    process_variable: str = ""
+    timeout: int = 600
 
+    @abstractmethod
     def decode(self, payload: object) -> Happening:
-        """Return what a payload says; raises `BridgeError` that names the field."""
-        ...
+        """Return the happening of a payload.  Raises `BridgeError`, which names the wrong field."""
 
+    @abstractmethod
     def encode(self, event: Happening, answer: Verdict) -> Reply:
-        """Return what to print; a block counts before all else, and nothing but `answer.allow` becomes an allow."""
-        ...
+        """Return the reply to print.  A block overrides everything else, and only `answer.allow` becomes an allow."""
 
+    @abstractmethod
     def refuse(self, event_name: str | None, reason: str) -> Reply:
-        """Return the reply where we failed: a denial if the event is a gate or nobody knows it, else silence."""
-        ...
+        """Return the reply for a failure of ours: a denial for a gate and for an unknown event, else silence."""
 
     def describe(self) -> Sequence[EventRow]:
-        """Return the events, in the order they are installed."""
-        ...
+        """Return the events, in the order in which they are installed."""
+        return self.events
 
+    def row(self, event_name: str | None) -> EventRow:
+        """Return the row of an event.  An unknown event has a row of defaults."""
+        return next((row for row in self.describe() if row.name == event_name), EventRow(event_name or ""))
+
+    @abstractmethod
+    def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the paths of the settings files `local`, `project` and `user`.
+
+        The first two are relative to the project's directory: this person's own file there, and the shared one.
+        """
+
+    @abstractmethod
     def install(
         self,
         settings: Mapping[str, Any],
@@ -232,107 +303,95 @@ class Bridge(Protocol):
         events: Collection[str],
         address: Address | None = None,
     ) -> dict[str, Any]:
-        """Return the other agent's settings with our entries; `command` and the event's name are what they run.
+        """Return the other agent's settings with our entries for `events`.
 
-        `events`: which, of `describe()`; with an `address`, those that decide nothing are posted there, if the agent can
-        do that.  Everything else stays where it is, and so do earlier entries of ours,
-        brought up to date.  Raises `BridgeError`.
+        `command`: the command line of an entry, without the event's name, which comes after it.
+        `address`: post the events that decide nothing to it, if the agent can do that.
+
+        Earlier entries of ours are brought up to date in their place, and nothing else changes.  Raises `BridgeError`.
         """
-        ...
 
+    @abstractmethod
     def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings without our entries.  Raises `BridgeError`."""
-        ...
 
+    @abstractmethod
     def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
-        """Return our entries in the settings, whatever else is in them."""
-        ...
+        """Return our entries in the settings.  Settings of a wrong form have none."""
 
+    @abstractmethod
     def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
-        """Return what there is to know for a check of an installation; `project`: an absolute path."""
-        ...
+        """Return the facts for a check of an installation.  `project`: an absolute path."""
 
     def hindrances(
         self, path: str, found: Mapping[str, Any], project: str, posted: Collection[str] = ()
     ) -> Sequence[Hindrance]:
-        """Return what in the content of a settings file, or of one of `facts().files`, keeps hooks from running.
+        """Return the settings that keep hooks from running, in one settings file or one of `facts().files`.
 
-        `posted`: the URLs of the entries that post.
+        `found`: the file's content.  `posted`: the URLs of the entries that post.
         """
-        ...
-
-    def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the paths of the settings files `local`, `project`, `user`.
-
-        The first two are relative to the project's directory: this person's own there, and what all who work there share.
-        """
-        ...
+        return ()
 
     def runs_here(self, environment: Mapping[str, str]) -> bool:
-        """Tell whether this is the agent that runs us, and not another one that reads its settings."""
-        ...
+        """Return whether this agent runs us, and not another agent that reads its settings."""
+        return True
 
     def is_attended(self, environment: Mapping[str, str]) -> bool:
-        """Tell whether a person sits at the agent."""
-        ...
+        """Return whether a person is at the agent to answer a question."""
+        return True
 
 
 def read_payload(bridge: Bridge, raw: bytes | str) -> Happening:
-    """Return what the text of a payload says; raises `BridgeError`."""
+    """Return the happening of a payload's text.  Raises `BridgeError`."""
     try:
         payload: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        try:  # which is slower, and takes half of a surrogate pair too
+        try:
+            # This decoder is slower, and accepts half of a surrogate pair.
             payload = json.loads(raw)
         except (ValueError, RecursionError) as exc:
             raise BridgeError(f"the payload is no JSON: {describe(exc)}") from None
     return bridge.decode(payload)
 
 
-# ---- the vocabulary --------------------------------------------------------------------------------------------------
-
-
 def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a tool's name and input in our vocabulary; a tool without a word of ours stays as it is.
+    """Return a tool's name and input in our vocabulary.  A tool that the vocabulary lacks stays as it is.
 
     Raises `BridgeError` for an input in which two arguments would become one.
     """
     words = _words(tools, name)
     if words is None or words.needs not in ("", *input):
         return name, dict(input)
-    said: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
     for key, value in input.items():
         word = words.arguments.get(key, key)
-        if word in said:
+        if word in ours:
             raise BridgeError(f"{name}: tool_input has both {word!r} and the argument that we call so")
-        said[word] = value / 1000 if key in words.milliseconds and _is_number(value) else value
-    return words.ours, said
+        ours[word] = value / 1000 if key in words.milliseconds and _is_number(value) else value
+    return words.ours, ours
 
 
 def to_theirs(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input of ours in the words of their tool `name`; the opposite of `to_ours`."""
+    """Return an input of ours in the vocabulary of their tool `name`: the inverse of `to_ours`."""
     words = _words(tools, name)
     if words is None or words.needs not in ("", *input):
         return dict(input)
     back = {ours: theirs for theirs, ours in words.arguments.items()}
-    said: dict[str, Any] = {}
+    native: dict[str, Any] = {}
     for key, value in input.items():
         word = back.get(key, key)
-        said[word] = round(value * 1000) if word in words.milliseconds and _is_number(value) else value
-    return said
+        native[word] = round(value * 1000) if word in words.milliseconds and _is_number(value) else value
+    return native
 
 
 def our_name(tools: Sequence[ToolWords], name: str) -> str:
-    """Return our word for their tool, or their own name."""
+    """Return our name of their tool, or their name if the vocabulary lacks it."""
     words = _words(tools, name)
     return name if words is None else words.ours
 
 
 def _words(tools: Sequence[ToolWords], name: str) -> ToolWords | None:
-    for words in tools:
-        if words.theirs == name:
-            return words
-    return None
+    return next((words for words in tools if words.theirs == name), None)
 
 
 def _is_number(value: object) -> bool:

@@ -1,6 +1,7 @@
-"""Claude Code: its hook protocol, as version 2.1.329 speaks it.  Above: nothing imports it by name.  Below: base.
+"""The bridge to Claude Code, whose hook protocol is that of version 2.1.329.
 
-A denial is `permissionDecision: "deny"` with exit code 0 and nothing else: other forms run the tool in some versions.
+A denial is `permissionDecision: "deny"` with exit code 0 and nothing else, because some versions run the tool after any
+other form.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from agent_hooks.bridges.base import (
 )
 from agent_hooks.bridges.claude_code_results import native_result, our_result
 from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
+from agent_hooks.bridges.fields import object_field, text_field
 from agent_hooks.errors import shown
 from agent_hooks.values.content import (
     AssistantBlock,
@@ -44,132 +46,86 @@ from agent_hooks.values.events import AgentEnd, Event, SessionEvent, TurnEnd, Tu
 from agent_hooks.values.tool import NO_SCHEMA
 
 _FILE = {"file_path": "path"}
-# what a transformer may add to a call; Grep has no such argument, but its `glob` can say it
+# Arguments that a transformer may add to a call although the tool has none of that name.  `glob` of Grep can express it.
 _EXCLUDES = {"Grep": {"properties": {"exclude": {"type": "array", "items": {"type": "string"}}}}}
-_NO_HISTORY = "`entries` and `messages` are empty"
 
 _RESULT = ("tool_result", "tool.after", "after_tool_call", "redaction")
+_PROMPT = ("message.before", "agent_start", "turn_start")
+_STOPS = ("Stop", "SubagentStop")
 
+# MessageDisplay is left out, because it comes with each piece of a text.  The events of worktrees are left out, because
+# their hooks replace the commands that make and remove a worktree.
+_OBSERVED = (
+    "StopFailure",
+    "UserPromptExpansion",
+    "PermissionDenied",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "TeammateIdle",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+)
 EVENTS = (
     EventRow(
         "PreToolUse",
-        "a tool call, up to `tool_call`",
-        "deny, ask, rewrite, add context",
         gate=True,
+        takes_context=True,
         timeout=600,
         feeds=("tool.before", "before_tool_call", "tool_call"),
     ),
-    EventRow(
-        "PostToolUse",
-        "`tool_result`, `tool.after`, redaction, `after_tool_call`",
-        "replace the result, add context",
-        feeds=(*_RESULT, "filter_output"),
-    ),
-    EventRow(
-        "PostToolUseFailure",
-        "the same, with `is_error`",
-        "add context",
-        "replace the error's text",
-        feeds=_RESULT,
-    ),
-    EventRow(
-        "UserPromptSubmit",
-        "`message.before`, `agent_start`, `turn_start`",
-        "block, add context",
-        "rewrite the prompt: the rewritten one is added as context",
-        gate=True,
-        timeout=600,
-        feeds=("message.before", "agent_start", "turn_start"),
-    ),
-    EventRow(
-        "SessionStart",
-        "`session` start; `clear` after /clear",
-        "add context",
-        _NO_HISTORY,
-        always=True,
-        feeds=("session",),
-    ),
-    EventRow("SessionEnd", "`session` shutdown", "-", _NO_HISTORY, timeout=10, always=True, feeds=("session",)),
-    EventRow(
-        "PostToolBatch",
-        "`turn_end`, then `turn_start`",
-        "add context",
-        decides_nothing=True,
-        feeds=("turn_end", "turn_start"),
-    ),
-    EventRow(
-        "Stop",
-        "`agent_end`",
-        "`Continue` and, once, `api.send` keep the agent going",
-        "all `messages` but the last",
-        always=True,  # any hook may call `api.send`
-        feeds=("agent_end",),
-    ),
-    EventRow("SubagentStop", "`agent_end` of that `agent_id`", "as Stop", "as Stop", feeds=("agent_end",)),
-    EventRow("PreCompact", "`session` before_compact", "`Cancel`", f"`Compaction`; {_NO_HISTORY}", feeds=("session",)),
-    EventRow(
-        "PostCompact",
-        "`session` compact",
-        "-",
-        f"{_NO_HISTORY}; of the entry only `summary` is known",
-        decides_nothing=True,
-        feeds=("session",),
-    ),
-    EventRow("PermissionRequest", "`permission.ask`", "allow, deny", feeds=("permission.ask",)),
-    EventRow("Notification", "the point `event`", "add context", decides_nothing=True),
-    EventRow("SubagentStart", "the point `event`", "add context", decides_nothing=True),
-    EventRow("Setup", "the point `event`", "add context"),
-    # not among them: MessageDisplay, for it comes with each piece of a text, and those of worktrees, whose hooks replace
-    # what makes and removes them
-    *(
-        EventRow(name, "the point `event`", decides_nothing=True)
-        for name in (
-            "StopFailure",
-            "UserPromptExpansion",
-            "PermissionDenied",
-            "PreModelSwitch",
-            "PostModelSwitch",
-            "TeammateIdle",
-            "TaskCreated",
-            "TaskCompleted",
-            "Elicitation",
-            "ElicitationResult",
-            "ConfigChange",
-            "InstructionsLoaded",
-            "CwdChanged",
-            "FileChanged",
-            "DirectoryAdded",
-        )
-    ),
+    EventRow("PostToolUse", takes_context=True, feeds=(*_RESULT, "filter_output")),
+    EventRow("PostToolUseFailure", takes_context=True, feeds=_RESULT),
+    EventRow("UserPromptSubmit", gate=True, takes_context=True, timeout=600, feeds=_PROMPT),
+    EventRow("SessionStart", takes_context=True, always=True, feeds=("session",)),
+    EventRow("SessionEnd", timeout=10, always=True, feeds=("session",)),
+    EventRow("PostToolBatch", takes_context=True, decides_nothing=True, feeds=("turn_end", "turn_start")),
+    # Stop is always installed, because any hook may call `api.send`.  `decode` knows whether one takes context.
+    EventRow("Stop", always=True, feeds=("agent_end",)),
+    EventRow("SubagentStop", feeds=("agent_end",)),
+    EventRow("PreCompact", feeds=("session",)),
+    EventRow("PostCompact", decides_nothing=True, feeds=("session",)),
+    EventRow("PermissionRequest", feeds=("permission.ask",)),
+    EventRow("Notification", takes_context=True, decides_nothing=True),
+    EventRow("SubagentStart", takes_context=True, decides_nothing=True),
+    EventRow("Setup", takes_context=True),
+    *(EventRow(name, decides_nothing=True) for name in _OBSERVED),
 )
-# where `additionalContext` is read; a text for any other event goes to the person
-_STOPS = ("Stop", "SubagentStop")
-_TAKES_CONTEXT = frozenset(row.name for row in EVENTS if "context" in row.can)
-_GATES = frozenset(row.name for row in EVENTS if row.gate)
-_STARTED_IN, _PROCESS = "CLAUDE_PROJECT_DIR", "CLAUDE_PID"  # `cwd` of a payload is where the agent went since
+
+# The project is the directory where the agent was started; `cwd` of a payload is where it has gone since.
+_STARTED_IN, _PROCESS = "CLAUDE_PROJECT_DIR", "CLAUDE_PID"
 _ATTENDED, _ENTRYPOINT, _CLAUDE = "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"
-_OTHERS = ("COPILOT_CLI", "CURSOR_VERSION", "GEMINI_SESSION_ID")  # agents that read Claude Code's settings, or could
+# Variables of agents that read Claude Code's settings, or may do so.
+_OTHERS = ("COPILOT_CLI", "CURSOR_VERSION", "GEMINI_SESSION_ID")
 
 
 class ClaudeCode(ClaudeCodeSettings):
     """The bridge to Claude Code."""
 
     name = "claude-code"
-    environment: Sequence[str] = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS)
+    events = EVENTS
+    environment = (_STARTED_IN, _PROCESS, _ATTENDED, _ENTRYPOINT, _CLAUDE, CONFIG, *_OTHERS)
     project_variable = _STARTED_IN
     process_variable = _PROCESS
-    tools: Sequence[ToolWords] = (
+    tools = (
         ToolWords("Bash", "bash", milliseconds=("timeout",)),
         ToolWords("PowerShell", "bash", milliseconds=("timeout",)),
         ToolWords("Monitor", "bash", {"timeout_ms": "timeout"}, ("timeout_ms",), needs="command"),
         ToolWords("Read", "read", _FILE),
-        ToolWords("Artifact", "read", _FILE),  # publishes the file
+        # Artifact publishes the file that it is given.
+        ToolWords("Artifact", "read", _FILE),
         ToolWords("Write", "write", _FILE),
         ToolWords("Edit", "edit", {**_FILE, "old_string": "oldText", "new_string": "newText"}),
         ToolWords("NotebookEdit", "edit", {"notebook_path": "path", "new_source": "newText"}),
         ToolWords("Glob", "find"),
         ToolWords("Grep", "grep", {"-i": "ignoreCase", "head_limit": "limit"}),
-        # of older versions, whose transcripts can be replayed
+        # The last three are tools of older versions, whose transcripts can be replayed.
         ToolWords("MultiEdit", "edit", _FILE),
         ToolWords("NotebookRead", "read", {"notebook_path": "path"}),
         ToolWords("LS", "ls"),
@@ -178,75 +134,79 @@ class ClaudeCode(ClaudeCodeSettings):
     # ---- in
 
     def decode(self, payload: object) -> Happening:
-        """Return what a payload says; raises `BridgeError` that names the field."""
+        """Return the happening of a payload.  Raises `BridgeError`, which names the wrong field."""
         if not isinstance(payload, dict):
             raise BridgeError(f"the payload must be a JSON object, not {shown(payload)}")
-        name = _text(payload, "hook_event_name")
-        goes_on = name in _STOPS and not _was_continued(payload)  # a text after it does that
+        name = text_field(payload, "hook_event_name")
+        # A text for the model after a first stop makes the agent go on.
+        goes_on = name in _STOPS and not _was_continued(payload)
         common: dict[str, Any] = {
             "name": name,
             "native": payload,
-            "session_id": _text(payload, "session_id", None),
-            "session_file": _text(payload, "transcript_path", None),
-            "cwd": _text(payload, "cwd", None),
-            "agent_id": _text(payload, "agent_id", "main"),
-            "takes_context": goes_on or name in _TAKES_CONTEXT,
+            "session_id": text_field(payload, "session_id", None),
+            "session_file": text_field(payload, "transcript_path", None),
+            "cwd": text_field(payload, "cwd", None),
+            "agent_id": text_field(payload, "agent_id", "main"),
+            "takes_context": goes_on or self.row(name).takes_context,
             "leaves": name == "SessionEnd",
         }
         match name:
             case "PreToolUse":
                 call = self._call(payload)
-                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(payload["tool_name"], NO_SCHEMA))
+                return CallAsked(**common, **call, input_schema=_EXCLUDES.get(call["native_name"], NO_SCHEMA))
             case "PermissionRequest":
                 return PermissionAsked(**common, **self._call(payload))
             case "PostToolUse":
                 output = our_result(payload.get("tool_response"))
                 return CallEnded(**common, **self._call(payload), output=output, duration_ms=_number(payload))
             case "PostToolUseFailure":
-                output = ToolOutput(_text(payload, "error", ""), is_error=True)
+                output = ToolOutput(text_field(payload, "error", ""), is_error=True)
                 return CallEnded(**common, **self._call(payload), output=output, duration_ms=_number(payload))
             case "UserPromptSubmit":
-                return PromptGiven(**common, prompt=_text(payload, "prompt"))
+                return PromptGiven(**common, prompt=text_field(payload, "prompt"))
         events = self._events(name, payload)
         if not events:
             return Happening(**common)
         return Told(**common, events=events)
 
     def _call(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        given = payload.get("tool_input")
-        if not isinstance(given, dict):
-            raise BridgeError(f"tool_input must be a JSON object, not {shown(given)}")
-        name, arguments = to_ours(self.tools, _text(payload, "tool_name"), given)
-        return {"tool_name": name, "tool_call_id": _text(payload, "tool_use_id", ""), "input": arguments}
+        given = object_field(payload, "tool_input")
+        native_name = text_field(payload, "tool_name")
+        name, arguments = to_ours(self.tools, native_name, given)
+        identity = text_field(payload, "tool_use_id", "")
+        return {"tool_name": name, "tool_call_id": identity, "input": arguments, "native_name": native_name}
 
     def _events(self, name: str, payload: Mapping[str, Any]) -> tuple[Event[Any], ...]:
         now = int(time.time() * 1000)
-        file = _text(payload, "transcript_path", None)
+        file = text_field(payload, "transcript_path", None)
         match name, payload.get("source"), payload.get("reason"):
             case "SessionStart", "clear", _:
                 return (SessionEvent(reason="clear", session_file=file),)
-            case "SessionStart", source, _ if source != "compact":  # PostCompact tells of that one
+            # PostCompact reports the start after a compaction.
+            case "SessionStart", source, _ if source != "compact":
                 return (SessionEvent(reason="start", session_file=file),)
-            case "SessionEnd", _, reason if reason not in ("clear", "resume"):  # the agent goes on after these
+            # After a clear or a resume, the agent continues in another session.
+            case "SessionEnd", _, reason if reason not in ("clear", "resume"):
                 return (SessionEvent(reason="shutdown", session_file=file),)
             case "PreCompact", _, _:
-                custom = _text(payload, "custom_instructions", None)
+                custom = text_field(payload, "custom_instructions", None)
                 return (SessionEvent(reason="before_compact", session_file=file, custom_instructions=custom),)
             case "PostCompact", _, _:
                 entry = CompactionEntry(
                     timestamp=datetime.now(UTC).isoformat(),
-                    summary=_text(payload, "compact_summary", ""),
+                    summary=text_field(payload, "compact_summary", ""),
                     first_kept_entry_index=0,
                     tokens_before=0,
                 )
                 return (SessionEvent(reason="compact", session_file=file, compaction_entry=entry, from_hook=False),)
             case "PostToolBatch", _, _:
-                # nobody tells how many entries there are; time grows as they do, and checkpoints go by it
+                # `entry_index` is the time, because the agent does not report how many entries there are.  Checkpoints
+                # need only a number that grows.
                 return self._turn_end(payload, now), TurnStart(turn_index=0, timestamp=now, entry_index=now)
             case "Stop" | "SubagentStop", _, _:
-                words = _text(payload, "last_assistant_message", "")
-                said = _said((TextContent(words),), now)
-                return (AgentEnd(messages=(said,), continued=int(_was_continued(payload))),)
+                words = text_field(payload, "last_assistant_message", "")
+                last = _assistant_message((TextContent(words),), now)
+                return (AgentEnd(messages=(last,), continued=int(_was_continued(payload))),)
         return ()
 
     def _turn_end(self, payload: Mapping[str, Any], now: int) -> TurnEnd:
@@ -254,16 +214,16 @@ class ClaudeCode(ClaudeCodeSettings):
         asked: list[ToolCallContent] = []
         results: list[ToolResultMessage] = []
         for call in calls:
-            name, arguments = to_ours(self.tools, _text(call, "tool_name"), call.get("tool_input") or {})
-            asked.append(ToolCallContent(_text(call, "tool_use_id", ""), name, arguments))
+            name, arguments = to_ours(self.tools, text_field(call, "tool_name"), call.get("tool_input") or {})
+            asked.append(ToolCallContent(text_field(call, "tool_use_id", ""), name, arguments))
             content = our_result(call.get("tool_response")).content
             results.append(ToolResultMessage(tool_call_id=asked[-1].id, tool_name=name, content=content, timestamp=now))
-        return TurnEnd(turn_index=0, message=_said(tuple(asked), now), tool_results=tuple(results))
+        return TurnEnd(turn_index=0, message=_assistant_message(tuple(asked), now), tool_results=tuple(results))
 
     # ---- out
 
     def encode(self, event: Happening, answer: Verdict) -> Reply:
-        """Return what to print: exactly one JSON object."""
+        """Return the reply, which is exactly one JSON object."""
         if answer == NOTHING:
             return SILENCE
         reply: dict[str, Any] = {}
@@ -301,12 +261,12 @@ class ClaudeCode(ClaudeCodeSettings):
         elif answer.allow:
             specific = {"permissionDecision": "allow"}
         if answer.input is not None:
-            arguments = to_theirs(self.tools, event.native["tool_name"], answer.input)
+            arguments = to_theirs(self.tools, event.native_name, answer.input)
             specific["updatedInput"] = _as_globs(arguments) if event.input_schema is not NO_SCHEMA else arguments
         return specific
 
     def _replace(self, event: CallEnded, output: ToolOutput, specific: dict[str, Any], context: list[str]) -> None:
-        """Put a changed result where it can go; what the tool's shape has no place for becomes context."""
+        """Put a changed result in the shape of its tool; a text that has no place there becomes context."""
         if event.name == "PostToolUseFailure":
             context.append(output.text)
             return
@@ -316,37 +276,24 @@ class ClaudeCode(ClaudeCodeSettings):
         context += rest
 
     def refuse(self, event_name: str | None, reason: str) -> Reply:
-        """Return a denial for a gate and for an event that nobody knows, else silence."""
+        """Return a denial for a gate and for an unknown event; SessionStart shows the reason to the person."""
         if event_name in (None, "PreToolUse"):
             decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
             return Reply.of({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
-        if event_name in _GATES:
+        if self.row(event_name).gate:
             return Reply.of({"decision": "block", "reason": reason})
         return Reply.of({"systemMessage": reason} if event_name == "SessionStart" else {})
 
-    def describe(self) -> Sequence[EventRow]:
-        """Return the events, in the order they are installed."""
-        return EVENTS
-
-    # ---- where it runs
+    # ---- the agent
 
     def runs_here(self, environment: Mapping[str, str]) -> bool:
-        """Tell whether Claude Code runs us, and not another agent that reads its settings."""
+        """Return whether Claude Code runs us, and not another agent that reads its settings."""
         return bool(environment.get(_CLAUDE)) or not any(environment.get(name) for name in _OTHERS)
 
     def is_attended(self, environment: Mapping[str, str]) -> bool:
-        """Tell whether a person sits at it, or `claude -p` runs."""
+        """Return whether a person is at Claude Code; `claude -p` runs without one."""
         attended = environment.get(_ATTENDED)
         return attended != "0" if attended else environment.get(_ENTRYPOINT) != "sdk-cli"
-
-
-def _text(payload: Mapping[str, Any], key: str, default: Any = ...) -> Any:
-    value = payload.get(key)
-    if isinstance(value, str):
-        return value
-    if value is None and default is not ...:
-        return default
-    raise BridgeError(f"{key} must be a text, not {shown(value)}")
 
 
 def _number(payload: Mapping[str, Any]) -> float | None:
@@ -354,12 +301,12 @@ def _number(payload: Mapping[str, Any]) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def _said(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
+def _assistant_message(content: Sequence[AssistantBlock], now: int) -> AssistantMessage:
     return AssistantMessage(content=tuple(content), timestamp=now, provider="anthropic", model="")
 
 
 def _as_globs(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Say in `glob` what Grep is to leave out; it takes several, with blanks or commas between them."""
+    """Move the excluded globs to `glob`, which takes several, with blanks or commas between them."""
     left_out = ["!" + re.sub(r"[\s,]", "?", each) for each in arguments.pop("exclude", ())]
     if left_out:
         given = arguments.get("glob")
@@ -368,5 +315,5 @@ def _as_globs(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _was_continued(payload: Mapping[str, Any]) -> bool:
-    """Tell whether a hook keeps the agent going already; the payload does not say how many times in a row."""
+    """Return whether a hook has kept the agent going; the payload does not hold how many times in a row."""
     return payload.get("stop_hook_active") is not False

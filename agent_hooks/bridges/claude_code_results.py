@@ -1,6 +1,6 @@
-"""The shapes that Claude Code's tools return, as text and back.  Above: claude_code.  Below: content.
+"""The part of the bridge to Claude Code that converts the results of its tools to text and back.
 
-A changed result must have the tool's own shape, or Claude Code drops it without a word.
+A changed result must have the shape of its tool's results, because Claude Code drops any other result silently.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from agent_hooks.values.content import ContentBlock, ImageContent, TextContent, 
 from agent_hooks.values.frozen import thaw
 
 _CUT = "[Only the beginning of this result is shown, for a hook changed it; the whole is not kept.]"
-_PERSISTED = ("persistedOutputPath", "persistedOutputSize", "rawOutputPath", "structuredContent")  # of a shell's output
+# The keys of a shell's result that lead to its whole output.
+_PERSISTED = ("persistedOutputPath", "persistedOutputSize", "rawOutputPath", "structuredContent")
 
 
 def our_result(response: Any) -> ToolOutput:
-    """Return a tool's response as we show it to hooks: its text where we know the shape, else its JSON."""
+    """Return a tool's response as hooks get it: its text if the shape is known, else its JSON."""
     match response:
         case str():
             return ToolOutput(response)
-        case list() | {"content": list()}:  # of an MCP server, or a sub-agent
+        # An MCP server and a sub-agent return blocks.
+        case list() | {"content": list()}:
             blocks = response if isinstance(response, list) else response["content"]
             return ToolOutput([_block(each) for each in blocks])
         case {"stdout": str(stdout), "stderr": str(stderr)}:
@@ -31,18 +33,17 @@ def our_result(response: Any) -> ToolOutput:
             return ToolOutput(text)
         case {"type": "image", "file": {"base64": str(data), "type": str(kind)}}:
             return ToolOutput([ImageContent(data, kind)])
-        case {"mode": "content" | "count", "content": str(text)} | {
-            "url": str(),
-            "result": str(text),
-        }:  # Grep, WebFetch
+        # Grep and WebFetch.
+        case {"mode": "content" | "count", "content": str(text)} | {"url": str(), "result": str(text)}:
             return ToolOutput(text)
-        case {"filenames": list(names)} if all(isinstance(name, str) for name in names):  # Glob, Grep
+        # Glob and Grep.
+        case {"filenames": list(names)} if all(isinstance(name, str) for name in names):
             return ToolOutput("\n".join(names))
     return ToolOutput(_as_json(response))
 
 
 def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple[Any, list[str]]:
-    """Return a changed result in the shape of `response`, or `None`, and the texts that this shape has no place for."""
+    """Return a changed result in the shape of `response`, or `None`, and the texts that have no place in this shape."""
     response = thaw(response)
     body = [block for block in after.content if block in before.content] or list(after.content[:1])
     rest = [block.text for block in after.content if block not in body and isinstance(block, TextContent)]
@@ -56,7 +57,8 @@ def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple
             return {**response, "content": _native_blocks(blocks, before, after)}, []
         case {"stdout": str(), "stderr": str()}:
             kept = {key: value for key, value in response.items() if key not in _PERSISTED}
-            texts = [_CUT] if "persistedOutputPath" in response else []  # that file has what hooks took out
+            # The file at that path still has the text that hooks removed, so the model is not sent to it.
+            texts = [_CUT] if "persistedOutputPath" in response else []
             return {**kept, "stdout": after.text, "stderr": "", "isImage": False}, texts
         case {"mode": "content" | "count", "content": str()}:
             return _lines(response, first.splitlines()), rest
@@ -66,9 +68,8 @@ def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple
             return _listing(response, names, first.splitlines()), rest
     if before.text == _as_json(response) and (parsed := _same_shape(first, response)) is not None:
         return parsed, rest
-    if isinstance(response, dict) and isinstance(
-        file := response.get("file"), dict
-    ):  # Read takes its shapes for any file
+    # Read accepts each of its shapes for any file.
+    if isinstance(response, dict) and isinstance(file := response.get("file"), dict):
         return _file(response.get("type"), file, after, rest)
     return None, [after.text]
 
@@ -97,7 +98,8 @@ def _listing(response: dict[str, Any], before: list[str], names: list[str]) -> d
 
 def _lines(response: dict[str, Any], lines: list[str]) -> dict[str, Any]:
     changed = {**response, "content": "\n".join(lines)}
-    if response["mode"] == "count":  # lines of `path:number`
+    if response["mode"] == "count":
+        # The lines have the form `path:number`.
         numbers = [int(found[1]) for line in lines if (found := re.search(r"(?:^|:)([0-9]{1,18})$", line))]
         return {**changed, "numFiles": len(numbers), "numMatches": sum(numbers)}
     fewer = len(response["content"].splitlines()) - len(lines)
@@ -106,7 +108,7 @@ def _lines(response: dict[str, Any], lines: list[str]) -> dict[str, Any]:
 
 
 def _same_shape(text: str, response: Any) -> Any:
-    """Return the object that a text is, if it has the keys of the response, else `None`."""
+    """Return the text as a JSON object, if it is one with the keys of the response, else `None`."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -125,7 +127,7 @@ def _block(block: Any) -> ContentBlock:
 
 
 def _native_blocks(blocks: list[Any], before: ToolOutput, after: ToolOutput) -> list[Any]:
-    """Return the blocks of a result; those that nobody changed as they came, for they may be more than we can say."""
+    """Return the blocks of a result.  An unchanged block is the original, which may have fields that ours lack."""
     return [
         blocks[before.content.index(block)] if block in before.content else _native_block(block)
         for block in after.content

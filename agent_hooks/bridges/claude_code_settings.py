@@ -1,45 +1,44 @@
-"""Claude Code's settings files, as data: what an entry of ours looks like, how it is put in, found and taken out.
-
-Above: claude_code.  Below: base, errors.
-"""
+"""The part of the bridge to Claude Code that handles its settings files: it adds, finds and removes our entries."""
 
 from __future__ import annotations
 
 import re
 import sys
+from abc import ABC
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
-from agent_hooks.bridges.base import LOOPBACK, OURS, Address, BridgeError, EventRow, Facts, Hindrance, Installed
-from agent_hooks.errors import shown
+from agent_hooks.bridges.base import LOOPBACK, OURS, Address, Bridge, BridgeError, EventRow, Facts, Hindrance, Installed
 
-_STATUS = f"{OURS}: your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
 CONFIG = "CLAUDE_CONFIG_DIR"
 _AGENT = "claude-code"
-_BRIDGE = ("bridge", _AGENT)  # what is in the arguments of every entry that runs us, also without our text
-_FILE = "/bridges/agent-hooks-claude-code.py"  # of the entries that name our generated file
-_POSTED = f"/agent-hooks/{_AGENT}/"  # in the address of the entries that post
+# An entry is ours if its status message begins with the mark, if its arguments hold the words of `agent-hooks bridge`, if
+# it runs the generated file, or if its URL has this path.
+_MARK = f"{OURS}:"
+_STATUS = f"{_MARK} your hooks (to remove: agent-hooks uninstall claude-code, or delete each entry with this text)"
+_BRIDGE = ("bridge", _AGENT)
+_FILE = "/bridges/agent-hooks-claude-code.py"
+_POSTED = f"/agent-hooks/{_AGENT}/"
 _LAST_PORT = 65535
-_MOST = sys.float_info.max  # an integer of JSON may be larger, and infinity and no number are not smaller
-_DOCTOR = "agent-hooks doctor"  # stands in the call of a check
+# An integer in JSON may be larger than any float.
+_LARGEST = sys.float_info.max
+# The session and the description in the call of a check.
+_DOCTOR = "agent-hooks doctor"
 _TRUSTED = "hasTrustDialogAccepted"
 _MANAGED = (
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
 )
-# Copilot and Cursor read .claude/settings.json too
+# Copilot and Cursor read .claude/settings.json too.
 _READERS = (".github/hooks/*.json", ".cursor/hooks.json", "~/.copilot/hooks/*.json", "~/.cursor/hooks.json")
-_EVERY_TOOL = (None, "", "*")  # matchers
+# The matchers that match every tool.
+_EVERY_TOOL = (None, "", "*")
 
 
-class ClaudeCodeSettings:
-    """What the bridge to Claude Code knows of its settings files."""
-
-    def describe(self) -> Sequence[EventRow]:
-        """Return the events, in the order they are installed."""
-        raise NotImplementedError
+class ClaudeCodeSettings(Bridge, ABC):
+    """The half of the bridge to Claude Code that handles its settings files."""
 
     def settings_files(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return the paths of `settings.local.json`, and of `settings.json` of the project and of the person."""
@@ -51,7 +50,7 @@ class ClaudeCodeSettings:
         }
 
     def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
-        """Return what there is to know for a check of an installation."""
+        """Return the facts for a check of an installation."""
         own = environment.get(CONFIG)
         common = {"session_id": _DOCTOR, "transcript_path": "", "cwd": project, "permission_mode": "default"}
         call = {"command": "true", "description": _DOCTOR}
@@ -73,28 +72,31 @@ class ClaudeCodeSettings:
     def hindrances(
         self, path: str, found: Mapping[str, Any], project: str, posted: Collection[str] = ()
     ) -> Sequence[Hindrance]:
-        """Return what switches hooks off; `.claude.json` says whether the person trusts a directory."""
-        said = []
+        """Return the settings that switch hooks off; `.claude.json` holds the directories that the person trusts."""
+        hindrances = []
         if found.get("disableAllHooks") is True:
-            said.append(Hindrance("disableAllHooks is on: Claude Code runs no hook"))
-        if path in _MANAGED and found.get("allowManagedHooksOnly") is True:  # elsewhere it does nothing
-            said.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
+            hindrances.append(Hindrance("disableAllHooks is on: Claude Code runs no hook"))
+        # This key has no effect in other files.
+        if path in _MANAGED and found.get("allowManagedHooksOnly") is True:
+            hindrances.append(Hindrance("allowManagedHooksOnly is on: Claude Code runs hooks of managed settings only"))
         allowed = found.get("allowedHttpHookUrls")
         if isinstance(allowed, list) and not all(
             any(fnmatchcase(url, str(each)) for each in allowed) for url in posted
         ):
             text = f"allowedHttpHookUrls leaves out {LOOPBACK}: Claude Code posts no event there"
-            said.append(Hindrance(text, remedy=f'add "http://{LOOPBACK}:*", or install with --no-http'))
+            hindrances.append(Hindrance(text, remedy=f'add "http://{LOOPBACK}:*", or install with --no-http'))
         projects = found.get("projects")
         if isinstance(projects, dict):
-            from pathlib import PurePath  # here, for only `doctor` asks
+            # Imported here, because only `doctor` comes here.
+            from pathlib import PurePath
 
             above = (project, *map(str, PurePath(project).parents))
             if not any(isinstance(each := projects.get(path), dict) and each.get(_TRUSTED) for path in above):
                 text = "you were not asked yet whether you trust this directory"
                 then = "until you say yes, only `claude -p` runs hooks"
-                said.append(Hindrance(f"{text}; {then}", always=False, remedy="start `claude` here once, and say yes"))
-        return said
+                remedy = "start `claude` here once, and say yes"
+                hindrances.append(Hindrance(f"{text}; {then}", always=False, remedy=remedy))
+        return hindrances
 
     def install(
         self,
@@ -103,7 +105,7 @@ class ClaudeCodeSettings:
         events: Collection[str],
         address: Address | None = None,
     ) -> dict[str, Any]:
-        """Return the settings with our entries; everything else stays where it is.  Raises `BridgeError`."""
+        """Return the settings with our entries; everything else keeps its place.  Raises `BridgeError`."""
         hooks = dict(_hooks(settings))
         for row in self.describe():
             if row.name in events:
@@ -111,7 +113,10 @@ class ClaudeCodeSettings:
         return {**settings, "hooks": hooks}
 
     def uninstall(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings without our entries, and without what they alone made necessary.  Raises `BridgeError`."""
+        """Return the settings without our entries, and without groups and keys that held nothing else.
+
+        Raises `BridgeError`.
+        """
         hooks = _hooks(settings)
         left = {}
         for event, groups in hooks.items():
@@ -123,7 +128,7 @@ class ClaudeCodeSettings:
         return {key: left if key == "hooks" else value for key, value in settings.items()}
 
     def installed(self, settings: Mapping[str, Any]) -> Sequence[Installed]:
-        """Return our entries, also from settings that are not quite as they must be."""
+        """Return our entries; parts of the settings that have a wrong form are skipped."""
         hooks = settings.get("hooks")
         return [] if not isinstance(hooks, dict) else list(_entries(hooks))
 
@@ -148,7 +153,10 @@ def _entry(row: EventRow, command: Sequence[str], address: Address | None) -> di
 
 
 def _with_ours(groups: Sequence[Any], entry: dict[str, Any]) -> list[Any]:
-    """Return an event's groups with our entry once: where it was, if that is a place where it runs for every tool."""
+    """Return an event's groups with our entry once.
+
+    It takes the place of an earlier entry of ours in a group that matches every tool, else it gets a group of its own.
+    """
     done: list[Any] = []
     placed = False
     for group in groups:
@@ -167,7 +175,7 @@ def _has_ours(group: Any) -> bool:
 
 
 def _left_of(group: Any) -> list[Any]:
-    """Return a group without our entries, or nothing when nothing else was in it; what is no group stays."""
+    """Return a group without our entries, or nothing if it held only those.  A value that is no group stays."""
     if not _has_ours(group):
         return [group]
     kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
@@ -177,7 +185,7 @@ def _left_of(group: Any) -> list[Any]:
 def _is_ours(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
-    if str(entry.get("statusMessage", "")).startswith(f"{OURS}:"):
+    if str(entry.get("statusMessage", "")).startswith(_MARK):
         return True
     words = _command(entry)
     if entry.get("type") == "http":
@@ -186,7 +194,7 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _command(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what an entry runs, as words; of one that posts, where to."""
+    """Return the words of an entry's command line; the URL of an entry that posts."""
     if entry.get("type") == "http":
         return (str(entry.get("url", "")),)
     args = entry.get("args")
@@ -200,24 +208,34 @@ def _entries(hooks: Mapping[str, Any]) -> Iterator[Installed]:
         for group in groups if isinstance(groups, list) else ():
             for entry in group["hooks"] if _has_ours(group) else ():
                 if _is_ours(entry):
-                    seconds = entry.get("timeout")
-                    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and abs(seconds) <= _MOST
-                    closed = entry.get("onFailure") == "block"
-                    limit, address = _limit(group, entry), _address(entry)
-                    yield Installed(event, _command(entry), closed, seconds if known else None, limit, address)
+                    yield Installed(
+                        event,
+                        _command(entry),
+                        fails_closed=entry.get("onFailure") == "block",
+                        timeout=_timeout(entry),
+                        limits=_limits(group, entry),
+                        address=_address(entry),
+                    )
+
+
+def _timeout(entry: Mapping[str, Any]) -> float | None:
+    seconds = entry.get("timeout")
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and abs(seconds) <= _LARGEST
+    return seconds if known else None
 
 
 def _address(entry: Mapping[str, Any]) -> Address | None:
-    """Return where an entry posts, if it is one that `_entry` makes."""
+    """Return the address to which an entry posts, if it has the form that `_entry` gives it."""
     headers = entry.get("headers")
-    said = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
+    authorization = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
     url = re.fullmatch(rf"http://{re.escape(LOOPBACK)}:([1-9][0-9]{{0,4}})/.*", str(entry.get("url")))
-    token = re.fullmatch(r"Bearer ([!-~]+)", said)
+    token = re.fullmatch(r"Bearer ([!-~]+)", authorization)
     if entry.get("type") != "http" or url is None or token is None or int(url[1]) > _LAST_PORT:
         return None
     return Address(int(url[1]), token[1])
 
 
-def _limit(group: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+def _limits(group: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings, by key, that keep an entry from running at each such event."""
     limits = {"matcher": group.get("matcher"), **{key: entry.get(key) for key in ("if", "once", "async")}}
-    return ", ".join(f"{key} {shown(value)}" for key, value in limits.items() if value not in (*_EVERY_TOOL, False))
+    return {key: value for key, value in limits.items() if value not in (*_EVERY_TOOL, False)}

@@ -1,5 +1,5 @@
-"""The resident process: one per project and user, so that hooks keep their state between another agent's events.
+"""The resident process: one for each project and user, so that hooks keep their state between another agent's events.
 
-`client` is what the other agent runs, `stub` writes it into a file, `sessions` holds the hooks, `server` listens.
-Above: cli.  Below: bridging, runner.
+The other agent runs `client`, which `stub` writes into a file.  `server` listens, `lines` reads and writes, `requests` is
+the protocol, `events` answers an event, and `sessions` holds the hooks.
 """

@@ -1,31 +1,37 @@
-"""What another agent runs at each of its events: takes the event to the resident server and prints the answer.
+"""The client that another agent runs at each of its events: it sends the event to the server and prints the answer.
 
-This text is part of a generated file (see `stub`), which `python -I -S` runs: built-in and C modules only, for the start
-of an interpreter is what an event costs.  Without a server it starts one; where none comes up, a process of its own
-judges the event.  Whatever goes wrong, a gate is refused: a traceback or an exit code of 1 would let the call through.
-Above: stub.  Below: nothing of the package.
+If no server runs, the client starts one.  If none can be started, the client lets a process of its own judge the event.
+If anything fails, the client refuses a gate, because a traceback or an exit code of 1 would let the call through.
+
+This text is a part of a generated file (see `stub`), which `python -I -S` runs.  It imports only built-in and C modules,
+because the start of the interpreter is most of the time of an event.
 """
 
-# no `from __future__ import annotations`, which is a module to load: names of types that are not there stand in quotes
+# There is no `from __future__ import annotations`, because that loads a module.  So types of other modules are in quotes.
 import _imp
-import _signal  # type: ignore[import-not-found]  # it is built in
+import _signal  # type: ignore[import-not-found]  # a built-in module
 import _socket
 import posix
 import sys
 import time
 
-TYPE_CHECKING = False  # `typing` alone would double the time
+# The import of `typing` would double the time.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
     class Config(TypedDict):
-        """What is known at installation.
+        """The facts that are known at installation.
 
-        `hello`: what a server of this version says first; `request`: how a request begins, up to its event; `home`: the
-        agent home; `run`, `serve`: the arguments with which this Python runs `agent-hooks`, for one event and as a
-        server; `environment`, `project`: names of variables; `events`: by event, `""` for any other, the seconds until
-        we give up, and the refusal; `limit`: bytes of a payload; `patience`, `start`: seconds for a server to say
-        hello, and to start.
+        `hello`: the first line of a server of this version.
+        `request`: the beginning of a request, up to its event.
+        `home`: the agent home.
+        `run`, `serve`: the arguments with which this Python runs `agent-hooks` for one event, and as a server.
+        `environment`, `project`: the names of the variables to send, and of the one that holds the project.
+        `events`: the seconds until the client gives up, and the refusal, by event; `""` stands for any other event.
+        `limit`: the size of the largest payload, in bytes.
+        `patience`, `start`: the seconds in which a server must send its first line, and must start.
+        `remedy`: the end of each reason of a refusal.
         """
 
         agent: str
@@ -43,21 +49,23 @@ if TYPE_CHECKING:
         remedy: str
 
 
-CHUNK = 1 << 16  # bytes read at once
+# The number of bytes to read at once.
+CHUNK = 1 << 16
+# The place of the reason in a refusal.  Only the refusal of a gate has one.
+REASON = "@reason@"
 _ENDED = "the server ended while it judged this: agent-hooks serve --log"
-REASON = "@reason@"  # stands for the reason in a refusal
 
 
 class _FailedError(Exception):
-    """Nobody judged the event, and why."""
+    """The event was not judged, for this reason."""
 
 
 def run(config: "Config") -> None:
-    """Answer one event: `argv[1]` is its name, stdin its payload; never returns."""
+    """Answer one event and end the process: `argv[1]` is the event's name, stdin its payload."""
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
-    # a project's settings may set these, and the person's gates would be gone, or bytecode of its own stand in for them
+    # The settings of a project may set these variables, to replace the person's gates or their bytecode.
     posix.putenv(b"AGENT_HOME", _bytes(config["home"]))
     posix.putenv(b"AGENT_HOOKS_CACHE", _bytes(config["home"]) + b"/bridges")
     try:
@@ -70,15 +78,16 @@ def run(config: "Config") -> None:
         _write(1, answer)
     except BaseException as exc:
         _write(2, f"agent-hooks: the answer could not be written: {exc}\n".encode())
-        code = 2 if REASON in refusal else 0  # every such agent takes 2 for a refusal
+        # Every agent with gates takes an exit code of 2 for a refusal.
+        code = 2 if REASON in refusal else 0
     posix._exit(code)
 
 
 def ask(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
-    """Return what to print and the exit code, from the server or else from a process of this event's own.
+    """Return the text to print and the exit code, from the server or else from a process for this event only.
 
-    Where the server fails, a gate is refused: to judge again could do again what hooks have done.  Another event is
-    judged again all the same, for a result that nobody looked at would show the model what redaction takes out.
+    If the server fails after it got the event, a gate is refused, because hooks that ran once must not run again.  Any
+    other event is judged again, because a result without redaction would show the model its secrets.
     """
     _, refusal = config["events"].get(event) or config["events"][""]
     try:
@@ -91,7 +100,7 @@ def ask(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[
 
 
 def _by_server(config: "Config", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
-    """Ask a server of this version, started if there is none; `None` where none can be had."""
+    """Return the answer of a server of this version; `None` if there is none and none can be started."""
     project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
     directory, name = place(config, _text(project))
     if not is_private(directory):
@@ -102,17 +111,19 @@ def _by_server(config: "Config", event: str, payload: bytes, deadline: float) ->
         if server is None:
             return None
         server.sendall(_request(config, event, payload))
-        said = _line(server, b"")
-        hello, newline, said = said.partition(b"\n")
+        received = _line(server, b"")
+        hello, newline, received = received.partition(b"\n")
     except TimeoutError:
         raise _FailedError("the server does not answer: agent-hooks serve --log") from None
-    except (OSError, _FailedError):  # it ended before it heard of the event
+    except (OSError, _FailedError):
+        # The server ended before it got the event.
         return None
-    if hello + newline != config["hello"].encode():  # one that is older or newer than this file judges nothing for it
+    # A server that is older or newer than this file judges nothing for it.
+    if hello + newline != config["hello"].encode():
         return None
     try:
         server.settimeout(max(deadline - time.monotonic(), 0.001))
-        return _answer(_line(server, said))
+        return _answer(_line(server, received))
     except TimeoutError:
         raise _FailedError("the server did not answer in time: agent-hooks serve --log") from None
     except OSError:
@@ -122,32 +133,34 @@ def _by_server(config: "Config", event: str, payload: bytes, deadline: float) ->
 
 
 def _request(config: "Config", event: str, payload: bytes) -> bytes:
-    """Return the line for a server; the payload goes as it is, with one line break for the other.
+    """Return the line for a server, which holds the payload as it came, with a carriage return for each line feed.
 
-    Between the words of JSON that is as good; inside a text neither may be, and a blank would make a command of two
-    lines one of one.
+    Between the tokens of JSON both are blanks.  Inside a text both are errors, while a real blank there would join two
+    lines of a command.
     """
     values = [(name, posix.environ.get(name.encode())) for name in config["environment"]]
-    said = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
-    head = f'{config["request"]}{_quoted(event)}, "environment": {{{said}}}}}, '
+    given = ", ".join([f"{_quoted(name)}: {_quoted(_text(value))}" for name, value in values if value is not None])
+    head = f'{config["request"]}{_quoted(event)}, "environment": {{{given}}}}}, '
     return head.encode() + payload.replace(b"\n", b"\r") + b"]\n"
 
 
 def _answer(line: bytes) -> tuple[bytes, int]:
-    """Return what to print and the exit code; raises `_FailedError` for what is no answer."""
+    """Return the text to print and the exit code.  Raises `_FailedError` for a line that is no answer."""
     code, _, text = line[1:-2].partition(b", ")
     whole = line.startswith(b"[") and line.endswith(b"}]\n") and text.startswith(b"{") and line.count(b"\n") == 1
     if whole and code in (b"0", b"2"):
         return text + b"\n", int(code)
-    import _json  # here, for it is rarely needed and a file to load
+    # Imported here, because this module is a file to load, and is rarely needed.
+    import _json
 
     start = b'{"error": "'
     if not line.startswith(start):
-        raise _FailedError(f"the server said {line[:100]!r}")
+        raise _FailedError(f"the server answered {line[:100]!r}")
     raise _FailedError(_json.scanstring(line.decode(), len(start))[0])
 
 
 def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
+    """Return the answer of a new process, and the exit code 0.  Raises `_FailedError`."""
     ours, theirs = _socket.socketpair()
     if not (child := _forked()):
         event_name = [event] if event else []
@@ -159,10 +172,11 @@ def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -
             ours.settimeout(max(deadline - time.monotonic(), 0.001))
             ours.sendall(payload)
             ours.shutdown(_socket.SHUT_WR)
-            # not to the end, for what a hook has started may hold the other side open
+            # This does not read to the end, because a program that a hook has started may hold the other side open.
             while not answer.endswith(b"\n") and (data := ours.recv(CHUNK)):
                 answer += data
-        except ConnectionError:  # it has ended; its exit code tells more
+        except ConnectionError:
+            # The process has ended.  Its exit code says more.
             pass
         code = _exit_code(child, deadline)
     except TimeoutError:
@@ -171,7 +185,7 @@ def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -
     finally:
         ours.close()
     if code or not answer.endswith(b"}\n"):
-        raise _FailedError(f"the process that judges it ended with exit code {code} and without an answer")
+        raise _FailedError(f"the process that judged it ended with exit code {code} and without an answer")
     return answer, 0
 
 
@@ -187,24 +201,25 @@ def _exit_code(child: int, deadline: float) -> int:
 
 
 def directory() -> str:
-    """Return the directory of this user's servers."""
-    return f"/tmp/agent-hooks-{posix.getuid()}"  # noqa: S108  # used only if it `is_private`
+    """Return the directory of this user's servers, which is used only if it `is_private`."""
+    return f"/tmp/agent-hooks-{posix.getuid()}"  # noqa: S108  # see the docstring
 
 
 def place(config: "Config", project: str) -> tuple[str, str]:
     """Return the directory of a project's server, and the name of its files there, without a suffix.
 
-    The name begins with what all servers of this home have in common, up to its hyphen.
+    All servers of one home have the same name up to the hyphen.
     """
     homes = [config["home"], _text(posix.environ.get(b"HOME", b""))]
     return directory(), f"{_digest(homes, 1)}-{_digest([project, config['hello']], 2)}"
 
 
 def is_private(path: str) -> bool:
-    """Tell whether a directory is this user's, and nobody else can look into it; makes it if it is not there."""
+    """Return whether only this user can read a directory; make it if it does not exist."""
     try:
         posix.mkdir(path, 0o700)
-    except OSError:  # it is there, or cannot be: the next step tells
+    except OSError:
+        # It exists or cannot be made, which `lstat` finds out.
         pass
     try:
         state = posix.lstat(path)
@@ -214,9 +229,10 @@ def is_private(path: str) -> bool:
 
 
 def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
-    """Start the server, and return a connection to it or to one that somebody else starts just now."""
-    import fcntl  # here, for it is rarely needed and a file to load
+    """Start a server, and return a connection to it, or to the one that another client has started meanwhile.
 
+    Of all clients that are here at once, the one that has locked the file `starting` starts the server.
+    """
     until = min(deadline, time.monotonic() + config["start"])
     starting = posix.open(f"{path}.start", posix.O_RDWR | posix.O_CREAT, 0o600)
     child = 0
@@ -226,17 +242,13 @@ def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_so
             if ended and status:
                 posix.close(starting)
                 return None
-            if ended:  # well: another one serves, or did until just now
+            if ended:
+                # With exit code 0: another process serves this project, or did so until now.
                 child = 0
-        try:
-            fcntl.flock(starting, fcntl.LOCK_EX | fcntl.LOCK_NB)  # many may be here at once: one of them starts it
-        except BlockingIOError:
-            mine = False
-        else:
-            mine = True
+        is_locked = _lock(starting)
         if (server := _reach(path, config["patience"])) is not None:
             return server
-        if mine and not child and not (child := _forked()):
+        if is_locked and not child and not (child := _forked()):
             posix.setsid()
             run = [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)]
             _become(run, None, f"{path}.log")
@@ -244,15 +256,28 @@ def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_so
     return None
 
 
+def _lock(file: int) -> bool:
+    """Return whether this process has the lock of a file now."""
+    # Imported here, because this module is a file to load, and is rarely needed.
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _reach(path: str, patience: float) -> "_socket.socket | None":
-    """Return a connection to a server that listens there; raises `TimeoutError` when too many wait for it already."""
+    """Return a connection to the server at a path, or `None`.  Raises `TimeoutError` if its queue stays full."""
     server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     server.settimeout(patience)
     until = time.monotonic() + patience
     while True:
         try:
             server.connect(f"{path}.socket")
-        except BlockingIOError:  # its queue is full
+        except BlockingIOError:
+            # The server's queue is full.
             if time.monotonic() > until:
                 raise TimeoutError from None
             time.sleep(0.01)
@@ -264,13 +289,13 @@ def _reach(path: str, patience: float) -> "_socket.socket | None":
 
 
 def _forked() -> int:
-    """Fork.  Who runs us may ignore how its children end, and so would we."""
+    """Fork.  The agent may ignore SIGCHLD, which this process inherits and which would lose the child's exit code."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     return posix.fork()
 
 
 def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:
-    """Turn a forked child into a program: `stdio` for its stdin and stdout, or `log` for what it says."""
+    """Turn a forked child into a program, with `stdio` as its stdin and stdout, or with `log` as stdout and stderr."""
     try:
         if log is not None:
             stdin = posix.open("/dev/null", posix.O_RDONLY)
@@ -290,7 +315,7 @@ def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:
 
 
 def _payload(limit: int) -> bytes:
-    """Return what is on stdin; read to its end, for the writer must not be cut off."""
+    """Return the payload from stdin, which is read to its end, so that the agent's write does not fail."""
     parts, size = [], 0
     while data := posix.read(0, CHUNK):
         size += len(data)
@@ -301,14 +326,14 @@ def _payload(limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _line(server: _socket.socket, said: bytes) -> bytes:
-    """Return what the server says up to the end of a line, `said` being what it said already."""
-    while not said.endswith(b"\n"):
+def _line(server: _socket.socket, received: bytes) -> bytes:
+    """Return the bytes from the server up to the end of a line; `received` are those that have arrived already."""
+    while not received.endswith(b"\n"):
         data = server.recv(CHUNK)
         if not data:
             raise _FailedError(_ENDED)
-        said += data
-    return said
+        received += data
+    return received
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -325,7 +350,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _digest(texts: list[str], size: int) -> str:
-    """Return 16 hexadecimal digits for each of `size` words; by what Python has built in for its own bytecode."""
+    """Return 16 hexadecimal digits for each of `size` words, by the hash that Python has built in for its bytecode."""
     data = _bytes("\0".join(texts))
     return b"".join([_imp.source_hash(word, data) for word in range(size)]).hex()
 
@@ -334,6 +359,7 @@ def _quoted(text: str) -> str:
     """Return a text as JSON."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    import _json  # here, for it is rarely needed and a file to load
+    # Imported here, because this module is a file to load, and is rarely needed.
+    import _json
 
     return _json.encode_basestring_ascii(text)

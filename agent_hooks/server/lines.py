@@ -1,8 +1,4 @@
-"""Connections that carry lines, and the waiting for them.
-
-This needs no event loop, which is what most of the time and memory of a small server goes into; but one can drive it:
-what is ready in `lines` makes `lines.fileno()` ready.  Above: server.  Below: nothing.
-"""
+"""A server of lines: clients connect to sockets, send lines, and get one answer for each line."""
 
 from __future__ import annotations
 
@@ -12,249 +8,314 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-_CHUNK = 1 << 16  # bytes read at once
-Take = Callable[["Connection", bytes], bytes | None]
-Connect = Callable[["Lines", socket.socket], "Connection"]
+_CHUNK = 1 << 16
+"""The number of bytes to read at once."""
+
+Respond = Callable[["Connection", bytes], bytes | None]
+Connect = Callable[["LineServer", socket.socket], "Connection"]
+
+# Theory of operation.
+#
+# 1. The server consists of a selector and some sockets.  `poll` waits until sockets are ready, and calls the callback of
+#    each.  No callback waits for anything, so one slow client delays no other.
+#
+# 2. The server needs no event loop, because an event loop takes most of the time and memory of a small process.  A
+#    program without one calls `poll` again and again.  A program with one watches `fileno()`, and calls `poll` when that
+#    is ready.
+#
+# 3. A connection passes on one line at a time.  `respond` returns the answer, or `None` if the answer comes later, by
+#    `Connection.answer`.  Until then the next lines of this client wait.  So each client gets its answers in the order of
+#    its lines.
+#
+# 4. The greeting comes before the first answer, but not before the first line.  If the first answer comes later, the
+#    greeting goes out at once.  So a client that has sent a line can distinguish a server that is busy with it from a
+#    server that is stuck.
+#
+# 5. An answer that the client does not read stays in its connection.  The selector then also watches for room to write.
+#
+# 6. A line that is longer than `longest` closes its connection, so that no client can fill the memory.
+#
+# 7. If the process has no file descriptor left, a client cannot be accepted, and its listener stays ready.  So the server
+#    pauses: it takes all listeners out of the selector.  It resumes when a connection closes, and when `resume_accepting`
+#    is called, because other parts of the process release descriptors too.
+#
+# 8. A connection closes in two ways.  `close` closes it now, and calls `on_close` if an answer was still to come.
+#    `close_when_done` closes it after the answers to all lines that were passed on.
 
 
-class Lines:
-    """Takes lines from all who connect: `while …: lines.round(timeout)`.
+class LineServer:
+    """Accepts clients and answers their lines: `while …: server.poll(timeout)`.
 
-    `take(connection, line)` returns the answer, or `None` if `connection.answer` will be called with it later.
-    `greeting`: what a client is told first, once it has said something: with the answer, or at once if that takes longer.
-    A line of more than `longest` bytes ends its connection.  Where else there is to listen, `listen` says.
+    `respond(connection, line)`: returns the answer, or `None` if `connection.answer` is called with it later.
+    `greeting`: the first bytes that each client gets.
+    `longest`: the length of the longest line, in bytes.
     """
 
-    def __init__(self, listening: socket.socket, take: Take, *, greeting: bytes, longest: int) -> None:
-        self.take = take
+    def __init__(self, listener: socket.socket, respond: Respond, *, greeting: bytes, longest: int) -> None:
+        self.respond = respond
         self.greeting = greeting
         self.longest = longest
         self.selector = selectors.DefaultSelector()
-        self._doors: dict[socket.socket, Callable[[int], object]] = {}  # where who connects is let in, and by what
-        self._connections: dict[Connection, socket.socket] = {}  # and the door it came in by
-        self._full = False  # whether there was no room for another connection
-        self.listen(listening, Connection)
+        # Each listener with the callback that accepts a client from it, and each connection with its listener.
+        self._listeners: dict[socket.socket, Callable[[int], object]] = {}
+        self._connections: dict[Connection, socket.socket] = {}
+        self._paused = False
+        self.listen(listener, Connection)
 
-    def listen(self, listening: socket.socket, connect: Connect, most: int | None = None) -> None:
-        """Let in who connects there, by `connect(lines, connected)`.
+    # ---- waiting
 
-        `most`: how many at once; for the next one, the first that is not `known` has to go, or else it has.
-        """
-        listening.setblocking(False)
-        self._doors[listening] = partial(self._accept, listening, connect, most)
-        if not self._full:
-            self.selector.register(listening, selectors.EVENT_READ, self._doors[listening])
-
-    def watch(self, file: socket.socket) -> None:
-        """End a round also when there is something to read from `file`, which is thrown away."""
-        self.selector.register(file, selectors.EVENT_READ, lambda events: file.recv(_CHUNK))
-
-    def unwatch(self, file: socket.socket) -> None:
-        """Take it out again."""
-        self.selector.unregister(file)
-
-    def fileno(self) -> int:
-        """Return a descriptor that is ready when a round has something to do."""
-        return self.selector.fileno()  # epoll and kqueue have one
-
-    def round(self, timeout: float | None = 0) -> None:
-        """Wait up to `timeout` seconds for something to do, and do it."""
+    def poll(self, timeout: float | None = 0) -> None:
+        """Wait up to `timeout` seconds until sockets are ready, and serve those."""
         for key, events in self.selector.select(timeout):
             key.data(events)
 
-    def stop_listening(self, *doors: socket.socket) -> None:
-        """Let nobody connect there any more, by default nowhere; who has is answered still."""
-        for door in doors or list(self._doors):
-            if not self._full:
-                self.selector.unregister(door)
-            del self._doors[door]
-            door.close()
+    def fileno(self) -> int:
+        """Return a descriptor that is ready whenever `poll` has work to do."""
+        return self.selector.fileno()
 
-    def shut(self, door: socket.socket) -> None:
-        """Let nobody connect there any more, and hang up on who has, once what was taken from it is answered."""
-        self.stop_listening(door)
-        for connection in self._of(door):
-            connection.leave()
+    def watch(self, file: socket.socket) -> None:
+        """Let `poll` also return when `file` has data, and discard the data."""
+        self.selector.register(file, selectors.EVENT_READ, lambda events: file.recv(_CHUNK))
 
-    def close(self) -> None:
-        """Hang up on everybody."""
-        for connection in list(self._connections):
-            connection.end()
-        self.selector.close()
+    def unwatch(self, file: socket.socket) -> None:
+        """Watch `file` no longer."""
+        self.selector.unregister(file)
 
-    def forsake(self) -> None:
-        """Close the sockets, in a process that was forked from this one: those here stay as they are."""
-        for door in self._doors:
-            door.close()
-        for connection in self._connections:
-            connection.forsake()
+    # ---- listeners
 
-    def _accept(self, door: socket.socket, connect: Connect, most: int | None, events: int) -> None:
-        if self._full or door not in self._doors:  # another one's event in this round did that
+    def listen(self, listener: socket.socket, connect: Connect, most: int | None = None) -> None:
+        """Accept clients from a listener; `connect(server, accepted)` returns the connection of one.
+
+        `most`: the number of its connections at once.  The next client takes the place of the oldest one that is not
+        trusted.  If all are trusted, the next client is turned away.
+        """
+        listener.setblocking(False)
+        self._listeners[listener] = partial(self._accept, listener, connect, most)
+        if not self._paused:
+            self.selector.register(listener, selectors.EVENT_READ, self._listeners[listener])
+
+    def stop_listening(self, *listeners: socket.socket) -> None:
+        """Close these listeners, by default all of them; connected clients still get their answers."""
+        for listener in listeners or list(self._listeners):
+            if not self._paused:
+                self.selector.unregister(listener)
+            del self._listeners[listener]
+            listener.close()
+
+    def close_listener(self, listener: socket.socket) -> None:
+        """Close a listener, and each connection from it after the answers to the lines that were passed on."""
+        self.stop_listening(listener)
+        for connection in self._accepted_from(listener):
+            connection.close_when_done()
+
+    def resume_accepting(self) -> None:
+        """Accept clients again after a pause for want of descriptors; to be called now and then."""
+        if self._paused:
+            self._paused = False
+            for listener, accept in self._listeners.items():
+                self.selector.register(listener, selectors.EVENT_READ, accept)
+
+    def _pause(self) -> None:
+        for listener in self._listeners:
+            self.selector.unregister(listener)
+        self._paused = True
+
+    def _accept(self, listener: socket.socket, connect: Connect, most: int | None, events: int) -> None:
+        # An earlier callback of the same `poll` may have paused the server or closed the listener.
+        if self._paused or listener not in self._listeners:
             return
         try:
-            connected, _ = door.accept()
+            accepted, _ = listener.accept()
         except (BlockingIOError, ConnectionError):
             return
-        except OSError:  # no descriptors left: it would be told of again and again, see `look_for_room`
-            for each in self._doors:
-                self.selector.unregister(each)
-            self._full = True
+        except OSError:
+            self._pause()
             return
-        if most is not None and len(inside := self._of(door)) >= most:
-            unknown = next((each for each in inside if not each.known), None)
-            if unknown is None:
-                connected.close()
-                return
-            unknown.end()
-        connection = connect(self, connected)
-        self._connections[connection] = door
-        connection.ready(selectors.EVENT_READ)  # who connects has something to say
+        if most is not None and not self._make_room(listener, most):
+            accepted.close()
+            return
+        connection = connect(self, accepted)
+        self._connections[connection] = listener
+        # A client sends its first line right after it has connected.
+        connection.handle_events(selectors.EVENT_READ)
 
-    def _of(self, door: socket.socket) -> list[Connection]:
-        return [each for each, its in self._connections.items() if its is door]
+    def _make_room(self, listener: socket.socket, most: int) -> bool:
+        """Return whether there is room for one more client, after the oldest untrusted one had to go if need be."""
+        connections = self._accepted_from(listener)
+        if len(connections) < most:
+            return True
+        untrusted = next((connection for connection in connections if not connection.trusted), None)
+        if untrusted is not None:
+            untrusted.close()
+        return untrusted is not None
+
+    def _accepted_from(self, listener: socket.socket) -> list[Connection]:
+        return [connection for connection, source in self._connections.items() if source is listener]
+
+    # ---- the end
 
     def forget(self, connection: Connection) -> None:
-        """There is room for another one."""
+        """Remove a connection that has closed."""
         self._connections.pop(connection, None)
-        self.look_for_room()
+        self.resume_accepting()
 
-    def look_for_room(self) -> None:
-        """Let somebody connect again if there was no room; to be called now and then, for others use descriptors too."""
-        if self._full:
-            self._full = False
-            for door, accept in self._doors.items():
-                self.selector.register(door, selectors.EVENT_READ, accept)
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in list(self._connections):
+            connection.close()
+        self.selector.close()
+
+    def close_after_fork(self) -> None:
+        """Close the sockets in a forked child; the parent keeps its own, and the selector that both share."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in self._connections:
+            connection.close_after_fork()
 
 
 class Connection:
-    """One client; its lines are taken one after the other, each when the one before is answered.
+    """One client of a server.  A subclass for another protocol overrides `_receive`, `_next_line` and `_send`.
 
-    `ended`: called when it goes while a line of it has no answer; `gone`: whether it has; `known`: whether it may say
-    something at all, which is so where only its user can connect.  A subclass that carries lines
-    in another wrapping has `_feed`, `_next` and `_send` of its own.
+    `on_close`: a function to call if the client goes before its line is answered.
+    `closed`: the connection has ended.
+    `trusted`: the client may send lines; always true if only its own user can connect.
     """
 
-    def __init__(self, lines: Lines, connected: socket.socket) -> None:
-        connected.setblocking(False)
-        self.ended: Callable[[], object] | None = None
-        self._lines = lines
-        self._socket = connected
-        self.gone = False
-        self.known = True
-        self._greeting = lines.greeting
-        self._received: list[bytes] = []  # of a line that has no end yet
-        self._size = 0
-        self._waiting: deque[bytes] = deque()
+    def __init__(self, server: LineServer, accepted: socket.socket) -> None:
+        accepted.setblocking(False)
+        self.on_close: Callable[[], object] | None = None
+        self.closed = False
+        self.trusted = True
+        self._server = server
+        self._socket = accepted
+        self._greeting = server.greeting
+        # The beginning of a line whose end has not arrived.
+        self._partial: list[bytes] = []
+        self._partial_size = 0
+        self._lines: deque[bytes] = deque()
+        # A line was passed on, and its answer is still to come.
         self._busy = False
         self._unsent: deque[bytes | memoryview] = deque()
-        self._blocked = False  # whether what is unsent has to wait
-        self._leaving = False  # whether to hang up when all is sent
-        lines.selector.register(connected, selectors.EVENT_READ, self.ready)
+        # The client does not read, so the selector also watches for room to write.
+        self._blocked = False
+        self._closing = False
+        server.selector.register(accepted, selectors.EVENT_READ, self.handle_events)
 
-    def ready(self, events: int) -> None:
-        """Read what there is, and write what could not be written."""
-        if events & selectors.EVENT_WRITE and not self.gone:
+    def handle_events(self, events: int) -> None:
+        """Write and read as much as the socket allows."""
+        if events & selectors.EVENT_WRITE and not self.closed:
             self._write()
-        if events & selectors.EVENT_READ and not self.gone:
+        if events & selectors.EVENT_READ and not self.closed:
             self._read()
 
     def answer(self, data: bytes) -> None:
-        """Send the answer to the line that was taken last, and go on with the next one."""
+        """Send the answer that was to come later, and pass the next line on."""
         self._busy = False
-        self.ended = None
+        self.on_close = None
         self._send(data)
-        self._go_on()
+        self._pass_lines_on()
 
-    def leave(self) -> None:
-        """Hang up when all is answered and sent that was taken."""
-        self._leaving = True
+    def close_when_done(self) -> None:
+        """Close the connection after the answers to all lines that were passed on."""
+        self._closing = True
         if not self._busy and not self._unsent:
-            self.end()
+            self.close()
 
-    def end(self) -> None:
-        """Hang up."""
-        if not self.gone:
-            self.gone = True
-            self._lines.selector.unregister(self._socket)
+    def close(self) -> None:
+        """Close the connection now."""
+        if not self.closed:
+            self.closed = True
+            self._server.selector.unregister(self._socket)
             self._socket.close()
-            self._waiting.clear()
-            self._lines.forget(self)
-            if self.ended is not None:
-                self.ended()
+            self._lines.clear()
+            self._server.forget(self)
+            if self.on_close is not None:
+                self.on_close()
 
-    def forsake(self) -> None:
-        """Close the socket, and leave what is shared with another process alone."""
+    def close_after_fork(self) -> None:
+        """Close the socket in a forked child."""
         self._socket.close()
+
+    # ---- lines in
 
     def _read(self) -> None:
         try:
             data = self._socket.recv(_CHUNK)
         except BlockingIOError:
             return
-        except OSError:  # the client is gone, with answers unread
+        except OSError:
+            # The client has gone without reading its answers.
             data = b""
-        if not data:
-            self.end()
-            return
-        self._feed(data)
-        self._go_on()
-
-    def _feed(self, data: bytes) -> None:
-        """Keep what has arrived, for `_next`."""
-        end = data.find(b"\n") + 1
-        if end == len(data) and not self._received:  # one line, as it comes from nearly everybody
-            self._waiting.append(data)
-        elif end:
-            *lines, rest = b"".join([*self._received, data]).split(b"\n")
-            self._received, self._size = [rest] if rest else [], len(rest)
-            self._waiting.extend(lines)
+        if data:
+            self._receive(data)
+            self._pass_lines_on()
         else:
-            self._received.append(data)
-            self._size += len(data)
-            if self._size > self._lines.longest:
-                self.end()
+            self.close()
 
-    def _next(self) -> bytes | None:
-        """Return the next line, if it is there."""
-        return self._waiting.popleft() if self._waiting else None
+    def _receive(self, data: bytes) -> None:
+        """Split data into lines, for `_next_line`."""
+        end = data.find(b"\n") + 1
+        if end == len(data) and not self._partial:
+            # Nearly every client sends exactly one line.
+            self._lines.append(data)
+        elif end:
+            *lines, rest = b"".join([*self._partial, data]).split(b"\n")
+            self._partial, self._partial_size = [rest] if rest else [], len(rest)
+            self._lines.extend(lines)
+        else:
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size > self._server.longest:
+                self.close()
 
-    def _go_on(self) -> None:
-        while not self._busy and (line := self._next()) is not None:
+    def _next_line(self) -> bytes | None:
+        """Return the next whole line, or `None`."""
+        return self._lines.popleft() if self._lines else None
+
+    def _pass_lines_on(self) -> None:
+        """Pass on line after line, until an answer is to come later or no line is left."""
+        while not self._busy and (line := self._next_line()) is not None:
             self._busy = True
-            answer = self._lines.take(self, line)
+            answer = self._server.respond(self, line)
             if answer is None:
                 self._send(b"")
                 return
             self._busy = False
             self._send(answer)
 
+    # ---- answers out
+
     def _send(self, data: bytes) -> None:
-        """Send an answer; an empty one is on its way still."""
+        """Send an answer; an empty one stands for an answer that comes later, and only the greeting is sent."""
         if self._greeting:
             data, self._greeting = self._greeting + data, b""
-        if data and not self.gone:
+        if data and not self.closed:
             self._unsent.append(data)
             if not self._blocked:
                 self._write()
 
     def _write(self) -> None:
         try:
-            while self._unsent:
-                data = self._unsent[0]
-                sent = self._socket.send(data)
-                if sent == len(data):
-                    self._unsent.popleft()
-                else:
-                    self._unsent[0] = memoryview(data)[sent:]
-        except BlockingIOError:  # the client reads slowly
-            pass
+            self._write_unsent()
         except OSError:
-            self.end()
+            self.close()
             return
-        if self._leaving and not self._unsent:
-            self.end()
+        if self._closing and not self._unsent:
+            self.close()
         elif self._blocked != bool(self._unsent):
             self._blocked = bool(self._unsent)
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._blocked else 0)
-            self._lines.selector.modify(self._socket, events, self.ready)
+            self._server.selector.modify(self._socket, events, self.handle_events)
+
+    def _write_unsent(self) -> None:
+        """Write until everything is sent or the client's buffer is full.  Raises `OSError` if the client has gone."""
+        while self._unsent:
+            data = self._unsent[0]
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                return
+            if sent == len(data):
+                self._unsent.popleft()
+            else:
+                self._unsent[0] = memoryview(data)[sent:]

@@ -1,17 +1,20 @@
-"""The file that the server's stdout and stderr go to, hooks' prints among it.  Above: server, serve.  Below: nothing."""
+"""The log of a server: the file behind its stdout and stderr, which also holds the output of hooks."""
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 
-_LIMIT = 1 << 20  # bytes
+_LIMIT = 1 << 20
+"""The size from which a log is shortened, in bytes."""
 
 
 def shorten(path: str) -> None:
-    """Keep the last half MiB of a log of more than one, in whole lines if it has any; what cannot be shortened stays.
+    """Keep the last half MiB of a log that is larger than one MiB, in whole lines if it has any.
 
-    In place, and only ever appending, as all who have it open do: what they write meanwhile goes behind.
+    The file is shortened in place and then appended to, so that lines which other processes write meanwhile come behind
+    it.  A log that cannot be shortened stays as it is.
     """
     with suppress(OSError):
         if os.path.getsize(path) <= _LIMIT:
@@ -21,3 +24,14 @@ def shorten(path: str) -> None:
             end = log.read()
             log.truncate(0)
             log.write(end.partition(b"\n")[2] or end)
+
+
+def reopen_if_removed(path: str) -> None:
+    """Continue in a new log if the log behind stdout was removed, as an earlier server does at its end."""
+    with suppress(OSError):
+        state = os.fstat(1)
+        if stat.S_ISREG(state.st_mode) and state.st_nlink == 0:
+            new = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(new, 1)
+            os.dup2(new, 2)
+            os.close(new)

@@ -1,4 +1,4 @@
-"""What there is to answer a session's happenings with.  Above: sessions, cli.  Below: bridging, sources."""
+"""The loaded hooks of a session, with everything that answers its happenings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent_hooks.server.sources import Sources
 
 
 class Opened(Struct, frozen=True):
-    """Hooks that were loaded for a session, and what there is to tell the person about that."""
+    """The hooks that were loaded for a session; `news`: texts for the person about the loading."""
 
     runner: HookRunner
     bridging: Bridging

@@ -1,7 +1,4 @@
-"""The ports on which events arrive by HTTP: those that the settings of this project, for this person, name.
-
-Above: server.  Below: http, lines, sources, settings, bridges.
-"""
+"""The ports on which events arrive by HTTP: the ports that this person's settings of this project name."""
 
 from __future__ import annotations
 
@@ -14,47 +11,51 @@ from functools import partial
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import LOOPBACK, Address
 from agent_hooks.errors import SettingsError, log
-from agent_hooks.server.lines import Lines
+from agent_hooks.server.lines import LineServer
 from agent_hooks.server.sources import State, state
 from agent_hooks.settings import read_file
 
-_MOST = 64  # connections to a port at once
+_MOST = 64
+"""The number of connections to a port at once."""
 
 
 class Ports:
-    """Listens on the ports that settings files name now: `look()` opens and closes them.
+    """The open ports of a project: `refresh()` opens and closes them as the settings files say now.
 
-    `project`: the directory whose settings those are.
+    `project`: the project's directory.
     """
 
-    def __init__(self, lines: Lines, project: str) -> None:
-        self._lines = lines
-        self._open: dict[Address, socket.socket] = {}
-        self._taken: set[Address] = set()  # which was said
-        self._read: list[State] = []
+    def __init__(self, server: LineServer, project: str) -> None:
+        self._server = server
+        self._listeners: dict[Address, socket.socket] = {}
+        # Addresses that another program uses, and that were logged.
+        self._logged: set[Address] = set()
+        # The addresses in the settings files, and the state of those files when they were read.
         self._named: set[Address] = set()
+        self._states: list[State] = []
         self._files = {
             os.path.join(project, bridge.settings_files({})["local"]): bridge for bridge in map(open_bridge, BRIDGES)
         }
 
     @property
     def numbers(self) -> list[int]:
-        """Those that are open."""
-        return sorted(address.port for address in self._open)
+        """The numbers of the open ports, sorted."""
+        return sorted(address.port for address in self._listeners)
 
-    def look(self) -> None:
-        """Open what is named and not open yet, close what is not named any more."""
-        read = [state(path) for path in self._files]
-        if read != self._read:
-            with suppress(SettingsError):  # it cannot be read for the moment: what it said holds
-                self._named, self._read = self._find(), read
-        for address in self._open.keys() - self._named:
-            self._lines.shut(self._open.pop(address))
-        for address in self._named - self._open.keys():
-            self._listen(address)
+    def refresh(self) -> None:
+        """Open each port that the settings name, and close each port that they no longer name."""
+        states = [state(path) for path in self._files]
+        if states != self._states:
+            # While a file cannot be read, its former content counts.
+            with suppress(SettingsError):
+                self._named, self._states = self._read_addresses(), states
+        for address in self._listeners.keys() - self._named:
+            self._server.close_listener(self._listeners.pop(address))
+        for address in self._named - self._listeners.keys():
+            self._open(address)
 
-    def _find(self) -> set[Address]:
-        """Return what the files name; one that makes no sense names nothing.  Raises `SettingsError`."""
+    def _read_addresses(self) -> set[Address]:
+        """Return the addresses in the files.  A file that is no JSON names none.  Raises `SettingsError`."""
         found = set()
         for path, bridge in self._files.items():
             data = read_file(path) or b"{}"
@@ -66,18 +67,24 @@ class Ports:
                 found |= {entry.address for entry in bridge.installed(settings) if entry.address is not None}
         return found
 
-    def _listen(self, address: Address) -> None:
+    def _open(self, address: Address) -> None:
         try:
-            from agent_hooks.server.http import HttpConnection  # here, for most projects need none
+            # Imported here, because most projects need no HTTP.
+            from agent_hooks.server.http import HttpConnection
 
-            listening = socket.create_server((LOOPBACK, address.port), backlog=_MOST)
+            listener = socket.create_server((LOOPBACK, address.port), backlog=_MOST)
         except OSError as exc:
-            if address not in self._taken:
-                self._taken.add(address)
-                why = os.strerror(exc.errno or 0)  # its own words name the address a second time
-                log().warning("port %d: %s; events that are posted there are not heard", address.port, why)
+            self._log_once(address, exc)
             return
-        self._taken.discard(address)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that connect inherit it
-        self._lines.listen(listening, partial(HttpConnection, token=address.token), most=_MOST)
-        self._open[address] = listening
+        self._logged.discard(address)
+        # The accepted connections inherit this option.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._server.listen(listener, partial(HttpConnection, token=address.token), most=_MOST)
+        self._listeners[address] = listener
+
+    def _log_once(self, address: Address, exc: OSError) -> None:
+        if address not in self._logged:
+            self._logged.add(address)
+            # The text of the exception would name the address a second time.
+            reason = os.strerror(exc.errno or 0)
+            log().warning("port %d: %s; events that are posted there are lost", address.port, reason)

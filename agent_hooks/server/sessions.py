@@ -1,7 +1,4 @@
-"""The sessions of another agent, each with hooks of its own that live as long as it does.
-
-Above: server, cli.  Below: opened, tasks, bridging.
-"""
+"""The sessions of another agent: each has hooks of its own, which live as long as the session."""
 
 from __future__ import annotations
 
@@ -26,72 +23,85 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus
 
 
-class Opening(Protocol):
-    """Hooks that were found for a session; `plain`: there are none, so that `open` needs no event loop."""
+class SessionOpener(Protocol):
+    """The hook files that were found for a session; `plain`: there are none, so `open` needs no event loop."""
 
     plain: bool
 
     async def open(self) -> Opened:
-        """Load them."""
+        """Load the hooks."""
         ...
 
 
-FRESH = 0.001  # seconds for which files are as they were: to run the client takes longer, so no edit comes before it
-LOAD_TIMEOUT = 30.0  # seconds until the hooks of a session must be loaded
+FRESH = 0.001
+"""Seconds for which files count as unchanged.  The client takes longer to start, so no edit comes between."""
+LOAD_TIMEOUT = 30.0
+"""Seconds in which the hooks of a session must be loaded."""
 
-Find = Callable[[Bridge, Happening, Mapping[str, str]], Opening]
+FindHooks = Callable[[Bridge, Happening, Mapping[str, str]], SessionOpener]
 
 
-class Session:
-    """One session: its happenings are answered one after the other, by the hooks as their files are now.
+class ServedSession:
+    """One session.  Its happenings are answered one after the other, by the hooks as their files are now.
 
-    `process`: the other agent's, by its id, if that is known; `environment`: what that was last said to be; `heard`: when
-    it last had something to say, in seconds of `time.monotonic`.
+    `process`: the id of the other agent's process, if it is known.
+    `environment`: the environment of the last event that had one.
+    `last_event`: the time of the last event, in seconds of `time.monotonic`.
+    `left`: the agent has left this session, and may continue with the same hooks in another one.
     """
 
-    def __init__(self, bridge: Bridge, find: Find, tasks: Tasks, process: int | None) -> None:
+    def __init__(self, bridge: Bridge, find_hooks: FindHooks, tasks: Tasks, process: int | None) -> None:
         self.process = process
         self.environment: Mapping[str, str] = {}
-        self.heard = time.monotonic()
+        self.last_event = time.monotonic()
         self.left = False
-        self.file: str | None = None
+        self._file: str | None = None
         self._bridge = bridge
-        self._find = find
+        self._find_hooks = find_hooks
         self._tasks = tasks
         self._lane = Lane()
         self._opened: Opened | None = None
         self._news: tuple[str, ...] = ()
-        self._looked = 0.0  # at the hooks' files
-        self._end: anyio.Event | None = None  # of the hooks' tasks
+        # The time at which the hook files were last checked for changes.
+        self._checked = 0.0
+        # Ends the hooks' tasks when it is set; `None` without hooks.
+        self._end: anyio.Event | None = None
+        self._has_shut_down = False
 
     async def answer(self, happening: Happening, environment: Mapping[str, str]) -> Verdict:
-        """Return what the hooks make of a happening; raises what loading them raised."""
-        self.heard = time.monotonic()
+        """Return the verdict of the hooks on a happening.  Raises the error with which the hooks failed to load."""
+        self.last_event = time.monotonic()
         await self._enter()
         try:
             opened = self._opened
             if opened is None or self._is_outdated(opened):
-                opened = await self._load_anew(happening, environment)
-            self.file = happening.session_file or self.file
+                opened = await self._load(happening, environment)
+            self._file = happening.session_file or self._file
             verdict = await opened.bridging.answer(happening)
+            self._has_shut_down = _has_session_event(happening, "shutdown")
             news, self._news = self._news, ()
             return replace(verdict, messages=(*verdict.messages, *news)) if news else verdict
         finally:
-            self.heard = time.monotonic()
+            self.last_event = time.monotonic()
             self._lane.leave()
 
     async def end(self) -> None:
-        """End the hooks' tasks and unload them; hooks hear of it unless they have."""
+        """End the hooks' tasks and unload the hooks, after a `shutdown` event unless they have had one."""
         await self._enter()
         try:
-            await self._close(tell=not self.left)
+            await self._unload(emit=not self._has_shut_down)
         finally:
             self._lane.leave()
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a happening is being answered."""
+        return self._lane.busy
+
+    @property
     def needs_task(self) -> bool:
-        """Whether what it does next may have to wait: there are hooks, or are about to be."""
-        return self._end is not None or self._lane.busy
+        """Whether the next step may have to wait, because hooks are loaded or are about to be."""
+        return self._end is not None or self.is_busy
 
     async def _enter(self) -> None:
         if self.needs_task:
@@ -99,145 +109,171 @@ class Session:
             await self._lane.enter()
         self._lane.busy = True
 
+    # ---- the hooks
+
     def _is_outdated(self, opened: Opened) -> bool:
         now = time.monotonic()
-        if now - self._looked < FRESH:
+        if now - self._checked < FRESH:
             return False
-        self._looked = now
+        self._checked = now
         return opened.sources.changed()
 
-    async def _load_anew(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
-        await self._close()
-        opening = self._find(self._bridge, happening, environment)
-        if opening.plain:
-            self._opened = await opening.open()
+    async def _load(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
+        """Load the hooks as their files are now, after the former ones were unloaded."""
+        await self._unload()
+        opener = self._find_hooks(self._bridge, happening, environment)
+        if opener.plain:
+            self._opened = await opener.open()
         else:
             await event_loop()
-            self._opened = await self._load_hooks(opening, happening)
+            self._opened = await self._load_hooks(opener, happening)
         self._news = self._opened.news
         return self._opened
 
-    async def _load_hooks(self, opening: Opening, happening: Happening) -> Opened:
-        import anyio  # here, for without hooks there is no event loop
+    async def _load_hooks(self, opener: SessionOpener, happening: Happening) -> Opened:
+        # Imported here, because a server without hooks needs no event loop.
+        import anyio
 
         opened = None
-        with anyio.move_on_after(LOAD_TIMEOUT, shield=True):  # or a client that goes would leave hooks half loaded
-            found = await opening.open()
-            assert self._tasks.group is not None, "we are in a task"
+        # The scope is shielded, because a client that goes must not leave hooks half loaded.
+        with anyio.move_on_after(LOAD_TIMEOUT, shield=True):
+            found = await opener.open()
+            assert self._tasks.group is not None, "hooks are loaded in a task"
             end = anyio.Event()
-            await self._tasks.group.start(self._keep, found.runner, end)
+            await self._tasks.group.start(self._run_tasks, found.runner, end)
             opened, self._end = found, end
         if opened is None:
             raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
-        if not _tells(happening, "start"):  # the agent began without these hooks, or without this process
-            with anyio.CancelScope(shield=True):  # each handler has a deadline of its own
+        # If this event is no start, the agent started before these hooks or before this process.
+        if not _has_session_event(happening, "start"):
+            # Each handler has a deadline of its own, so the shield ends.
+            with anyio.CancelScope(shield=True):
                 await opened.runner.emit(SessionEvent(reason="start", session_file=happening.session_file))
         return opened
 
-    async def _keep(self, runner: HookRunner, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+    async def _run_tasks(self, runner: HookRunner, end: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Run the background tasks of the hooks until `end` is set."""
         async with runner:
             task_status.started()
             await end.wait()
 
-    async def _close(self, *, tell: bool = True) -> None:
+    async def _unload(self, *, emit: bool = True) -> None:
         opened, self._opened = self._opened, None
         end, self._end = self._end, None
         if end is None:
             return
-        import anyio  # here, for without hooks there is no event loop
+        # Imported here, because a server without hooks needs no event loop.
+        import anyio
 
         try:
-            if tell and opened is not None:  # they may have failed at their start
-                with anyio.CancelScope(shield=True):  # it has a deadline of its own
-                    await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self.file))
+            # The hooks are missing if they failed at their start.
+            if emit and opened is not None:
+                # Each handler has a deadline of its own, so the shield ends.
+                with anyio.CancelScope(shield=True):
+                    await opened.runner.emit(SessionEvent(reason="shutdown", session_file=self._file))
         finally:
             end.set()
 
 
 class Sessions:
-    """All sessions of this process, each by its agent and its id."""
+    """All sessions of this process, by agent and id."""
 
-    def __init__(self, find: Find, tasks: Tasks) -> None:
-        self._find = find
+    def __init__(self, find_hooks: FindHooks, tasks: Tasks) -> None:
+        self._find_hooks = find_hooks
         self._tasks = tasks
-        self._all: dict[tuple[str, str | None], Session] = {}
-        self.heard = time.monotonic()
+        self._all: dict[tuple[str, str | None], ServedSession] = {}
+        self._last_event = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._all)
 
     async def answer(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Verdict:
-        """Return what the hooks of a happening's session make of it."""
-        self.heard = time.monotonic()
+        """Return the verdict on a happening by the hooks of its session."""
+        self._last_event = time.monotonic()
         session = self._session(bridge, happening, environment)
         verdict = await session.answer(happening, environment)
         if happening.leaves:
             session.left = True
-            if _tells(happening, "shutdown"):
+            if _has_session_event(happening, "shutdown"):
                 self._all.pop((bridge.name, happening.session_id), None)
                 self._end(session)
         return verdict
 
     def environment(self, bridge: Bridge, happening: Happening) -> Mapping[str, str] | None:
-        """Return what a happening's session was last known to run in; `None` if it is not known."""
+        """Return the last known environment of a happening's session, or `None` for an unknown session."""
         session = self._all.get((bridge.name, happening.session_id))
         return None if session is None else session.environment
 
-    def end_the_dead(self) -> None:
-        """End the sessions whose agent has gone without a word."""
+    def end_abandoned(self, idle: float) -> None:
+        """End the sessions that can get no more events.
+
+        These are the sessions whose agent has died, and, after `idle` seconds without an event, those that the agent has
+        left and those whose process is not known.
+        """
+        now = time.monotonic()
         for key, session in list(self._all.items()):
-            if session.process is not None and not _lives(session.process):
+            has_died = session.process is not None and not _is_alive(session.process)
+            is_idle = now - session.last_event >= idle and not session.is_busy
+            if has_died or (is_idle and (session.left or session.process is None)):
                 del self._all[key]
                 self._end(session)
 
     async def end(self) -> None:
-        """End all sessions, and wait for their hooks, if any have some."""
+        """End all sessions, and wait until their hooks have ended."""
         ending = [session for session in self._all.values() if session.needs_task]
         self._all.clear()
         if ending:
-            import anyio  # here, for without hooks there is no event loop
+            # Imported here, because a server without hooks needs no event loop.
+            import anyio
 
             async with anyio.create_task_group() as group:
                 for session in ending:
                     group.start_soon(session.end)
 
     def idle_since(self) -> float:
-        """Return when the last thing happened, in seconds of `time.monotonic`; now, if an agent lives."""
-        alive = any(session.process is not None and not session.left for session in self._all.values())
-        return time.monotonic() if alive else self.heard
+        """Return the time of the last event, in seconds of `time.monotonic`; the time now while an agent lives."""
+        is_used = any(session.process is not None and not session.left for session in self._all.values())
+        return time.monotonic() if is_used else self._last_event
 
-    def _end(self, session: Session) -> None:
+    def _end(self, session: ServedSession) -> None:
         if session.needs_task:
             self._tasks.later(session.end)
 
-    def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> Session:
+    def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> ServedSession:
+        """Return the session of a happening, under its present id."""
         key = (bridge.name, happening.session_id)
         process = environment.get(bridge.process_variable, "")
         pid = int(process) if process.isdecimal() else None
-        session = self._all.get(key)
-        if session is None and pid is not None:  # the agent has gone on from one session to another: so do its hooks
-            old = next((each for each, it in self._all.items() if it.left and it.process == pid), None)
-            session = None if old is None else self._all.pop(old)
+        session = self._all.get(key) or self._pop_left(pid)
         if session is None:
-            session = Session(bridge, self._find, self._tasks, pid)
+            session = ServedSession(bridge, self._find_hooks, self._tasks, pid)
         session.left = False
         session.environment = environment
-        session.process = pid or session.process  # a session can be resumed, by another process, that had no end
+        # Another process may resume a session that has had no end.
+        session.process = pid or session.process
         self._all[key] = session
         return session
 
+    def _pop_left(self, pid: int | None) -> ServedSession | None:
+        """Remove and return the session that a process has left: its hooks continue in the process's next session."""
+        if pid is None:
+            return None
+        left = (key for key, session in self._all.items() if session.left and session.process == pid)
+        key = next(left, None)
+        return None if key is None else self._all.pop(key)
 
-def _tells(happening: Happening, reason: SessionReason) -> bool:
-    """Tell whether hooks hear this of their session."""
+
+def _has_session_event(happening: Happening, reason: SessionReason) -> bool:
     events = happening.events if isinstance(happening, Told) else ()
     return any(isinstance(event, SessionEvent) and event.reason == reason for event in events)
 
 
-def _lives(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # another user's
+    except OSError:
+        # The process belongs to another user.
         return True
     return True

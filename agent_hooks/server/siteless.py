@@ -1,8 +1,8 @@
-"""How a Python starts that judges one event: without `site`, whose work is done once, when the client is written.
+"""The fast start of a Python that judges one event: it starts without `site`.
 
-At every start `site` looks for the directories of installed packages and reads the `.pth` files in them.  What that
-comes to is written into the start instead; `__main__` lets `site` do its work after all when an import finds nothing.
-Above: stub.  Below: nothing of the package.
+At each start, `site` searches for the directories of installed packages and reads the `.pth` files in them.  Instead,
+this is done once, when the client is written, and the result becomes a part of the command line.  If an import fails all
+the same, `__main__` runs `site` after all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cache
 from importlib.machinery import PathFinder
 
 _NEEDED = ("agent_hooks", "msgspec")
-_LEFT_OUT = ("distutils-precedence.pth", "_virtualenv.pth")  # for who builds packages; found when it is imported
+# These files serve only to build packages.  If one is needed, its module is found when it is imported.
+_LEFT_OUT = ("distutils-precedence.pth", "_virtualenv.pth")
 _PROGRAM = """\
 import sys
 sys.path += {paths!r}
@@ -22,7 +23,7 @@ sys.prefix, sys.exec_prefix = {prefixes!r}
 for line in {lines!r}:
     try:
         exec(line)
-    except Exception:  # it is gone, or another one now
+    except Exception:  # removed or changed since
         pass
 from importlib.machinery import SourceFileLoader
 exec(SourceFileLoader("__main__", {file!r}).get_code("__main__"))
@@ -33,9 +34,9 @@ exec(SourceFileLoader("__main__", {file!r}).get_code("__main__"))
 def start_of(file: str) -> list[str]:
     """Return the arguments with which this Python runs a program of the package, whose bytecode it keeps.
 
-    -P, -E: a file of the project must not pass for a module of ours, nor one that PYTHONPATH leads to, which a project's
-    settings may set.  For the same reason nothing here comes from this process's `sys.path`, but from where `site` looks.
-    With `site`, where the package is not found there.
+    With `-P` and `-E`, no file of the project, and none of PYTHONPATH, which a project's settings may set, can replace a
+    module of ours.  For the same reason the paths come from the directories of `site`, and not from this process's
+    `sys.path`.  If the package is in none of these directories, the arguments start Python with `site`.
     """
     paths, lines = _found()
     if sys.flags.no_site or any(PathFinder.find_spec(name, paths) is None for name in _NEEDED):
@@ -45,7 +46,7 @@ def start_of(file: str) -> list[str]:
 
 
 def _found() -> tuple[list[str], list[str]]:
-    """Return the directories that `site` would add, and the lines that it would run, in its order."""
+    """Return the directories that `site` would add to the path, and the lines that it would run, in its order."""
     paths: list[str] = []
     lines: list[str] = []
     own = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
@@ -62,7 +63,8 @@ def _read(directory: str, name: str, paths: list[str], lines: list[str]) -> None
     try:
         with open(os.path.join(directory, name), encoding="utf-8-sig") as file:
             text = file.read()
-    except (OSError, UnicodeDecodeError):  # what it says is found when it is imported
+    except (OSError, UnicodeDecodeError):
+        # If an import then fails, `__main__` runs `site`.
         return
     for line in text.splitlines():
         path = os.path.abspath(os.path.join(directory, line.rstrip()))

@@ -1,69 +1,83 @@
-"""Whether any of the files that hooks and settings come from has changed.  Above: sessions.  Below: nothing."""
+"""The source files of hooks and settings, which are checked for changes before each event."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 
-State = tuple[int, int, int] | None  # when it was changed, its size, which file it is; `None`: there is none
+State = tuple[int, int, int] | None
+"""The time of a file's last change, its size and its inode; `None` if there is no file."""
 _READ = (".py", ".json", ".yaml", ".yml", ".toml")
 
 
 class Sources:
-    """Some files, and what lies in some directories: `if sources.changed(): …`.
+    """Some files and directories: `if sources.changed(): …`.
 
-    `files` need not exist.  Of `directories` and what is below them, files of code and settings count; a directory that
-    is not there is as good as an empty one.
+    `files`: files that need not exist.
+    `directories`: directories in which all files of code and settings count, at any depth; a missing directory counts as
+    an empty one.
     """
 
     def __init__(self, files: Iterable[str], directories: Iterable[str]) -> None:
         self._files = tuple(files)
         self._roots = tuple(directories)
-        self._found: dict[str, State] = {}
-        self._seen: dict[str, State] = {}  # what was found, and the directories
+        self._file_states: dict[str, State] = {}
+        # The states of the files and of the directories.
+        self._states: dict[str, State] = {}
         self.changed()
 
     def since(self, before: Sources) -> Sources:
-        """Return these, as changed if anything has changed since `before` was made: what was read may be the old."""
+        """Return these sources; they count as changed if `before` has changed since it was made.
+
+        A file that changes while it is loaded may have been read before the change.
+        """
         if before.changed():
-            self._seen, self._found = {}, {}
+            self._states, self._file_states = {}, {}
         return self
 
     def changed(self) -> bool:
-        """Tell whether anything is other than at the last call; a few microseconds when nothing is."""
-        if self._seen and not self._differs():
+        """Return whether a file has changed since the last call; takes a few microseconds if none has."""
+        if self._states and not self._differs():
             return False
-        before = self._found
-        listed, folders = list(self._files), {}
+        before = self._file_states
+        files, folders = self._list()
+        self._file_states = {path: state(path) for path in files}
+        self._states = {**folders, **self._file_states}
+        return self._file_states != before
+
+    def _list(self) -> tuple[list[str], dict[str, State]]:
+        """Return the paths of all files, and the states of all directories."""
+        files, folders = list(self._files), {}
         for root in self._roots:
             folders[root] = state(root)
             for folder, inner, names in os.walk(root, followlinks=False):
                 inner[:] = sorted(name for name in inner if name != "__pycache__")
                 folders.update({path: state(path) for name in inner if (path := os.path.join(folder, name))})
-                listed += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
-        self._found = {path: state(path) for path in listed}
-        self._seen = {**folders, **self._found}
-        return self._found != before
+                files += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
+        return files, folders
 
     def _differs(self) -> bool:
         try:
-            for path, was in self._seen.items():
-                if was is None:
-                    if os.access(path, os.F_OK):  # needs no exception to say no
+            for path, before in self._states.items():
+                if before is None:
+                    # `access` is faster than the exception of `stat` for a missing file.
+                    if os.access(path, os.F_OK):
                         return True
-                elif _state_of(os.stat(path)) != was:
+                elif _state_of(os.stat(path)) != before:
                     return True
-        except OSError:  # it is gone
+        except OSError:
+            # A file was removed.
             return True
         return False
 
 
 def _state_of(stat: os.stat_result) -> State:
-    return stat.st_ctime_ns, stat.st_size, stat.st_ino  # the time of writing is set by `cp -p` and `touch` as they like
+    # `st_mtime_ns` would not do, because `cp -p` and `touch` set it to any time.
+    return stat.st_ctime_ns, stat.st_size, stat.st_ino
 
 
 def state(path: str) -> State:
-    """Return what changes when a file does."""
+    """Return the state of a file, which changes whenever the file does."""
     try:
         return _state_of(os.stat(path))
     except OSError:

@@ -1,7 +1,7 @@
-"""The head of the generated file (see `stub`): runs the program in the comments below, whose bytecode is kept beside.
+"""The head of the generated file (see `stub`): it runs the program in the comments below, from bytecode beside the file.
 
-To compile the program would take longer than all it does, and to read over it as a text a third of that.
-Above: stub.  Below: nothing of the package.
+To compile the program would take longer than to run it.  The program is in comments, because Python reads over them
+faster than over code.
 """
 
 import _imp
@@ -9,22 +9,27 @@ import marshal
 import posix
 import sys
 
-TYPE_CHECKING = False  # `typing` alone would double the time
+# The import of `typing` would double the time.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-MARK = b"#|"  # before each line of the program
-_DIGEST, _CHUNK = 16, 1 << 16  # bytes
+# The beginning of each line of the program.
+MARK = b"#|"
+# Numbers of bytes.
+_DIGEST, _CHUNK = 16, 1 << 16
 
 
 def code_of(path: str) -> "CodeType":
-    """Return the code of the program in a file: what lies beside if it is of this text and this Python, else made now."""
+    """Return the code of the program in a file: the bytecode beside it if that fits, else the program compiled now."""
     text = _content(path)
     try:
         found = _content(f"{path}c")
         if found[:_DIGEST] == digest(text, found[_DIGEST:]):
-            return marshal.loads(found[_DIGEST:])  # type: ignore[no-any-return]  # noqa: S302  # it is as good as the text
-    except (OSError, ValueError, EOFError, TypeError):  # it was not there, or is no bytecode
+            # The bytecode is as trustworthy as the text, because the same user writes both.
+            return marshal.loads(found[_DIGEST:])  # type: ignore[no-any-return]  # noqa: S302  # see above
+    except (OSError, ValueError, EOFError, TypeError):
+        # The file is missing, or is no bytecode.
         pass
     return made(text, path)
 
@@ -36,9 +41,10 @@ def made(text: bytes, path: str) -> "CodeType":
 
 
 def digest(text: bytes, code: bytes) -> bytes:
-    """Return what tells that `code` is whole, and the bytecode of this text for this Python and no other.
+    """Return a hash that shows that `code` is complete, and was compiled from this text by this Python.
 
-    By what Python has built in for its own bytecode; there is nobody to keep out who could not change the text.
+    It is the hash that Python has built in for its bytecode.  It need not withstand an attack, because a program that can
+    write the bytecode can write the text too.
     """
     known = f"{sys.version}\0{sys.implementation.cache_tag}\0{len(text)}\0".encode() + text + code
     return _imp.source_hash(1, known) + _imp.source_hash(2, known)

@@ -1,7 +1,4 @@
-"""The generated file that another agent runs: `starter`, and `client` with what is known at installation.
-
-Above: cli.  Below: client, siteless, starter, bridges, settings.
-"""
+"""The generated file that another agent runs: `starter`, then `client` with the facts that are known at installation."""
 
 from __future__ import annotations
 
@@ -18,28 +15,35 @@ from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
 PROTOCOL = 2
-HELLO = f'{{"agent_hooks": "{__version__}", "protocol": {PROTOCOL}}}\n'  # what a server says first
-LIMIT = 32 * 1024 * 1024  # bytes of a payload
-PATIENCE = 5.0  # seconds for a server to say hello; one that does not is stuck
-START = 10.0  # seconds for a server to start
-MARGIN = 10  # seconds before the agent's own deadline, after which it would let some calls through
+HELLO = f'{{"agent_hooks": "{__version__}", "protocol": {PROTOCOL}}}\n'
+"""The first line of a server."""
+LIMIT = 32 * 1024 * 1024
+"""The size of the largest payload, in bytes."""
+PATIENCE = 5.0
+"""Seconds in which a server must send its first line; a server that does not is stuck."""
+START = 10.0
+"""Seconds in which a server must start."""
+MARGIN = 10
+"""Seconds by which the client ends before the agent's deadline, after which the agent would let some calls through."""
 if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_hooks.server.client import Config
 
-DIRECTORY = "bridges"  # in the agent home
+DIRECTORY = "bridges"
+"""The directory of the generated files, in the agent home."""
 
 
 def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> Config:
-    """Return what the client of a bridge is told; `patience` and `start` in seconds."""
-    from agent_hooks.server.siteless import start_of  # here, because a process for one event needs only the constants
+    """Return the configuration of a bridge's client; `patience` and `start` are seconds."""
+    # Imported here, because a process for one event needs only the constants of this module.
+    from agent_hooks.server.siteless import start_of
 
     file = os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")
-    rows = {row.name: row.timeout or 600 for row in bridge.describe()}
+    rows = {row.name: row.timeout or bridge.timeout for row in bridge.describe()}
     events = {
         name: (float(max(seconds - MARGIN, seconds / 2)), bridge.refuse(name or None, client.REASON).stdout)
-        for name, seconds in {**rows, "": 600}.items()
+        for name, seconds in {**rows, "": bridge.timeout}.items()
     }
     return {
         "agent": bridge.name,
@@ -47,7 +51,8 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
         "request": f'[{HELLO[:-2]}, "do": "answer", "agent": "{bridge.name}", "event": ',
         "home": agent_home(),
         "run": start_of(file),
-        "serve": ["-P", "-E", file],  # the file, because what `-m` loads to find it takes two milliseconds
+        # With `-m` instead of the file, Python would need two more milliseconds.
+        "serve": ["-P", "-E", file],
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
         "events": events,
@@ -55,7 +60,7 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
         "patience": patience,
         "start": start,
         "remedy": f"to check: agent-hooks doctor; to do without: agent-hooks uninstall {bridge.name}, "
-        f"or take the entries that name this file out of the agent's settings: {stub_path(bridge)}",
+        f"or remove the entries that name this file from the agent's settings: {stub_path(bridge)}",
     }
 
 
@@ -68,22 +73,25 @@ def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
 
 def stub_text(config: Config) -> str:
     """Return the generated file."""
-    from agent_hooks.server import starter  # here and below, as above
+    # Imported here, as in `config_of`.
+    from agent_hooks.server import starter
 
     agent = config["agent"]
     head = (
-        f"# What {agent} runs at its events, by agent-hooks {__version__}; written anew by: agent-hooks install {agent}\n"
-        f"# To do without: agent-hooks uninstall {agent}, or take the entries with this file out of its settings.\n\n"
+        f"# {agent} runs this file at its events.  It is of agent-hooks {__version__}.\n"
+        f"# To update it: agent-hooks install {agent}\n"
+        f"# To do without: agent-hooks uninstall {agent}, or remove the entries with this file from its settings.\n\n"
     )
     known = "".join(f"    {key!r}: {value!r},\n" for key, value in config.items())
     program = f"{_text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
     mark = starter.MARK.decode()
     commented = "".join(f"{mark}{line}" for line in program.splitlines(keepends=True))
-    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # it ends the process\n\n{commented}"
+    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n\n{commented}"
 
 
 def write_stub(bridge: Bridge) -> str:
-    """Write the generated file and its bytecode if they are not as they should be; return its path.  Raises `OSError`."""
+    """Return the path of the generated file, after it and its bytecode are written or updated.  Raises `OSError`."""
+    # Imported here, as in `config_of`.
     from agent_hooks.server import starter
 
     path, text = stub_path(bridge), stub_text(config_of(bridge))
@@ -108,12 +116,15 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def refresh_stubs() -> None:
-    """Write the generated files that are there anew, should they be another version's."""
+    """Update the generated files that exist and that another version wrote."""
     for bridge in map(open_bridge, BRIDGES):
         if stub_path(bridge).is_file():
             write_stub(bridge)
 
 
 def command_of(bridge: Bridge) -> list[str]:
-    """Return what an entry of the other agent's settings runs, before the event's name; writes the file it names."""
+    """Return the command line of an entry in the other agent's settings, after the file that it runs is written.
+
+    The event's name comes after it.
+    """
     return [sys.executable, "-I", "-S", write_stub(bridge)]

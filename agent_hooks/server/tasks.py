@@ -1,4 +1,4 @@
-"""What waits for an event loop to be started, and goes on in it.  Above: sessions, server.  Below: nothing."""
+"""Tasks that wait until an event loop is started, and then run in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Tasks:
-    """Tasks of `group`; as long as there is none, they are in `waiting`, and somebody has to start an event loop."""
+    """The tasks of a task group.  They are in `waiting` until `use` gets the group, from a server that starts a loop."""
 
     def __init__(self) -> None:
         self.group: TaskGroup | None = None
@@ -24,7 +24,7 @@ class Tasks:
             self.group.start_soon(function, *args)
 
     def use(self, group: TaskGroup) -> None:
-        """Let what waits go on."""
+        """Run all tasks in this group, the waiting ones now."""
         self.group = group
         for function, args in self.waiting:
             group.start_soon(function, *args)

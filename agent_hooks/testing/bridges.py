@@ -84,7 +84,7 @@ def _check_gate(bridge: Bridge, event: CallAsked) -> None:
         _must(any(_WHY in text for text in _texts(decoded[kind])), f"{name}: the reason of {kind} is lost")
     for kind in ("block", "ask", "rewrite"):
         _must("allow" not in _texts(decoded[kind]), f"{name}: {kind} says allow")
-    theirs = to_theirs(bridge.tools, _native_name(bridge, event), rewritten)
+    theirs = to_theirs(bridge.tools, event.native_name, rewritten)
     _must(any(each == theirs for each in _objects(decoded["rewrite"])), f"{name}: the rewrite is not the whole input")
     asked = _decoded(bridge.encode(event, Verdict(ask=_WHY, input=rewritten)), name)
     _must(any(each == theirs for each in _objects(asked)), f"{name}: a question loses the rewrite")
@@ -168,11 +168,6 @@ def _check_settings(bridge: Bridge) -> None:
         _must(bridge.uninstall(posting) == before, "uninstall does not find posted entries")
         _must(json.dumps(bridge.install(posting, command, events)) == text, "without an address, events are posted")
         _must(bridge.uninstall(before) == before, "uninstall removes entries of other programs")
-
-
-def _native_name(bridge: Bridge, event: CallAsked) -> str:
-    names = {words.theirs for words in bridge.tools if words.ours == event.tool_name}
-    return next((text for text in _texts(thaw(event.native)) if text in names), event.tool_name)
 
 
 def _decoded(reply: Reply, name: str) -> Any:

@@ -37,14 +37,14 @@ CLAUDE = ClaudeCode()
 
 
 def said(payload: dict[str, Any], **answer: Any) -> Any:
-    """Return what Claude Code is told."""
+    """Return the reply that Claude Code gets."""
     return json.loads(CLAUDE.encode(CLAUDE.decode(payload), Verdict(**answer)).stdout)
 
 
 @pytest.mark.parametrize("name", BRIDGES)
 @pytest.mark.behaviour("B1")
 def test_every_bridge_passes_the_suite(name: str) -> None:
-    """A row of the table without payloads beside this file is a bridge that nobody has seen at work."""
+    """Each bridge has a file of payloads that its agent really sent, beside this file."""
     path = Path(__file__).parent / f"{name.replace('-', '_')}.json"
     check_bridge(open_bridge(name), json.loads(path.read_text()).values())
 
@@ -133,7 +133,7 @@ def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
 
 
 def test_the_suite_wants_both_halves_of_a_call() -> None:
-    """Or it would say yes to nothing."""
+    """Without both halves, the suite would check nothing."""
     with pytest.raises(AssertionError, match="give at least one payload"):
         check_bridge(CLAUDE, [PAYLOADS["Stop"]])
 
@@ -161,7 +161,7 @@ def test_the_suite_wants_both_halves_of_a_call() -> None:
 )
 @pytest.mark.behaviour("B2")
 def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
-    """As docs/bridges.md says."""
+    """As the table in docs/claude-code.md says."""
     happening = CLAUDE.decode(PAYLOADS[payload])
     assert type(happening) is kind
     found = happening.events if isinstance(happening, Told) else ()
@@ -265,7 +265,7 @@ NEW_FILE = {"filePath": "", "startLine": 1, "totalLines": 1, "content": "new", "
 )
 @pytest.mark.behaviour("B4")
 def test_a_changed_result_keeps_the_tools_shape(response: Any, text: str, native: Any) -> None:
-    """Claude Code drops any other one."""
+    """Claude Code drops a result of any other shape."""
     payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": response}
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
@@ -282,7 +282,7 @@ RESULTS = [payload for name, payload in PAYLOADS.items() if name.startswith("Pos
 @example(payload=PAYLOADS["PostToolUse:Grep:count"], texts=["²", "9" * 5000])
 @given(payload=st.sampled_from(RESULTS), texts=st.lists(st.text(), min_size=1, max_size=3))
 def test_no_text_of_a_changed_result_is_lost(payload: dict[str, Any], texts: list[str]) -> None:
-    """Whatever its shape: it is in the result, or added; and what nobody changed is the result that came."""
+    """Each text is in the result or in the context, in any shape; an unchanged result is the original one."""
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
     specific = said(payload, output=ToolOutput([TextContent(text) for text in texts]))["hookSpecificOutput"]
@@ -294,7 +294,7 @@ def test_no_text_of_a_changed_result_is_lost(payload: dict[str, Any], texts: lis
 
 
 def test_counts_follow_what_is_left_of_a_result() -> None:
-    """The model is shown them."""
+    """The model reads these counts."""
     payload = PAYLOADS["PostToolUse:Grep:count"]
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
@@ -310,7 +310,7 @@ def test_counts_follow_what_is_left_of_a_result() -> None:
 
 
 def test_what_hooks_took_out_of_a_long_output_is_in_no_file_that_the_model_is_sent_to() -> None:
-    """It is told that there was more."""
+    """The context says that there was more."""
     long = {"stdout": "secret", "stderr": "", **SHELL, "persistedOutputPath": "/all", "persistedOutputSize": 99999}
     specific = said({**PAYLOADS["PostToolUse:Bash"], "tool_response": long}, output=ToolOutput("***"))
     assert specific["hookSpecificOutput"]["updatedToolOutput"] == {"stdout": "***", "stderr": "", **SHELL}
@@ -318,7 +318,7 @@ def test_what_hooks_took_out_of_a_long_output_is_in_no_file_that_the_model_is_se
 
 
 def test_what_grep_is_to_leave_out_is_said_in_its_glob() -> None:
-    """It has no argument `exclude`, and takes several globs in one text."""
+    """Grep has no argument `exclude`, but its `glob` takes several globs in one text."""
     payload = PAYLOADS["PreToolUse:Grep"]
     given = {**payload["tool_input"], "exclude": [".venv/", "my dir/", "*.min.js"]}
     left_out = "!.venv/ !my?dir/ !*.min.js"
@@ -328,7 +328,7 @@ def test_what_grep_is_to_leave_out_is_said_in_its_glob() -> None:
 
 
 def test_a_result_of_an_unknown_shape_is_its_json_and_comes_back_as_such() -> None:
-    """A secret in it can be hidden; a text that is no such object is added as context."""
+    """A secret in it can be hidden.  A text that is no such object becomes context."""
     payload = {**PAYLOADS["PostToolUse:Write"]}
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
@@ -344,7 +344,7 @@ def test_a_result_of_an_unknown_shape_is_its_json_and_comes_back_as_such() -> No
 
 
 def test_a_note_below_a_list_is_no_entry_of_it() -> None:
-    """It becomes context."""
+    """The note becomes context."""
     payload = {**PAYLOADS["PostToolUse:Bash"], "tool_response": {"filenames": ["a", "b"], "numFiles": 2}}
     output = ToolOutput([TextContent("a"), TextContent("[left out: b]")])
     specific = said(payload, output=output)["hookSpecificOutput"]
@@ -353,7 +353,7 @@ def test_a_note_below_a_list_is_no_entry_of_it() -> None:
 
 
 def test_pictures_of_a_server_stay_pictures() -> None:
-    """In the form that they came in, which is the model's; what is neither text nor picture is JSON, and comes back."""
+    """They keep the form in which they came.  Any other block is JSON for hooks, and goes back as the original."""
     payload = PAYLOADS["PostToolUse:mcp__probe__hkecho:picture"]
     text, picture, *_ = response = payload["tool_response"]
     call = CLAUDE.decode(payload)
@@ -374,7 +374,7 @@ def test_pictures_of_a_server_stay_pictures() -> None:
 
 
 def test_a_picture_that_was_read_can_be_another() -> None:
-    """A text beside the same one is added."""
+    """A text beside an unchanged picture becomes context."""
     payload = PAYLOADS["PostToolUse:Read:image"]
     call = CLAUDE.decode(payload)
     assert isinstance(call, CallEnded)
@@ -386,13 +386,13 @@ def test_a_picture_that_was_read_can_be_another() -> None:
 
 
 def test_the_text_of_a_failed_call_cannot_be_changed() -> None:
-    """So what hooks made of it is added."""
+    """The changed text becomes context."""
     specific = said(PAYLOADS["PostToolUseFailure:Bash"], output=ToolOutput("new", is_error=True))["hookSpecificOutput"]
     assert specific == {"hookEventName": "PostToolUseFailure", "additionalContext": "new"}
 
 
 def test_a_continued_stop_is_not_continued_again() -> None:
-    """A text for the model goes to the person then."""
+    """A text for the model goes to the person instead."""
     assert said(PAYLOADS["Stop"], context=("go on",))["hookSpecificOutput"]["additionalContext"] == "go on"
     again = said({**PAYLOADS["Stop"], "stop_hook_active": True}, context=("go on",))
     assert again == {"systemMessage": "not given to the model, because Stop takes no text now: go on"}
@@ -402,7 +402,7 @@ def test_a_continued_stop_is_not_continued_again() -> None:
 @pytest.mark.parametrize("active", [True, False])
 @pytest.mark.behaviour("B16")
 def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
-    """As a block with a reason; what hooks sent goes along.  Nobody wants it: nothing is printed."""
+    """The reply is a block with the text as its reason, and with the texts that hooks sent."""
     payload = {**PAYLOADS[name], "stop_hook_active": active}
     assert said(payload, go_on="run the tests") == {"decision": "block", "reason": "run the tests"}
     both = said(payload, go_on="run the tests", context=("and lint",), messages=("told",))
@@ -455,14 +455,14 @@ def test_which_agent_runs_us_and_whether_somebody_sits_there() -> None:
     ],
 )
 def test_a_wrong_field_is_named(field: str, value: object, text: str) -> None:
-    """With what was found there."""
+    """The error also shows the value."""
     with pytest.raises(BridgeError, match=text):
         CLAUDE.decode({**PAYLOADS["PreToolUse:Bash"], field: value})
 
 
 @pytest.mark.behaviour("B9")
 def test_install_keeps_what_is_there_in_its_order() -> None:
-    """Also groups of others beside ours, and odd ones."""
+    """Groups of other programs and malformed groups stay too."""
     theirs = {"type": "command", "command": "theirs"}
     settings = {"a": 1, "hooks": {"Stop": [{"hooks": [theirs]}, "odd"], "Mine": []}, "z": 2}
     installed = deepcopy(CLAUDE.install(settings, ["/py"], ["PreToolUse", "Stop"]))
@@ -511,7 +511,7 @@ def test_with_an_address_what_decides_nothing_is_posted() -> None:
     ],
 )
 def test_an_entry_that_posts_elsewhere_or_without_a_token_has_no_address(change: dict[str, Any]) -> None:
-    """Nobody listens for it; it is an entry of ours all the same, and is mended by installing."""
+    """No server listens there.  It is still an entry of ours, which an installation repairs."""
     settings = CLAUDE.install({}, ["run"], ["PostToolBatch"], ADDRESS)
     settings["hooks"]["PostToolBatch"][0]["hooks"][0].update(change)
     [entry] = CLAUDE.installed(settings)
@@ -521,7 +521,7 @@ def test_an_entry_that_posts_elsewhere_or_without_a_token_has_no_address(change:
 
 
 def test_an_entry_that_posts_is_known_by_its_address_too() -> None:
-    """As one that runs us is by its command, should somebody have taken our text out."""
+    """A person may have removed our text from the entry."""
     settings = CLAUDE.install({}, ["run"], ["PostToolBatch"], ADDRESS)
     del settings["hooks"]["PostToolBatch"][0]["hooks"][0]["statusMessage"]
     assert CLAUDE.uninstall(settings) == {}
@@ -539,7 +539,7 @@ def test_an_entry_that_posts_is_known_by_its_address_too() -> None:
     ],
 )
 def test_a_list_of_allowed_addresses_that_lacks_ours_is_told(allowed: object, hinders: bool) -> None:
-    """Claude Code then posts nothing, in silence; of what is posted nowhere nothing is said."""
+    """Claude Code then posts no event, silently.  Without entries that post, the list does not matter."""
     url = ADDRESS.url("claude-code", "PostToolBatch")
     told = [each.text for each in CLAUDE.hindrances("s.json", {"allowedHttpHookUrls": allowed}, "/p", [url])]
     assert any("allowedHttpHookUrls leaves out 127.0.0.1" in text for text in told) == hinders

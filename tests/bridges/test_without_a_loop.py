@@ -1,4 +1,4 @@
-"""What concerns no hook is judged without an event loop: neither asyncio nor anyio is even imported."""
+"""An event that reaches no hook is judged without an event loop: neither asyncio nor anyio is imported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
 
 
 def judged(folder: Path, *payloads: dict[str, Any], settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a process of its own answers, in a project with these settings and no hooks."""
+    """Return the answers of a process for these events only, in a project with these settings and no hooks."""
     (folder / ".agent").mkdir()
     (folder / ".agent" / "settings.json").write_text(json.dumps(settings))
     said = json.dumps([{**payload, "cwd": str(folder)} for payload in payloads])
@@ -58,18 +58,18 @@ def judged(folder: Path, *payloads: dict[str, Any], settings: dict[str, Any]) ->
 
 
 def call(command: str) -> dict[str, Any]:
-    """Return a call of Bash that is asked for."""
+    """Return a tool call of Bash."""
     return {**PAYLOADS["PreToolUse:Bash"], "tool_input": {"command": command}}
 
 
 def test_a_bare_project_needs_no_event_loop(tmp_path: Path) -> None:
-    """Every event of the agent passes."""
+    """Each event of the agent passes."""
     answers = judged(tmp_path, *PAYLOADS.values(), settings=BARE)
     assert answers == [{}] * len(PAYLOADS)
 
 
 def test_guards_and_redaction_need_no_event_loop(tmp_path: Path) -> None:
-    """A call that is allowed, one that a guard denies, and a result with a secret in it."""
+    """Tested with an allowed call, a denied call, and a result with a secret."""
     after = PAYLOADS["PostToolUse:Bash"]
     after = {**after, "tool_response": {**after["tool_response"], "stdout": f"token: {TOKEN}\n"}}
     passed, denied, redacted = judged(tmp_path, call("ls"), call("rm -rf /"), after, settings={})
@@ -81,7 +81,7 @@ def test_guards_and_redaction_need_no_event_loop(tmp_path: Path) -> None:
 
 
 def test_a_hook_is_loaded_only_where_an_event_loop_runs(tmp_path: Path) -> None:
-    """Whoever drives by hand is asked for one before the file is imported, and `run` goes on in asyncio's."""
+    """The first step stops before the file is imported, and `run` continues in the event loop of asyncio."""
     (tmp_path / "hook.py").write_text("import asyncio\nasyncio.get_running_loop()\ndef register(api): ...\n")
     loading = load_hooks([tmp_path / "hook.py"], cwd=tmp_path)
     assert first_step(loading) is None
@@ -91,7 +91,7 @@ def test_a_hook_is_loaded_only_where_an_event_loop_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hook", [False, True])
 def test_the_command_imports_what_one_event_needs(hook: bool, tmp_path: Path) -> None:
-    """No command line, and an event loop only for a hook, whose files are whole when the process has ended."""
+    """It imports no command line, and an event loop only for a hook, whose open files are complete at the end."""
     kept = tmp_path / "kept"
     source = f"file = open({str(kept)!r}, 'w')\nasync def call(event, ctx): file.write(event.input['command'])\n"
     (tmp_path / "hook.py").write_text(f"{source}def register(api): api.on('tool_call', call)\n")
@@ -118,7 +118,7 @@ def test_the_command_imports_what_one_event_needs(hook: bool, tmp_path: Path) ->
     "args", [["nobody", "PreToolUse"], ["claude-code", "--wrong"], ["claude-code", "Stop", "more"], []]
 )
 def test_wrong_arguments_are_told_by_the_command_line(args: list[str], tmp_path: Path) -> None:
-    """The short way to an event is only for what is right."""
+    """Only correct arguments take the fast path to an event."""
     done = subprocess.run(
         [sys.executable, "-m", "agent_hooks", "bridge", *args], capture_output=True, text=True, cwd=tmp_path
     )

@@ -1,4 +1,4 @@
-"""The real Claude Code, headless, against a model that says what a test wants; `make clients` installs it."""
+"""The real Claude Code, headless, with a model whose replies a test sets; `make clients` installs it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,27 @@ from tmux import Tmux
 INSTALLED = Path(__file__).parents[2] / ".bench/clients/claude-code"
 PROGRAM = INSTALLED / "node_modules/.bin/claude"
 PATIENCE = 90.0  # seconds
-IDLE, ASKING = "shift+tab to cycle", "Esc to cancel"  # what its screen ends with
+# The ends of its screen.
+IDLE, ASKING = "shift+tab to cycle", "Esc to cancel"
 
-_QUIET = {  # it is to talk to the model's server, and to nobody else
+# With these variables it connects to the model's server only.
+_QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_TELEMETRY": "1",
-    "ENABLE_TOOL_SEARCH": "false",  # all tools are offered at once
-    "IS_SANDBOX": "1",  # root, too, may choose any permission mode
+    # All tools are offered at once.
+    "ENABLE_TOOL_SEARCH": "false",
+    # Root may choose any permission mode too.
+    "IS_SANDBOX": "1",
 }
-_FOREIGN = ("CLAUDE", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # of whoever runs the tests
+# Variables in the environment of the tests, which it must not get.
+_FOREIGN = ("CLAUDE", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 @dataclass
 class Result:
-    """What the model was shown of a call."""
+    """The result of a call, as the model got it."""
 
     text: str
     is_error: bool
@@ -42,7 +47,7 @@ class Result:
 
 @dataclass
 class Run:
-    """One headless run: `messages` are what it printed, `requests` what the model was asked."""
+    """One headless run: `messages` are its output, `requests` are the requests to the model."""
 
     messages: list[dict[str, Any]]
     requests: list[Recorded]
@@ -50,7 +55,7 @@ class Run:
 
     @property
     def answer(self) -> str:
-        """What the person gets in the end."""
+        """The final answer that the person gets."""
         return str(self.messages[-1]["result"])
 
     @property
@@ -59,12 +64,12 @@ class Run:
 
     @property
     def notices(self) -> list[str]:
-        """What the person was told on the way."""
+        """The messages that the person got before the answer."""
         return [each["content"] for each in self.messages if each.get("subtype") == "informational"]
 
     @property
     def results(self) -> list[Result]:
-        """What the model was shown of each call."""
+        """The result of each call, as the model got it."""
         return [
             Result(_text(block["content"]), bool(block.get("is_error")))
             for block in self._blocks()
@@ -73,7 +78,7 @@ class Run:
 
     @property
     def context(self) -> str:
-        """All texts that the model was shown beside results: prompts, and what hooks added."""
+        """All texts that the model got beside results: prompts, and the context from hooks."""
         return "\n".join(block["text"] for block in self._blocks() if block["type"] == "text")
 
     def _blocks(self) -> list[dict[str, Any]]:
@@ -121,7 +126,7 @@ class ClaudeCode:
         self.settings = project / ".claude/settings.local.json"
 
     def add_hook(self, source: str, name: str = "hook.py") -> None:
-        """Put a hook file into the project, and install what it needs."""
+        """Put a hook file into the project, and install the events that it needs."""
         self.command.add_hook(source, name)
         self.install()
 
@@ -153,7 +158,7 @@ class ClaudeCode:
         return [each["pid"] for line in said if (each := json.loads(line))["project"] == str(self.project)]
 
     def close(self) -> None:
-        """End what the hooks left running."""
+        """End the server that the hooks left running."""
         self.command("serve", "--stop")
 
     def configure(self, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""Hook files in the real Claude Code: what ran, what the model was shown, what the person was told."""
+"""Hook files in the real Claude Code: the calls that ran, the texts for the model, the messages for the person."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Calls = list[tuple[str, Any]]
 
 
 def bash(command: str) -> tuple[str, dict[str, str]]:
-    """Return a call of the shell."""
+    """Return a call of Bash."""
     return "Bash", {"command": command, "description": "as the test says"}
 
 
 def log_of(claude: ClaudeCode) -> list[str]:
-    """Return what hooks of a test wrote down."""
+    """Return the lines that the hooks of a test wrote."""
     path = claude.project / "log"
     return path.read_text().splitlines() if path.exists() else []
 
@@ -37,7 +37,7 @@ def log_of(claude: ClaudeCode) -> list[str]:
 
 @pytest.mark.behaviour("B20")
 def test_ten_lines_stop_a_command(claude: ClaudeCode) -> None:
-    """The reason reaches the model; what nobody minds runs."""
+    """The model gets the reason, and another command runs."""
     claude.add_hook("""
         from agent_hooks import Block
 
@@ -59,7 +59,7 @@ def test_ten_lines_stop_a_command(claude: ClaudeCode) -> None:
 
 
 def test_the_guards_come_along(claude: ClaudeCode) -> None:
-    """Without a hook file: the shell's and the files', for every tool that can do it."""
+    """They work without a hook file, for commands and files, and for every tool that reaches these."""
     (claude.project / "kept").mkdir()
     (claude.project / ".env").write_text("TOKEN=x")
     claude.install()
@@ -83,7 +83,7 @@ def test_the_guards_come_along(claude: ClaudeCode) -> None:
 
 @pytest.mark.behaviour("B6", "B7")
 def test_a_question_is_a_denial_where_nobody_sits(claude: ClaudeCode) -> None:
-    """In the words of the question; `confirm` is one too, and what stands after it does not run."""
+    """The denial has the words of the question.  `confirm` is one too, and the code after it does not run."""
     claude.add_hook("""
         from agent_hooks import Ask
 
@@ -111,7 +111,7 @@ def test_a_question_is_a_denial_where_nobody_sits(claude: ClaudeCode) -> None:
 
 
 def test_a_rewritten_call_is_what_runs(claude: ClaudeCode) -> None:
-    """In the client's own words, whichever they were rewritten in."""
+    """The client gets its own words, also if a hook used ours."""
     claude.add_hook("""
         from agent_hooks import Rewrite
 
@@ -133,7 +133,7 @@ def test_a_rewritten_call_is_what_runs(claude: ClaudeCode) -> None:
 
 
 def test_a_rewrite_into_something_that_a_guard_denies_does_not_run(claude: ClaudeCode) -> None:
-    """Whoever may rewrite comes first."""
+    """All rewrites come before the guards."""
     claude.add_hook("""
         from agent_hooks import Rewrite
 
@@ -149,7 +149,7 @@ def test_a_rewrite_into_something_that_a_guard_denies_does_not_run(claude: Claud
 
 
 def test_of_two_hooks_that_disagree_the_block_wins(claude: ClaudeCode) -> None:
-    """Two of our files, and one of ours with an entry of somebody else that allows everything."""
+    """Tested with two of our files, and with ours beside an entry of another program that allows everything."""
     claude.install()
     allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
     settings = json.loads(claude.settings.read_text())
@@ -184,7 +184,7 @@ def test_of_two_hooks_that_disagree_the_block_wins(claude: ClaudeCode) -> None:
 
 
 def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
-    """One that is denied holds up no other."""
+    """A denied call does not delay the others."""
     claude.add_hook("""
         from agent_hooks import Block
 
@@ -210,7 +210,7 @@ def test_parallel_calls_are_judged_one_by_one(claude: ClaudeCode) -> None:
 
 @pytest.mark.behaviour("B8")
 def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) -> None:
-    """What nobody decides is denied, for nobody sits there."""
+    """A request without an answer is denied, because no person is present."""
     claude.add_hook("""
         def register(api):
             @api.intercept("permission.ask")
@@ -231,7 +231,7 @@ def test_a_permission_request_is_answered_by_permission_ask(claude: ClaudeCode) 
 
 @pytest.mark.behaviour("B4")
 def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None:
-    """In the shape of each tool, also of the words that a server sends."""
+    """Each result has the shape of its tool, also the words of a server."""
     claude.add_hook("""
         from agent_hooks import Replace
 
@@ -271,7 +271,7 @@ def test_a_changed_result_is_what_the_model_is_shown(claude: ClaudeCode) -> None
 
 
 def test_secrets_are_hidden_from_the_model(claude: ClaudeCode) -> None:
-    """Without a hook file, also in a notebook and in an output so long that Claude Code keeps it in a file."""
+    """This works without a hook file, in a notebook, and in an output so long that Claude Code keeps it in a file."""
     token = "ghp_" + "0123456789" * 4
     project = claude.project
     (project / "a.txt").write_text(f"token = {token}\n")
@@ -328,7 +328,7 @@ def test_what_hooks_say_reaches_the_model_and_the_person(claude: ClaudeCode) -> 
 
 
 def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -> None:
-    """The second time it waits for the next prompt, which does not come here."""
+    """The second text waits for the next prompt, which does not come here."""
     claude.add_hook("""
         def register(api):
             @api.on("agent_end")
@@ -342,7 +342,7 @@ def test_a_text_sent_at_the_end_keeps_the_agent_going_once(claude: ClaudeCode) -
 
 @pytest.mark.behaviour("B16")
 def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
-    """One that is content ends it; one that never is ends it after eight times."""
+    """The agent stops when no hook wants more, or after eight times."""
     claude.add_hook("""
         from agent_hooks import Continue
 
@@ -362,7 +362,7 @@ def test_hooks_keep_the_agent_going_and_are_capped(claude: ClaudeCode) -> None:
 
 @pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
-    """One process answers all of its events, and another session is none of its business."""
+    """One process answers all events of the session, and another session has hooks of its own."""
     claude.add_hook("""
         def register(api):
             seen = []
@@ -388,7 +388,7 @@ def test_hooks_keep_their_state_over_a_session(claude: ClaudeCode) -> None:
 
 
 def test_a_failed_call_is_a_result_with_is_error(claude: ClaudeCode) -> None:
-    """Its text stays as it is, and what hooks make of it is added."""
+    """Its text stays as it is, and the changed text becomes context."""
     claude.add_hook("""
         from agent_hooks import Replace
 
@@ -426,7 +426,7 @@ tools:
 
 @pytest.fixture
 def crowded(claude: ClaudeCode) -> ClaudeCode:
-    """Give a project with directories that nobody wants to see."""
+    """Return a project with directories that are to be left out."""
     for path in ("a.py", "sub/b.py", ".venv/lib/v.py", "sub/.venv/w.py", "x.egg-info/x.py", "c.min.py"):
         file = claude.project / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -439,7 +439,7 @@ def crowded(claude: ClaudeCode) -> ClaudeCode:
 
 @pytest.mark.behaviour("B21")
 def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
-    """Its result is filtered, for its input has no word for it; the model is told how much is missing."""
+    """The result is filtered, because Glob has no argument for it; the model reads how many lines are missing."""
     run = crowded.run(Say(calls=[("Glob", {"pattern": "**/*.py"})]), Say("done"))
     assert sorted(run.results[0].text.splitlines()) == ["a.py", "c.min.py", "sub/b.py"]
     assert "[exclude_directories took 3 lines out of this result of find: .venv, *.egg-info]" in run.context
@@ -448,7 +448,7 @@ def test_glob_really_leaves_directories_out(crowded: ClaudeCode) -> None:
 @pytest.mark.behaviour("B21")
 @pytest.mark.parametrize("given", [{}, {"glob": "*.{py,js}"}], ids=["no glob", "a glob"])
 def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: ClaudeCode) -> None:
-    """By its input, so that its limits count what is wanted only; the rewritten call needs no permission."""
+    """The input is changed, so that its limits count only the wanted lines; the rewritten call needs no permission."""
     grep = {"pattern": "import", **given}
     calls: Calls = [
         ("Grep", grep),
@@ -467,7 +467,7 @@ def test_grep_really_leaves_directories_out(given: dict[str, str], crowded: Clau
 
 @pytest.mark.behaviour("B21")
 def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeCode) -> None:
-    """Which nobody could answer here."""
+    """No person is present to answer the prompt."""
     file = crowded.project / ".agent/command_intercept.yaml"
     default = """
   Write:
@@ -489,7 +489,7 @@ def test_only_auto_allow_spares_a_call_the_prompt(crowded: ClaudeCode) -> None:
 
 
 def test_calls_of_a_sub_agent_are_judged_and_known_as_such(claude: ClaudeCode) -> None:
-    """By their `agent_id`, which its end has too."""
+    """They have an `agent_id`, and so does the sub-agent's end."""
     claude.add_hook("""
         from agent_hooks import Block
 
@@ -531,7 +531,7 @@ def with_server() -> list[str]:
 
 
 def test_the_tools_of_a_server_keep_their_names(claude: ClaudeCode) -> None:
-    """They can be denied, rewritten and seen to fail."""
+    """Their calls can be denied and rewritten, and their failures reach hooks."""
     claude.add_hook("""
         from agent_hooks import Block, Rewrite
 
@@ -567,7 +567,7 @@ def test_the_tools_of_a_server_keep_their_names(claude: ClaudeCode) -> None:
 
 
 def test_a_blocked_prompt_never_reaches_the_model(claude: ClaudeCode) -> None:
-    """The person is told why."""
+    """The person gets the reason."""
     claude.add_hook("""
         def register(api):
             @api.intercept("message.before")
@@ -582,7 +582,7 @@ def test_a_blocked_prompt_never_reaches_the_model(claude: ClaudeCode) -> None:
 
 
 def test_a_rewritten_prompt_is_added_to_what_was_said(claude: ClaudeCode) -> None:
-    """Claude Code lets no hook change it, which the person is told."""
+    """Claude Code lets no hook change a prompt, and a message tells the person so."""
     claude.add_hook("""
         def register(api):
             @api.intercept("message.before")
@@ -623,7 +623,7 @@ def test_what_no_hook_sees(claude: ClaudeCode) -> None:
 
 
 def test_the_example_of_three_promises(claude: ClaudeCode) -> None:
-    """What leaves the machine is asked about, customer ids are hidden, the files of each prompt are kept."""
+    """Uploads are asked about, customer ids are hidden, and the files of each prompt are kept."""
     subprocess.run(["git", "init", "--quiet"], cwd=claude.project, check=True)
     (claude.project / "a.txt").write_text("mine")
     claude.add_hook((EXAMPLES / "safe_session.py").read_text(), "safe_session.py")
@@ -639,7 +639,7 @@ def test_the_example_of_three_promises(claude: ClaudeCode) -> None:
 
 
 def test_a_compaction_can_be_cancelled(claude: ClaudeCode) -> None:
-    """And one that is not is seen with its summary."""
+    """Hooks get the summary of one that is not cancelled."""
     hook = """
         from agent_hooks import Cancel
 
@@ -685,7 +685,7 @@ def test_checkpoints_bring_the_files_back(claude: ClaudeCode) -> None:
 
 @pytest.mark.terminal
 def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> None:
-    """With the words of the question; a yes lets it run, a no does not, and `confirm` asks in the same way."""
+    """The prompt has the words of the question.  A yes lets the call run, a no does not, and `confirm` asks likewise."""
     claude.add_hook("""
         from agent_hooks import Ask
 
@@ -727,7 +727,7 @@ def test_a_person_is_asked_by_claude_codes_own_prompt(claude: ClaudeCode) -> Non
 
 @pytest.mark.terminal
 def test_a_question_is_asked_though_all_permissions_are_bypassed(claude: ClaudeCode) -> None:
-    """A hook that asks means it; what nobody asks about runs."""
+    """A call without a question runs."""
     claude.add_hook("""
         from agent_hooks import Ask
 
@@ -756,7 +756,7 @@ def test_a_question_is_asked_though_all_permissions_are_bypassed(claude: ClaudeC
 )
 @pytest.mark.behaviour("B10")
 def test_a_broken_hook_denies_every_call_by_name(source: str, claude: ClaudeCode) -> None:
-    """A gate that is not there must not be an open one."""
+    """A gate that cannot be loaded must not be open."""
     claude.add_hook(source, "broken.py")
     run = claude.run(Say(calls=[bash("touch made")]), Say("done"))
     assert run.results[0].is_error
@@ -786,7 +786,7 @@ GATE = """
 
 @pytest.mark.behaviour("B13")
 def test_a_server_that_is_killed_in_a_session_leaves_no_gap(claude: ClaudeCode) -> None:
-    """The next event starts another one."""
+    """The next event starts another server."""
     claude.add_hook(GATE)
     (claude.project / "crash.sh").write_text("kill -9 $(tail -n 1 log)")
     crash = bash("sh crash.sh; echo killed")
@@ -823,7 +823,7 @@ ALSO_FOREIGN = """
 
 @pytest.mark.behaviour("B23")
 def test_what_decides_nothing_is_heard_by_http(claude: ClaudeCode) -> None:
-    """In the session that commands opened, by the same hooks; their words reach the model."""
+    """The same hooks answer it, in the session that commands opened, and the model gets their texts."""
     claude.command.add_hook(TURNS + ALSO_FOREIGN)
     claude.command("install", "claude-code", "--http")
     task = {"description": "x", "prompt": "look", "subagent_type": "general-purpose", "run_in_background": False}
@@ -835,7 +835,7 @@ def test_what_decides_nothing_is_heard_by_http(claude: ClaudeCode) -> None:
 
 @pytest.mark.behaviour("B23")
 def test_a_dead_server_loses_what_decides_nothing_and_nothing_else(claude: ClaudeCode) -> None:
-    """The next command starts another one, which hears HTTP where the first one did."""
+    """The next command starts another server, which listens at the same port."""
     claude.command.add_hook(TURNS)
     without = {"redaction": {"enabled": False}}  # or PostToolUse, a command, would start another one first
     (claude.project / ".agent/settings.json").write_text(json.dumps(without))
@@ -852,7 +852,7 @@ def test_a_dead_server_loses_what_decides_nothing_and_nothing_else(claude: Claud
 
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
-    """No answer is not a yes."""
+    """A missing answer is no approval."""
     claude.add_hook(GATE)
     run = claude.run(Say(calls=[bash("touch leave")]), Say(calls=[bash("touch gated")]), Say("done"))
     left, gated = run.results
@@ -862,7 +862,7 @@ def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
 
 
 def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode) -> None:
-    """`--project` writes nothing of this machine into a file that is committed; without the command, calls are denied."""
+    """`--project` writes no path of this machine into a committed file; without the command, calls are denied."""
     claude.command.add_hook(GATE)
     claude.command("install", "claude-code", "--project")
     settings = (claude.project / ".claude/settings.json").read_text()
@@ -876,7 +876,7 @@ def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode) -> N
 
 
 def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
-    """Calls and prompts; the model, or the person, sees what was to run."""
+    """Calls and prompts are denied, and the denial names the command that could not run."""
     claude.install()
     settings = claude.settings.read_text()
     claude.settings.write_text(settings.replace(json.dumps(sys.executable), json.dumps("/gone/python")))
@@ -887,7 +887,7 @@ def test_a_python_that_is_gone_denies_too(claude: ClaudeCode) -> None:
 
 @pytest.mark.behaviour("B9")
 def test_once_uninstalled_nothing_fires(claude: ClaudeCode) -> None:
-    """And the settings are as they were."""
+    """The settings are as they were."""
     claude.add_hook("""
         from agent_hooks import Block
 
@@ -915,7 +915,7 @@ COUNT = """
 
 @pytest.mark.parametrize(("target", "times"), [("--local", "x"), ("--project", "xx")])
 def test_one_command_in_two_files_runs_once_and_two_commands_twice(claude: ClaudeCode, target: str, times: str) -> None:
-    """That is what `install` and `doctor` count on, where they warn."""
+    """The warnings of `install` and `doctor` rely on this."""
     claude.command.add_hook(COUNT)
     environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     claude.command("install", "claude-code", "--user")
@@ -926,13 +926,14 @@ def test_one_command_in_two_files_runs_once_and_two_commands_twice(claude: Claud
 
 
 def test_a_hook_that_waits_in_vain_is_told_to_the_person(claude: ClaudeCode) -> None:
-    """With the command that mends it."""
+    """The message has the command that installs the missing event."""
     claude.install()
     claude.command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ended', 'w'))")
     run = claude.run(Say(calls=[bash("true")]), Say("done"))
     remedy = "agent-hooks install claude-code --local"
     told = f"agent_hooks: PostToolBatch, which turn_end needs, is not installed: {remedy}"
-    assert told in json.dumps(run.messages)  # what the hook printed; on a terminal it is on the screen
+    # On a terminal, this output of the hook is on the screen.
+    assert told in json.dumps(run.messages)
     assert not (claude.project / "ended").exists()
     claude.install()
     claude.run(Say(calls=[bash("true")]), Say("done"))
@@ -940,7 +941,7 @@ def test_a_hook_that_waits_in_vain_is_told_to_the_person(claude: ClaudeCode) -> 
 
 
 def test_the_doctor_sees_a_real_installation(claude: ClaudeCode) -> None:
-    """The version that was tested, and an installation that works."""
+    """The version is the tested one, and the installation works."""
     claude.install()
     environment = {**os.environ, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(

@@ -23,7 +23,7 @@ MIB = 1 << 20
     ids=["not too long", "a long line", "lines", "one line", "one line that ends"],
 )
 def test_of_a_log_that_is_too_long_whole_lines_of_the_end_stay(given: bytes, kept: bytes, tmp_path: Path) -> None:
-    """Or half of one, where there is no other; a program that has it open goes on behind them."""
+    """Without a line end, half a line stays.  A program that has the file open appends to it."""
     log = tmp_path / "log"
     with log.open("ab", buffering=0) as writer:
         writer.write(given)

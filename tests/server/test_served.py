@@ -1,4 +1,4 @@
-"""The resident server and the file that another agent runs, as that agent runs it: a process for each event."""
+"""The resident server and the generated file, which is run as another agent runs it: in a process for each event."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def register(api):
 
 
 def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
-    """Return how long events may take, with this for calls."""
+    """Return the time limits of all events, with this one for calls."""
     events = config_of(BRIDGE)["events"]
     return {**events, "PreToolUse": (seconds, events["PreToolUse"][1])}
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Wait for something that another process does."""
+    """Wait for a change that another process makes."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it never came"
@@ -51,14 +51,14 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def reason_of(said: Any) -> str:
-    """Return why a call is denied."""
+    """Return the reason of a denial."""
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny", said
     return str(said["hookSpecificOutput"]["permissionDecisionReason"])
 
 
 @pytest.mark.behaviour("B11")
 def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agent: OtherAgent) -> None:
-    """A counter counts on."""
+    """A counter of each session continues."""
     agent.command.add_hook(COUNTING)
     said = [agent(session_id=session)["systemMessage"] for session in ("a", "a", "b", "a")]
     assert said == ["call 1 of a", "call 2 of a", "call 1 of b", "call 3 of a"]
@@ -69,7 +69,7 @@ def test_hooks_keep_their_state_between_events_and_each_session_has_its_own(agen
 
 @pytest.mark.behaviour("B12")
 def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
-    """One of them starts it, and the others wait for that one."""
+    """One client starts the server, and the others wait for it."""
     agent.command.add_hook(COUNTING)
     said: list[str] = []
     threads = [threading.Thread(target=lambda: said.append(agent()["systemMessage"])) for _ in range(8)]
@@ -83,7 +83,7 @@ def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
 
 
 def test_an_agent_that_ignores_how_its_children_end_is_answered_too(agent: OtherAgent) -> None:
-    """By a server that has to be started, and by a process of the event's own."""
+    """By a server that has to be started, and by a process for one event."""
     agent.command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True})")
     for start in (60.0, 0.0):
         agent.write_stub(start=start)
@@ -104,7 +104,7 @@ def test_an_agent_that_ignores_how_its_children_end_is_answered_too(agent: Other
 
 @pytest.mark.behaviour("B14")
 def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: OtherAgent) -> None:
-    """Without a restart, and the hooks hear that they end and begin."""
+    """No restart is needed, and the hooks get their shutdown and start."""
     path = agent.command.add_hook(
         """
         def register(api):
@@ -127,7 +127,7 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
 
 @pytest.mark.behaviour("B13")
 def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: OtherAgent) -> None:
-    """Also by a hook's own hand, which in a process of its own would print nothing, and so let the call through."""
+    """Also if a hook ends the process, which without a server would print nothing and let the call through."""
     agent.command.add_hook(
         """
         import os
@@ -147,7 +147,7 @@ def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_ano
 
 @pytest.mark.behaviour("B13")
 def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: OtherAgent) -> None:
-    """Where there is no server."""
+    """There is no server in this test."""
     agent.write_stub(start=0.0)
     agent.command.add_hook("import os\ndef register(api):\n    api.on('tool_call', lambda event, ctx: os._exit(0))")
     assert "exit code 0 and without an answer" in reason_of(agent())
@@ -155,7 +155,7 @@ def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: O
 
 @pytest.mark.behaviour("B13")
 def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent) -> None:
-    """It is told apart from one that thinks, by its first word."""
+    """A stuck server differs from a busy one in that it sends no first line."""
     agent()
     server = agent.server()
     assert server is not None
@@ -177,7 +177,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
 
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent) -> None:
-    """In time, before the agent's own deadline lets the call through; the server gives the call up."""
+    """The denial comes before the agent's own deadline, which would let the call through; the server cancels the call."""
     begun, marks = (agent.command.project / name for name in ("begun", "marks"))
     agent.command.add_hook(
         f"""
@@ -207,7 +207,7 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
 
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
-    """The process is killed."""
+    """The client kills the process."""
     agent.write_stub(start=0.0, events=calls_end_after(1.0))
     agent.command.add_hook("import time\ndef register(api):\n    time.sleep(1000)")
     assert "in time" in reason_of(agent())
@@ -215,14 +215,14 @@ def test_a_hook_that_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> 
 
 @pytest.mark.behaviour("B13")
 def test_a_hook_that_closes_everything_and_hangs_in_a_process_of_its_own_denies(agent: OtherAgent) -> None:
-    """As what becomes a daemon does: the end of its output is not its end."""
+    """A daemon does so: the end of its output is not its end."""
     agent.write_stub(start=0.0, events=calls_end_after(2.0))
     agent.command.add_hook("import os, time\ndef register(api):\n    os.closerange(0, 100)\n    time.sleep(30)")
     assert "in time" in reason_of(agent())
 
 
 def test_what_a_hook_starts_in_a_process_of_its_own_is_not_waited_for(agent: OtherAgent) -> None:
-    """Though it has the same stdin."""
+    """The program that the hook starts has the same stdin."""
     agent.write_stub(start=0.0, events=calls_end_after(20.0))
     agent.command.add_hook(
         "import subprocess\ndef register(api):\n    subprocess.Popen(['sleep', '30'], stdout=-3, stderr=-3)"
@@ -246,7 +246,7 @@ def test_what_a_hook_starts_in_a_process_of_its_own_is_not_waited_for(agent: Oth
 )
 @pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, agent: OtherAgent) -> None:
-    """Other events pass in silence; the server lives on."""
+    """Other events pass silently, and the server continues."""
     done = agent.run(event, text)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
     reason_of(json.loads(done.stdout))
@@ -255,7 +255,7 @@ def test_what_cannot_be_read_denies_a_call_only(event: str, text: str | bytes, a
 
 
 def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: OtherAgent) -> None:
-    """A full disk behind stdout; what cannot stop anything stays quiet."""
+    """The disk behind stdout is full.  An event that is no gate passes silently."""
     with open("/dev/full", "w") as full:
         done = agent.run("PreToolUse", json.dumps(CALL), stdout=full, stderr=subprocess.PIPE)
         assert (done.returncode, b"could not be written" in done.stderr) == (2, True)
@@ -263,7 +263,7 @@ def test_an_answer_that_cannot_be_written_denies_by_the_exit_code(agent: OtherAg
 
 
 def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) -> None:
-    """No file grows: no log, no bytecode, no lock; but the hooks can be read."""
+    """No log, bytecode or lock can be written, but the hooks can be read."""
     agent.command.add_hook(
         "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'no'})"
     )
@@ -278,7 +278,7 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) 
 def test_what_the_generated_file_asks_can_be_asked_from_python(
     start: float, agent: OtherAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a module of the package, after all."""
+    """The client is a module of the package too."""
     for name in ("HOME", "CLAUDE_PROJECT_DIR", "CLAUDECODE"):
         monkeypatch.setenv(name, agent.environment[name])
     agent.command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True})")
@@ -292,7 +292,7 @@ def test_what_the_generated_file_asks_can_be_asked_from_python(
 
 @pytest.mark.behaviour("B13")
 def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
-    """The event is judged by a process of its own: its hooks' state is not kept, but nothing passes unseen."""
+    """A process of its own judges the event: the hooks keep no state, but the event is judged."""
     agent.command.add_hook(COUNTING)
     assert agent()["systemMessage"] == "call 1 of s"
     server = agent.server()
@@ -310,14 +310,14 @@ def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
 
 
 def test_a_server_that_starts_brings_the_installed_file_up_to_date(agent: OtherAgent) -> None:
-    """An update of the package leaves the old one's behind."""
+    """An update of the package leaves the file of the older version behind."""
     agent.write_stub(remedy="old")
     agent()
     assert stub_path(BRIDGE).read_text() == stub_text(config_of(BRIDGE))
 
 
 def test_bytecode_beside_the_installed_file_runs_only_if_it_is_whole_and_of_that_text(agent: OtherAgent) -> None:
-    """What is not, is compiled anew, also where it is garbage that would end the interpreter."""
+    """Otherwise the text is compiled, also if the bytecode is garbage that would end the interpreter."""
     kept = Path(agent.stub).with_suffix(".pyc")
     other = marshal.dumps(compile("import posix; posix._exit(7)", "", "exec"))
     kept.write_bytes(starter.digest(Path(agent.stub).read_bytes(), other) + other)
@@ -330,7 +330,7 @@ def test_bytecode_beside_the_installed_file_runs_only_if_it_is_whole_and_of_that
 
 
 def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent) -> None:
-    """The package, in the Python that it was installed with."""
+    """The package was removed from the Python that it was installed with."""
     gone = ["-I", "-S", "-m", "agent_hooks"]
     agent.write_stub(run=gone, serve=gone)
     reason = reason_of(agent())
@@ -341,7 +341,7 @@ def test_what_is_not_there_any_more_denies_and_says_what_to_do(agent: OtherAgent
 
 @pytest.mark.behaviour("B15")
 def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: OtherAgent) -> None:
-    """After /clear the agent goes on in a session of another id: with the same hooks."""
+    """After /clear the agent continues in a session with another id, with the same hooks."""
     marks = agent.command.project / "marks"
     agent.environment["CLAUDE_PID"] = str(os.getpid())
     agent.command.add_hook(
@@ -363,7 +363,7 @@ def test_the_end_of_a_session_unloads_its_hooks_and_clear_does_not(agent: OtherA
 
 
 def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(agent: OtherAgent) -> None:
-    """What `api.send` says at the end of a turn comes with the next event whose answer the model reads."""
+    """A text of `api.send` at the end of a turn waits for the next event whose answer the model reads."""
     agent.command.add_hook(
         """
         def register(api):
@@ -382,7 +382,7 @@ def test_a_message_waits_for_an_event_that_can_carry_it_and_turns_are_counted(ag
 
 
 def test_a_failure_of_an_observer_is_told_to_the_person(agent: OtherAgent) -> None:
-    """And the traceback is in the log."""
+    """The log holds the traceback."""
     agent.command.add_hook("def register(api):\n    api.on('after_tool_call', lambda event, ctx: 1 / 0)")
     said = agent("PostToolUse", **{**CALL, "hook_event_name": "PostToolUse", "tool_response": "done"})
     assert "ZeroDivisionError" in said["systemMessage"]
@@ -394,11 +394,11 @@ def test_a_failure_of_an_observer_is_told_to_the_person(agent: OtherAgent) -> No
 
 @pytest.mark.parametrize("hook", ["", COUNTING], ids=["without a loop", "in a loop"])
 def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, agent: OtherAgent) -> None:
-    """In place: what the server says later is added to the same file."""
+    """The file is shortened in place, and the server appends to it."""
     if hook:
         agent.command.add_hook(hook)
-    quick = "from agent_hooks.server import server; server._LOOK_ROUND = 0.05"
-    agent.write_stub(run=["-I", "-c", f"{quick}; from agent_hooks.cli.main import main; main()"])
+    quick = "from agent_hooks.server import server; server._MAINTENANCE = 0.05"
+    agent.write_stub(serve=["-I", "-c", f"{quick}; from agent_hooks.cli.main import main; main()"])
     agent()
     server = agent.server()
     assert server is not None
@@ -421,7 +421,7 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
 
 @pytest.mark.behaviour("B15")
 def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent) -> None:
-    """Not while one lives."""
+    """It does not end while an agent is alive."""
     path = "/".join(client.place(config_of(BRIDGE), str(agent.command.project)))
     other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     agent.environment["CLAUDE_PID"] = str(other.pid)
@@ -437,7 +437,7 @@ def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent
 
 
 def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> None:
-    """From any directory; and a second one does not disturb the first."""
+    """The command works from any directory, and a second server does not disturb the first."""
     assert "no server runs" in agent.command("serve", "--stop").stdout
     agent()
     status = agent.command("serve", "--status").stdout
@@ -446,13 +446,13 @@ def test_serve_tells_what_runs_stops_it_and_serves_once(agent: OtherAgent) -> No
     assert "serves" in agent.command("serve").stderr
     assert "stopped" in agent.command("serve", "--stop").stdout
     until(lambda: agent.server() is None)
-    assert agent.command("serve", "--log").stdout == ""
+    assert "there is no log" in agent.command("serve", "--log").stdout
     agent()
     assert str(agent.command.project) in agent.command("serve", "--stop", "--all").stdout
 
 
 def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial with a home of its own, and the file installed there, ends nobody else's sessions."""
+    """A trial with another agent home ends no sessions of this one."""
     agent.command.add_hook(COUNTING)
     with monkeypatch.context() as patch:
         patch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
@@ -469,7 +469,7 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
 def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) -> None:
-    """The guards need none; a hook that is dropped in later runs in the same process."""
+    """The guards need none, and a later hook runs in the same process."""
 
     def has_loop() -> bool:
         server = agent.server()
@@ -490,7 +490,7 @@ def test_a_server_starts_an_event_loop_with_the_first_hook(agent: OtherAgent) ->
 
 
 def test_a_server_without_a_port_needs_no_cryptography() -> None:
-    """It would be a sixth of its memory."""
+    """The module would take a sixth of the server's memory."""
     modules = "server.server, agent_hooks.cli.commands.serve, agent_hooks.cli.opening, agent_hooks.installs.places"
     code = f"import sys, agent_hooks.{modules}; sys.exit('_hashlib' in sys.modules)"
     unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
@@ -515,7 +515,7 @@ def test_a_server_without_hooks_ends_too(how: str, agent: OtherAgent) -> None:
 @pytest.mark.behaviour("B15")
 @pytest.mark.parametrize("how", ["stop", "signal"])
 def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, agent: OtherAgent) -> None:
-    """They hear of the shutdown, and are unloaded; the event that is being judged is denied."""
+    """They get their shutdown and are unloaded, and the event that is being judged is denied."""
     marks = agent.command.project / "marks"
     agent.command.add_hook(
         f"""
@@ -550,7 +550,7 @@ def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, age
 
 
 def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
-    """Nor a symlink, nor a file."""
+    """Neither is a symlink or a file."""
     assert client.is_private(str(tmp_path / "new"))
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     (tmp_path / "open").mkdir()
@@ -564,7 +564,7 @@ def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_client_that_goes_does_not_break_off_the_start_of_hooks(agent: OtherAgent) -> None:
-    """Or they would judge the rest of the session without what they prepare there."""
+    """Otherwise the hooks would judge the rest of the session without the state that they prepare at the start."""
     marks = agent.command.project / "marks"
     agent.command.add_hook(
         f"""
@@ -596,13 +596,14 @@ def test_a_client_that_goes_does_not_break_off_the_start_of_hooks(agent: OtherAg
         going.stdin.close()
         until(marks.with_suffix(".begun").exists)
         going.kill()
-    time.sleep(0.1)  # the server hears of it at once; were it later, this test would pass for nothing
+    # The server notices at once that the client has gone.  If it took longer, this test would prove nothing.
+    time.sleep(0.1)
     marks.touch()
     assert "known to be bad" in reason_of(agent())
 
 
 def test_a_session_that_another_process_resumes_is_not_ended_with_the_first(agent: OtherAgent) -> None:
-    """Claude Code was killed, so that nothing told of the session's end."""
+    """Claude Code was killed, so that the session had no end."""
     agent.command.add_hook(COUNTING)
     other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     agent.environment["CLAUDE_PID"] = str(other.pid)
@@ -632,7 +633,7 @@ def register(api):
 
 @pytest.mark.parametrize("where", ["package", "symlink", "times"])
 def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: OtherAgent, tmp_path: Path) -> None:
-    """The other files of a package that the settings name; what a symlinked hook imports; a file with its old times."""
+    """The files of a package in the settings, the imports of a symlinked hook, and a file with old times all count."""
     project, elsewhere = agent.command.project, tmp_path / "elsewhere"
     elsewhere.mkdir()
     rules, old, new = elsewhere / "rules.py", "BAD = ['..']", "BAD = ['ls']"
@@ -656,7 +657,7 @@ def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: Othe
 
 
 def test_a_file_that_changes_while_it_is_loaded_is_loaded_again(agent: OtherAgent) -> None:
-    """What was read before counts for one event."""
+    """The old text counts for one event."""
     project = agent.command.project
     hook = agent.command.add_hook(_JUDGED_BY.format(more="", bad="()"), "a.py")
     agent.command.add_hook(
@@ -681,7 +682,7 @@ def test_a_file_that_changes_while_it_is_loaded_is_loaded_again(agent: OtherAgen
 
 
 def test_a_projects_settings_lead_to_no_other_home_and_to_no_other_package(agent: OtherAgent, home: Path) -> None:
-    """Claude Code runs hooks with the variables that `env` in the project's settings sets."""
+    """Claude Code sets the variables in `env` of the project's settings for hooks."""
     gate = home / ".agent/hooks/gate.py"
     gate.parent.mkdir()
     gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
@@ -700,7 +701,7 @@ def test_a_projects_settings_lead_to_no_other_home_and_to_no_other_package(agent
 def test_the_agent_neither_loses_the_entries_that_run_us_nor_the_files_of_the_server(
     agent: OtherAgent, tmp_path: Path
 ) -> None:
-    """Wherever Claude Code has its settings."""
+    """This holds for any directory with Claude Code's settings."""
     own = tmp_path / "claude"
     agent.environment["CLAUDE_CONFIG_DIR"] = str(own)
     folder = client.directory()
@@ -712,7 +713,7 @@ def test_the_agent_neither_loses_the_entries_that_run_us_nor_the_files_of_the_se
 
 
 def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> None:
-    """An agent can stop it with the very command whose output would be redacted; also when many wait for it already."""
+    """The command whose output is redacted may itself stop the server, and the queue of the server may be full too."""
     secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     ended = {**CALL, "hook_event_name": "PostToolUse", "tool_response": secret}
     agent()
@@ -735,7 +736,7 @@ def test_a_server_that_is_stuck_lets_no_secret_through(agent: OtherAgent) -> Non
 
 
 def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alone(agent: OtherAgent) -> None:
-    """Programs empty /tmp."""
+    """Some programs empty /tmp."""
     path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
     socket_of, lock = path.with_name(f"{path.name}.socket"), path.with_name(f"{path.name}.lock")
     with agent.command.start("serve", "--idle", "1") as first:
@@ -755,7 +756,7 @@ def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alon
 def test_a_shared_entry_judges_where_the_home_cannot_be_written(
     agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exit code of 1 would be no denial."""
+    """An exit code of 1 would not be a denial."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("AGENT_HOME", str(tmp_path / "file/home"))
     line = [sys.executable, "-m", "agent_hooks", "bridge", "claude-code", "--resident", "PreToolUse"]
@@ -766,7 +767,7 @@ def test_a_shared_entry_judges_where_the_home_cannot_be_written(
 
 
 def test_a_server_that_ends_before_it_hears_of_an_event_is_no_reason_to_deny(agent: OtherAgent) -> None:
-    """Nothing was judged yet, so nothing would be judged twice."""
+    """The event was not judged, so it cannot be judged twice."""
     agent()
     server = agent.server()
     assert server is not None
@@ -780,7 +781,7 @@ def test_a_server_that_ends_before_it_hears_of_an_event_is_no_reason_to_deny(age
 
 
 def test_bytecode_that_a_project_brings_along_does_not_stand_in_for_a_gate(agent: OtherAgent, home: Path) -> None:
-    """Its settings can say where the cache is, and who knows a hook's text can make bytecode that passes for it."""
+    """A project's settings can set the cache directory, and bytecode can be forged from a known text of a hook."""
     gate = home / ".agent/hooks/gate.py"
     gate.parent.mkdir()
     gate.write_text(_JUDGED_BY.format(more="", bad="('ls',)"))
@@ -800,7 +801,7 @@ imports.import_hook({str(gate)!r})
 
 @pytest.mark.behaviour("B13")
 def test_what_a_hook_forks_keeps_nobody_from_starting_another_server(agent: OtherAgent) -> None:
-    """A pool of processes outlives a server that is killed; the call it was judging is denied at once."""
+    """A pool of processes outlives a server that is killed.  The call that was being judged is denied at once."""
     agent.command.add_hook(
         """
         import multiprocessing, os, time
@@ -822,7 +823,7 @@ def test_what_a_hook_forks_keeps_nobody_from_starting_another_server(agent: Othe
 
 
 def test_a_log_that_was_left_behind_is_used_again(agent: OtherAgent) -> None:
-    """What is older than a day is tidied up, but not the log that a server writes to."""
+    """A server removes files that are older than a day, but not the log to which it writes."""
     path = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))))
     for suffix in ("log", "lock"):
         path.with_name(f"{path.name}.{suffix}").touch()

@@ -1,4 +1,4 @@
-"""Events that arrive by HTTP: what is read, who is answered, and when a port is open."""
+"""Events that arrive by HTTP: the requests, the answers, and the ports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
 from agent_hooks.cli.commands.install import new_address
 from agent_hooks.server.http import HttpConnection
-from agent_hooks.server.lines import Connection, Lines, Take
+from agent_hooks.server.lines import Connection, LineServer, Respond
 from agent_hooks.server.ports import Ports
 from agent_hooks.server.server import Server
 from server.test_server_protocol import CALL, request, serving, stdout_of
@@ -51,29 +51,29 @@ def post(body: str = "{}", *headers: str, path: str = PATH, method: str = "POST"
 
 
 class Wire:
-    """A connection to lines that echo the payload they were given."""
+    """A connection to a server that echoes each payload."""
 
-    def __init__(self, lines: Lines, client: socket.socket) -> None:
+    def __init__(self, lines: LineServer, client: socket.socket) -> None:
         self._lines = lines
         self.client = client
         self.taken: list[Any] = []
 
     def say(self, data: bytes) -> None:
-        """Send something, and let it be answered."""
+        """Send data, and let the server answer it."""
         with suppress(BrokenPipeError, ConnectionResetError):  # it was hung up on
             self.client.sendall(data)
         for _ in range(3):
-            self._lines.round(0)
+            self._lines.poll(0)
 
     def heard(self) -> bytes:
-        """Return what has arrived."""
+        """Return the data that has arrived."""
         try:
             return self.client.recv(1 << 22)
         except BlockingIOError:
             return b""
 
     def hung_up(self) -> bool:
-        """Tell whether the other side has closed the connection."""
+        """Return whether the server has closed the connection."""
         try:
             return self.client.recv(1) == b""
         except BlockingIOError:
@@ -87,14 +87,15 @@ unix_socket = partial(socket.socket, socket.AF_UNIX)
 
 @contextmanager
 def wired(*, longest: int = 1 << 20) -> Iterator[Wire]:
-    """Yield a client of one who echoes."""
+    """Yield a client of a server that echoes."""
     with tempfile.TemporaryDirectory() as folder, unix_socket() as unix, unix_socket() as door, unix_socket() as client:
         for listening, name in ((unix, "lines"), (door, "http")):
             listening.bind(str(Path(folder, name)))
             listening.listen()
-        lines = Lines(unix, lambda connection, line: take(connection, line), greeting=b"hello\n", longest=longest)
+        lines = LineServer(unix, lambda connection, line: take(connection, line), greeting=b"hello\n", longest=longest)
         lines.listen(door, partial(HttpConnection, token=TOKEN))
-        client.connect(door.getsockname())  # by a Unix socket, where what is sent has arrived
+        # Data that was sent over a Unix socket has arrived.
+        client.connect(door.getsockname())
         client.setblocking(False)
         wire = Wire(lines, client)
 
@@ -121,7 +122,7 @@ def statuses(said: bytes) -> list[int]:
 @given(st.lists(st.text(), min_size=1, max_size=5), st.integers(1, 400))
 @example(["\n", "]"], 1)
 def test_each_payload_is_answered_once_and_in_order_however_it_arrives(texts: list[str], size: int) -> None:
-    """As JSON, never by an empty body, which an agent takes for a yes."""
+    """The answer is JSON, and never an empty body, which an agent takes for an approval."""
     said = b"".join(
         post(json.dumps({"text": text}), path=f"/agent-hooks/agent/Event{at}") for at, text in enumerate(texts)
     )
@@ -163,7 +164,7 @@ ODD = st.sampled_from(
 
 @given(st.lists(ODD | st.binary(max_size=50), max_size=12), st.booleans())
 def test_whatever_arrives_without_the_token_reaches_nobody(parts: list[bytes], whole: bool) -> None:
-    """And breaks nothing: the next client is answered."""
+    """The next client is served as usual."""
     with wired() as wire:
         for part in [b"".join(parts)] if whole else parts:
             wire.say(part)
@@ -186,7 +187,7 @@ def test_whatever_arrives_without_the_token_reaches_nobody(parts: list[bytes], w
     ],
 )
 def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, status: int) -> None:
-    """With a status that no agent takes for an answer."""
+    """No agent takes the status for an answer."""
     with wired() as wire:
         wire.say(said)
         assert statuses(wire.heard()) == [status]
@@ -210,7 +211,7 @@ def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, sta
     ],
 )
 def test_what_is_no_http_or_too_much_or_without_the_token_ends_the_connection(said: bytes, status: int) -> None:
-    """After it was told so: any user of this machine can connect, and must cost no more than one request."""
+    """The client gets the status first.  Any user of this machine can connect, and must cost no more than one request."""
     with wired(longest=1000) as wire:
         wire.say(said)
         assert statuses(wire.heard()) == [status]
@@ -219,7 +220,7 @@ def test_what_is_no_http_or_too_much_or_without_the_token_ends_the_connection(sa
 
 
 def test_who_asks_first_whether_a_body_is_wanted_is_told() -> None:
-    """As curl does with a large one."""
+    """curl asks so before it sends a large body."""
     with wired() as wire:
         said = post("{}", "Expect: 100-continue")
         wire.say(said[:-2])
@@ -229,7 +230,7 @@ def test_who_asks_first_whether_a_body_is_wanted_is_told() -> None:
 
 
 def test_who_wants_the_connection_closed_has_it_closed_after_the_whole_answer() -> None:
-    """However slowly the answer is read."""
+    """The client may read the answer slowly."""
     with wired(longest=1 << 24) as wire:
         text = "x" * 6_000_000
         wire.client.setblocking(True)
@@ -251,20 +252,20 @@ def test_who_wants_the_connection_closed_has_it_closed_after_the_whole_answer() 
 
 
 class Listening(Ports):
-    """Ports, with the lines that they are of."""
+    """Ports that keep their server."""
 
-    def __init__(self, lines: Lines, project: str) -> None:
+    def __init__(self, lines: LineServer, project: str) -> None:
         super().__init__(lines, project)
         self.lines = lines
 
 
 @contextmanager
-def ports_of(project: Path, take: Take = lambda connection, line: b"") -> Iterator[Listening]:
+def ports_of(project: Path, take: Respond = lambda connection, line: b"") -> Iterator[Listening]:
     """Yield the ports of a project."""
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(project / "socket"))
         unix.listen()
-        lines = Lines(unix, take, greeting=b"", longest=1000)
+        lines = LineServer(unix, take, greeting=b"", longest=1000)
         try:
             yield Listening(lines, str(project))
         finally:
@@ -273,7 +274,7 @@ def ports_of(project: Path, take: Take = lambda connection, line: b"") -> Iterat
 
 
 def write(project: Path, address: Address | None) -> Path:
-    """Let the settings of a project name an address."""
+    """Write settings with an address."""
     path = project / ".claude/settings.local.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(CLAUDE.install({}, ["run"], [row.name for row in CLAUDE.describe()], address)))
@@ -281,70 +282,70 @@ def write(project: Path, address: Address | None) -> Path:
 
 
 def is_open(address: Address) -> bool:
-    """Tell whether somebody listens."""
+    """Return whether a program listens."""
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", address.port)) == 0
 
 
 def test_a_port_is_open_as_long_as_settings_name_it(tmp_path: Path) -> None:
-    """Broken settings name none."""
+    """Broken settings name no port."""
     address, other = new_address(), new_address()
     with ports_of(tmp_path) as ports:
-        ports.look()
+        ports.refresh()
         for named, there in ((address, True), (None, False), (address, True), (other, False), (address, True)):
             path = write(tmp_path, named)
-            ports.look()
+            ports.refresh()
             assert is_open(address) == there
             assert is_open(other) == (named == other)
         odd = json.dumps({"hooks": {"Stop": [{"hooks": [ENTRY | {"timeout": 10**400}]}]}})
         for text in ("{", "[]", '{"hooks": {"Stop": 1}}', "\udcff", "[" * 100_000, odd):
             path.write_bytes(text.encode(errors="surrogateescape"))
-            ports.look()
+            ports.refresh()
             assert not is_open(address)
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
         path.unlink()
-        ports.look()
+        ports.refresh()
         assert not is_open(address)
 
 
 def test_a_port_that_another_program_has_is_told_once_and_taken_when_it_is_free(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Events are lost until then."""
+    """The events until then are lost."""
     with socket.create_server(("127.0.0.1", 0)) as other, ports_of(tmp_path) as ports:
         address = Address(other.getsockname()[1], TOKEN)
         write(tmp_path, address)
         with caplog.at_level(logging.WARNING):
-            ports.look()
-            ports.look()
+            ports.refresh()
+            ports.refresh()
         assert [each.getMessage() for each in caplog.records] == [
-            f"port {address.port}: Address already in use; events that are posted there are not heard"
+            f"port {address.port}: Address already in use; events that are posted there are lost"
         ]
         other.close()
         assert not is_open(address)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
 
 
 def test_what_cannot_be_read_for_the_moment_changes_nothing(tmp_path: Path) -> None:
-    """And is not waited for."""
+    """The server does not wait for the file."""
     address = new_address()
     with ports_of(tmp_path) as ports:
         path = write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         path.rename(tmp_path / "kept")
         os.mkfifo(path)
-        ports.look()
+        ports.refresh()
         assert is_open(address)
         path.unlink()
-        ports.look()
+        ports.refresh()
         assert not is_open(address)
 
 
 def test_without_a_descriptor_left_a_port_opens_later(tmp_path: Path) -> None:
-    """Nothing fails."""
+    """The server does not fail."""
     script = """
 import os, resource, socket, sys
 from contextlib import contextmanager
@@ -365,12 +366,12 @@ with ports_of(project) as ports:
     write(project, address)
     with socket.create_server(("127.0.0.1", address.port)):
         with full():
-            ports.look()  # the settings cannot be read
-        ports.look()
+            ports.refresh()  # the settings cannot be read
+        ports.refresh()
         with full():
-            ports.look()  # there is no socket for the port
+            ports.refresh()  # there is no socket for the port
     assert not is_open(address)
-    ports.look()
+    ports.refresh()
     assert is_open(address)
 """
     subprocess.run(
@@ -379,21 +380,21 @@ with ports_of(project) as ports:
 
 
 def test_who_came_by_a_port_that_is_closed_is_hung_up_on_once_it_is_answered(tmp_path: Path) -> None:
-    """Its token is not to be heard any more."""
+    """The client's token is no longer valid."""
     address = new_address()
     waiting: list[Connection] = []
     with ports_of(tmp_path, lambda connection, line: waiting.append(connection)) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with (
             socket.create_connection(("127.0.0.1", address.port), PATIENCE) as idle,
             socket.create_connection(("127.0.0.1", address.port), PATIENCE) as busy,
         ):
             busy.sendall(post(token=address.token) * 2)
             while not waiting:
-                ports.lines.round(PATIENCE)
+                ports.lines.poll(PATIENCE)
             write(tmp_path, None)
-            ports.look()
+            ports.refresh()
             assert idle.recv(1) == b""
             waiting[0].answer(b"[0, {}]\n")
             assert statuses(busy.recv(1 << 16)) == [200]
@@ -402,39 +403,39 @@ def test_who_came_by_a_port_that_is_closed_is_hung_up_on_once_it_is_answered(tmp
 
 
 def test_who_knocks_just_when_a_port_is_closed_disturbs_nobody(tmp_path: Path) -> None:
-    """Both are told of in one round."""
+    """One `poll` returns both events."""
     address = new_address()
 
     def take(connection: Connection, line: bytes) -> bytes:
-        ports.look()
+        ports.refresh()
         return b"done\n"
 
     with ports_of(tmp_path, take) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with unix_socket() as client, socket.socket() as late:
             client.connect(str(tmp_path / "socket"))
-            ports.lines.round(PATIENCE)
+            ports.lines.poll(PATIENCE)
             write(tmp_path, None)
             client.sendall(b"look\n")
             late.connect(("127.0.0.1", address.port))
-            ports.lines.round(PATIENCE)
+            ports.lines.poll(PATIENCE)
             assert client.recv(10) == b"done\n"
             with unix_socket() as other:
                 other.connect(str(tmp_path / "socket"))
                 other.sendall(b"look\n")
-                ports.lines.round(PATIENCE)
+                ports.lines.poll(PATIENCE)
                 other.settimeout(PATIENCE)
                 assert other.recv(10) == b"done\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no 127.0.0.2")
 def test_only_this_machine_is_heard(tmp_path: Path) -> None:
-    """Not who comes by its other addresses."""
+    """The server does not listen at other addresses."""
     address = new_address()
     with ports_of(tmp_path) as ports:
         write(tmp_path, address)
-        ports.look()
+        ports.refresh()
         with socket.create_server(("127.0.0.2", address.port)):  # would fail if every address were taken
             assert is_open(address)
 
@@ -448,7 +449,7 @@ class TestServer:
     """Over real sockets."""
 
     async def test_what_decides_nothing_reaches_the_session_that_commands_opened(self, tmp_path: Path) -> None:
-        """With its hooks and its environment: a person sits there still."""
+        """The session has its hooks and its environment, in which a person is present."""
         seen = []
 
         async def turn(event: Any, ctx: Any) -> None:
@@ -467,7 +468,7 @@ class TestServer:
         assert seen == [("turn_end", "s")]
 
     async def test_what_comes_while_a_hook_waits_is_answered_after_it(self, tmp_path: Path) -> None:
-        """On the same connection, by HTTP as by lines."""
+        """The answers come on the same connection, by HTTP and by lines."""
 
         async def wait(event: Any, ctx: Any) -> None:
             await anyio.sleep(0)
@@ -488,7 +489,7 @@ class TestServer:
     async def test_a_session_that_no_command_has_told_of_is_not_opened(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Its project and whether a person sits there are not known."""
+        """The event holds neither the project nor whether a person is present."""
         seen: list[object] = []
 
         async def turn(event: Any, ctx: Any) -> None:
@@ -498,7 +499,7 @@ class TestServer:
             assert await tell(BATCH) == (200, {})
             assert server.status()["sessions"] == 0
         assert seen == []
-        assert "PostToolBatch was not heard: no command has told of session s yet" in caplog.text
+        assert "PostToolBatch was dropped: no command has opened session s yet" in caplog.text
 
     @pytest.mark.parametrize("name", [row.name for row in CLAUDE.describe() if not row.decides_nothing] + ["New"])
     async def test_what_decides_something_is_not_for_http(self, name: str, tmp_path: Path) -> None:
@@ -517,7 +518,7 @@ class TestServer:
             assert set(said) <= {"systemMessage"}
 
     async def test_the_port_opens_at_once_when_the_server_is_told_to_look(self, tmp_path: Path) -> None:
-        """As `install` does."""
+        """`install` sends this request."""
         async with serving(tmp_path) as server:
             address = new_address()
             write(tmp_path, address)
@@ -527,7 +528,7 @@ class TestServer:
         assert not is_open(address)
 
     async def test_who_holds_all_connections_open_keeps_nobody_from_being_answered(self, tmp_path: Path) -> None:
-        """Any user of this machine can connect: the first who has not shown the token makes room for the next one."""
+        """Every user of this machine can connect, so the oldest client without the token makes room for the next one."""
         async with posting(tmp_path) as (server, tell):
             address = next(entry.address for entry in installed(tmp_path) if entry.address)
             await server.handle(request({"hook_event_name": "Stop", "session_id": "s"}, "Stop"))
@@ -544,7 +545,7 @@ class TestServer:
                     known = connected(stack)
                     said = [event(known)]
                     clients = [connected(stack) for _ in range(80)]
-                    assert [client.recv(1) for client in clients[:17]] == [b""] * 17  # these had to go
+                    assert [client.recv(1) for client in clients[:17]] == [b""] * 17  # closed to make room
                     said += [event(known), event(connected(stack))]
                     unix = stack.enter_context(unix_socket())
                     unix.settimeout(PATIENCE)
@@ -559,7 +560,7 @@ class TestServer:
             assert await tell(BATCH) == (200, {})
 
     async def test_where_all_connections_are_the_agents_own_the_next_one_has_to_go(self, tmp_path: Path) -> None:
-        """None of those that are heard is broken off."""
+        """No trusted client loses its connection."""
         async with posting(tmp_path):
             address = next(entry.address for entry in installed(tmp_path) if entry.address)
 
@@ -589,7 +590,7 @@ def installed(project: Path) -> Any:
 
 @asynccontextmanager
 async def posting(path: Path, *hooks: Any) -> AsyncIterator[tuple[Server, Any]]:
-    """Run a server with a port, and yield it with what posts an event to it."""
+    """Run a server with a port, and yield it with a function that posts an event to it."""
     address = new_address()
     write(path, address)
 

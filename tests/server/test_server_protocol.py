@@ -1,4 +1,4 @@
-"""What the server makes of lines, in process."""
+"""The server's answers to lines, in one process with the test."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
+from agent_hooks.server.sessions import FindHooks
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks
@@ -31,32 +32,32 @@ CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"co
 
 
 class FakeOpening:
-    """Opens a session with these hooks."""
+    """An opener that opens each session with these hooks."""
 
     def __init__(self, *hooks: LoadedHook) -> None:
         self.plain = not hooks
         self._hooks = hooks
 
     def __call__(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> FakeOpening:
-        """Find them."""
+        """Find the hooks."""
         return self
 
     async def open(self) -> Opened:
-        """Load them."""
+        """Load the hooks."""
         ui = BridgeUI()
         runner = HookRunner(self._hooks, cwd="/", ui=ui, mode="bridge")
         return Opened(runner, Bridging(runner, ui, resident=True), Sources([], []))
 
 
 def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) -> bytes:
-    """Return a line that asks for an answer; a payload that is a text is taken as it is."""
+    """Return a line that asks for an answer; a payload that is a text is used as it is."""
     text = payload if isinstance(payload, str) else json.dumps(payload)
     known = {**json.loads(HELLO), "do": "answer", "agent": "claude-code", "event": event}
     return f"[{json.dumps({**known, **fields})}, {text}]".encode()
 
 
 @asynccontextmanager
-async def serving(path: Path, *hooks: LoadedHook, opening: FakeOpening | None = None) -> AsyncIterator[Server]:
+async def serving(path: Path, *hooks: LoadedHook, opening: FindHooks | None = None) -> AsyncIterator[Server]:
     """Run a server, and stop it at the end."""
     server = Server(str(path / "s"), str(path), opening or FakeOpening(*hooks))
     async with anyio.create_task_group() as tasks:
@@ -68,7 +69,7 @@ async def serving(path: Path, *hooks: LoadedHook, opening: FakeOpening | None = 
 
 
 def stdout_of(answer: bytes) -> Any:
-    """Return the JSON object that is to be printed."""
+    """Return the JSON object to print."""
     code, said = json.loads(answer)
     assert code == 0
     return said
@@ -79,7 +80,7 @@ nested: st.SearchStrategy[Any] = st.recursive(st.none() | st.text(), st.lists)
 
 @given(st.binary() | st.text().map(str.encode) | nested.map(json.dumps).map(str.encode))
 def test_any_line_gets_an_answer_that_is_one_line(line: bytes) -> None:
-    """And is no yes to anything."""
+    """The answer approves nothing."""
 
     async def ask() -> bytes:
         return await Server("/nowhere", "/project", FakeOpening()).handle(line)
@@ -91,14 +92,15 @@ def test_any_line_gets_an_answer_that_is_one_line(line: bytes) -> None:
 
 @given(st.text() | nested.map(json.dumps), st.sampled_from(["PreToolUse", "UserPromptSubmit", "Stop", "", "Nonsense"]))
 def test_any_payload_that_is_no_event_denies_what_can_be_stopped(payload: str, event: str) -> None:
-    """What nobody knows may be a call."""
+    """An unknown event may be a call."""
 
     async def ask() -> bytes:
         return await Server("/nowhere", "/project", FakeOpening()).handle(request(payload, event))
 
     answer = asyncio.run(ask())
     assert answer.count(b"\n") == 1
-    if answer.startswith(b'{"error": "'):  # what was no JSON is no request: the client refuses, see test_served.py
+    # A payload that is no JSON makes the line no request.  The client then refuses a gate, see test_served.py.
+    if answer.startswith(b'{"error": "'):
         return
     said = stdout_of(answer)
     if event in ("PreToolUse", ""):
@@ -110,7 +112,7 @@ def test_any_payload_that_is_no_event_denies_what_can_be_stopped(payload: str, e
 
 
 async def answer_of(server: Server, line: bytes) -> bytes:
-    """Return what a client gets for one line."""
+    """Return the answer to one line."""
     reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
     try:
         writer.write(line + b"\n")
@@ -123,10 +125,10 @@ async def answer_of(server: Server, line: bytes) -> bytes:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 class TestConnections:
-    """Over a real socket; the server's own loop is asyncio's."""
+    """The tests use a real socket; the server's own loop is that of asyncio."""
 
     async def test_requests_of_one_client_are_answered_in_order_and_in_pieces(self, tmp_path: Path) -> None:
-        """However the bytes arrive."""
+        """The bytes of a line may arrive in pieces."""
         async with serving(tmp_path) as server:
             reader, writer = await asyncio.open_unix_connection(f"{server.path}.socket")
             line = request() + b"\n" + b'[{"do": "status"}, null]\n' + request(event="x") + b"\n"
@@ -141,7 +143,7 @@ class TestConnections:
             await writer.wait_closed()
 
     async def test_a_client_that_goes_gives_its_request_up(self, tmp_path: Path) -> None:
-        """The handler is cancelled, and the next one is judged."""
+        """The handler is cancelled, and the next call is judged."""
         begun, ended = anyio.Event(), anyio.Event()
 
         async def judge(event: object, ctx: object) -> None:
@@ -160,7 +162,7 @@ class TestConnections:
             assert stdout_of(await answer_of(server, request({"hook_event_name": "Stop"}, "Stop"))) == {}
 
     async def test_a_session_that_is_stuck_does_not_hold_up_another(self, tmp_path: Path) -> None:
-        """Within a session, events wait for one another."""
+        """Only the events of one session wait for one another."""
         begun, go_on = anyio.Event(), anyio.Event()
 
         async def judge(event: Any, ctx: Any) -> None:
@@ -175,7 +177,7 @@ class TestConnections:
             go_on.set()
 
     async def test_settings_that_cannot_be_read_deny_until_they_can(self, tmp_path: Path) -> None:
-        """Every event tries again."""
+        """Each event tries again."""
         broken = True
 
         class Breaking(FakeOpening):
@@ -193,7 +195,7 @@ class TestConnections:
     async def test_hooks_that_do_not_load_in_time_deny_until_they_do(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Whoever comes next tries again."""
+        """The next event tries again."""
         monkeypatch.setattr("agent_hooks.server.sessions.LOAD_TIMEOUT", 0.05)
         hangs = True
 
@@ -211,7 +213,7 @@ class TestConnections:
 
     @pytest.mark.parametrize("reason", ["start", "shutdown"])
     async def test_hooks_that_break_off_their_session_are_unloaded(self, tmp_path: Path, reason: str) -> None:
-        """Ctrl-C is nothing that a runner keeps to itself; the next event loads them anew."""
+        """A runner lets KeyboardInterrupt through, and the next event loads the hooks again."""
         unloaded, broken = anyio.Event(), list[str]()
 
         async def session(event: Any, ctx: Any) -> None:
@@ -237,7 +239,7 @@ class TestConnections:
                 await unloaded.wait()
 
     async def test_a_server_that_nobody_can_reach_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Also where its name is gone before it has looked what it is."""
+        """Also if the socket was removed before the server compared it."""
         rename = os.rename
 
         def rename_in_vain(old: str, new: str) -> None:
@@ -245,7 +247,7 @@ class TestConnections:
             os.unlink(new)
 
         monkeypatch.setattr(os, "rename", rename_in_vain)
-        monkeypatch.setattr("agent_hooks.server.server._LOOK_ROUND", 0.01)
+        monkeypatch.setattr("agent_hooks.server.server._MAINTENANCE", 0.01)
         with anyio.fail_after(PATIENCE):
             await Server(str(tmp_path / "s"), str(tmp_path), FakeOpening()).serve_in_loop()
 
@@ -262,7 +264,7 @@ class TestConnections:
 
 
 async def test_what_comes_before_there_are_tasks_waits() -> None:
-    """And what comes after begins at once."""
+    """A later task begins at once."""
     later = Tasks()
     done: list[str] = []
 
@@ -279,7 +281,7 @@ async def test_what_comes_before_there_are_tasks_waits() -> None:
 
 
 def test_sources_see_every_change_of_code_and_settings_and_nothing_else(tmp_path: Path) -> None:
-    """New, changed in place, replaced, deleted; in directories that are there or come later."""
+    """Files are new, changed in place, replaced or deleted, in directories that exist or are made later."""
     settings, hooks = tmp_path / "settings.json", tmp_path / "hooks"
     sources = Sources([str(settings)], [str(hooks)])
     changes: list[Callable[[], object]] = [

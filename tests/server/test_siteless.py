@@ -1,4 +1,4 @@
-"""The process of an event's own starts without `site`, and finds what `site` would have found."""
+"""The process for one event starts without `site`, and still finds all modules that `site` would have found."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Environment:
         self.add("ours.pth", f"{PACKAGE.parent}\n# a comment\n\nnowhere\n{sysconfig.get_path('purelib')}\n")
 
     def __call__(self, program: str, *options: str, **variables: str) -> str:
-        """Run Python in the project and return what it prints."""
+        """Run Python in the project and return its output."""
         return self.run([self.python, *options, "-c", program], **variables)
 
     def run(self, command: list[str], stdin: str = "", **variables: str) -> str:
-        """Run a command in the project and return what it prints."""
+        """Run a command in the project and return its output."""
         environment = {**self.environment, **variables}
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, env=environment, cwd=self.project, check=False
@@ -74,14 +74,14 @@ class Environment:
         self.add(f"{name}.pth", f"import {name}_finder\n")
 
     def answer(self, hook: str) -> Any:
-        """Return what a hook answers to a call."""
+        """Return the answer of a hook to a call."""
         (self.project / ".agent" / "hooks" / "hook.py").write_text(hook)
         call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "1"}
         text = json.dumps({**call, "tool_input": {"command": "ls"}})
         return json.loads(self.run([self.python, "-I", "-S", "stub.py", "PreToolUse"], text))
 
     def said(self, expression: str, imports: str = "import sys") -> str:
-        """Return what an expression is for a hook."""
+        """Return the value of an expression in a hook."""
         tell = f"ctx.ui.notify(str({expression}))"
         return str(
             self.answer(
@@ -99,7 +99,7 @@ def environment(tmp_path: Path) -> Environment:
 def test_hooks_find_what_finders_find_installed_before_and_after_the_client_was_written(
     environment: Environment,
 ) -> None:
-    """What came later is found by `site`, which does its work then and not before."""
+    """A later module is found by `site`, which runs only then."""
     environment.add_finder("early")
     environment(WRITE)
     environment.add_finder("late")
@@ -111,14 +111,14 @@ def test_hooks_find_what_finders_find_installed_before_and_after_the_client_was_
 
 
 def test_what_the_standard_library_does_without_needs_no_site(environment: Environment) -> None:
-    """It asks for modules of other systems."""
+    """The standard library tries to import modules of other systems."""
     environment(WRITE)
     missing = "import sys, subprocess\ntry:\n    import _winapi\nexcept ImportError:\n    pass"
     assert environment.said("'site' in sys.modules", missing) == "False"
 
 
 def test_a_line_that_fails_does_not_keep_the_event_from_being_judged(environment: Environment) -> None:
-    """What it imports was uninstalled since."""
+    """The module that the line imports was uninstalled."""
     environment.add_finder("early")
     environment(WRITE)
     for file in environment.packages.glob("early*"):
@@ -127,7 +127,7 @@ def test_a_line_that_fails_does_not_keep_the_event_from_being_judged(environment
 
 
 def test_paths_and_prefixes_are_those_with_site_and_none_of_the_project(environment: Environment) -> None:
-    """Whatever the process that wrote the client was started with."""
+    """They do not depend on the options of the process that wrote the client."""
     (environment.project / "sitecustomize.py").write_text("import sys\nsys.path.append('/somewhere')\n")
     tell = "import sys; print([sys.path, sys.prefix, sys.exec_prefix])"
     environment(f"import sys; sys.path.insert(0, {str(environment.project)!r})\n{WRITE}", PYTHONPATH=".")
@@ -135,7 +135,7 @@ def test_paths_and_prefixes_are_those_with_site_and_none_of_the_project(environm
 
 
 def test_without_the_package_where_site_looks_the_process_starts_with_site(environment: Environment) -> None:
-    """As it is where somebody runs a checkout by PYTHONPATH; a name that nothing can be read of is no reason to fail."""
+    """This is so for a checkout on PYTHONPATH.  A name in a directory that cannot be read is no error."""
     environment.add("ours.pth", "")
     (environment.packages / "broken.pth").symlink_to("nowhere")
     program = "from agent_hooks.server.siteless import start_of; print(start_of('main.py'))"

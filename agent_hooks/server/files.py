@@ -1,0 +1,79 @@
+"""The files of a server in the directory of this user's servers: its socket, its lock and its log."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+
+_BACKLOG = 100
+"""The number of clients that wait to be accepted."""
+
+Identity = tuple[int, int] | None
+"""The inode of a file and the time of its last change, because an inode is used again; `None` if there is no file."""
+
+
+class ServerFiles:
+    """The files of one server; `path` is their common path without a suffix.
+
+    Programs empty the temporary directory, and a second server may have started since.  So a server compares the files
+    with its own before it removes them.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._socket: Identity = None
+
+    def listen(self) -> socket.socket:
+        """Return a listening socket; call `publish` when clients can be served."""
+        new = f"{self.path}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(new)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(new)
+        listener.listen(_BACKLOG)
+        return listener
+
+    def publish(self) -> None:
+        """Give the socket the name under which clients find it."""
+        os.rename(f"{self.path}.new", f"{self.path}.socket")
+        self._socket = _identity(f"{self.path}.socket")
+
+    def is_published(self) -> bool:
+        """Return whether clients still find this server's socket."""
+        return self._socket is not None and _identity(f"{self.path}.socket") == self._socket
+
+    def unpublish(self) -> None:
+        """Remove the socket's name, so that the next event starts another server."""
+        if self.is_published():
+            os.unlink(f"{self.path}.socket")
+
+    def is_locked_by(self, lock: int) -> bool:
+        """Return whether the lock file is the one with this descriptor; an earlier server may just have removed it."""
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(lock), os.stat(f"{self.path}.lock"))
+        return False
+
+    def remove(self, lock: int) -> None:
+        """Remove the files of a server that has ended in order, while it holds the lock with this descriptor.
+
+        A log that holds text stays, together with the lock, by which a later server finds both and removes them after a
+        day.  The lock is removed last, so that a server that gets a new lock also finds a new log.
+        """
+        if not self.is_locked_by(lock):
+            return
+        with suppress(OSError):
+            os.unlink(f"{self.path}.start")
+        with suppress(OSError):
+            if os.path.getsize(f"{self.path}.log"):
+                return
+            os.unlink(f"{self.path}.log")
+        with suppress(OSError):
+            os.unlink(f"{self.path}.lock")
+
+
+def _identity(path: str) -> Identity:
+    with suppress(OSError):
+        state = os.stat(path)
+        return state.st_ino, state.st_ctime_ns
+    return None

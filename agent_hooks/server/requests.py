@@ -1,0 +1,64 @@
+"""The requests of the server's protocol: one JSON array a line, which holds the request and a payload.
+
+    → [{"agent_hooks": "0.1.0", "protocol": 2, "do": "answer", "agent": "claude-code", "event": "PreToolUse",
+        "environment": {…}}, {…}]
+    ← {"agent_hooks": "0.1.0", "protocol": 2}
+    ← [0, {…}]
+    → [{…, "do": "tell", "agent": "claude-code", "event": "Notification"}, {…}]
+    → [{"do": "status"}, null]
+    ← {"pid": …, "project": "…", …}
+
+The server's first line is its version.  The answer to an event is the exit code and the JSON object to print.  `tell` is
+an event that was posted by HTTP, see `http`.  `status`, `stop` and `look`, which refreshes the ports, are answered with
+the server's status.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agent_hooks import __version__
+from agent_hooks.server.stub import PROTOCOL
+
+
+class Request(Struct):
+    """One request.  A request for an answer to an event must be of the server's version."""
+
+    do: str
+    agent_hooks: str = ""
+    protocol: int = 0
+    agent: str = ""
+    event: str = ""
+    environment: dict[str, str] = {}
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the client has the server's version."""
+        return (self.agent_hooks, self.protocol) == (__version__, PROTOCOL)
+
+
+_decode = msgspec.json.Decoder(tuple[Request, Any]).decode
+
+
+def read_request(line: bytes) -> tuple[Request, Any]:
+    """Return a request and its payload.  Raises `ValueError`, `TypeError` or `RecursionError` for any other line."""
+    try:
+        return _decode(line)
+    except (msgspec.DecodeError, UnicodeError):
+        # This decoder accepts half of a surrogate pair.
+        head, payload = json.loads(line)
+        return msgspec.convert(head, Request), payload
+
+
+def to_line(value: object) -> bytes:
+    """Return a value as a line of JSON."""
+    return json.dumps(value).encode() + b"\n"
+
+
+def error_line(text: str) -> bytes:
+    """Return the answer to a request that failed; the client then refuses a gate with this text."""
+    return to_line({"error": text})
