@@ -14,8 +14,8 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
+from agent_hooks.installs.generated import DIRECTORY
 from agent_hooks.server.sources import Sources
-from agent_hooks.server.stub import DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings, project_home
 from agent_hooks.transformers.command_intercept import (
     INTERCEPT_FILE,

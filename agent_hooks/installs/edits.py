@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,6 +18,7 @@ from agent_hooks.bridges.base import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.installs.json_text import edited, parse
 from agent_hooks.settings import read_file
+from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.ui.harmless import harmless
 
 BACKUP = ".before-agent-hooks"  # what a backup's name ends in
@@ -81,20 +81,17 @@ class Edit(Struct, frozen=True):
 
     def make(self) -> None:
         """Do it; raises `SettingsError`, and then the file is as it was."""
-        # here, because whoever only reads settings needs none of the tools
-        from agent_hooks.host.tools.base import Refused, write_atomically
-
         if read_file(self.path) != self.before:
             raise SettingsError(f"{self.path}: was changed by another program just now; {_UNCHANGED}: do it again")
         try:
             if self.keep:
                 assert self.before is not None
-                _keep(self.path, self.backup, self.before)
+                write_atomically(self.backup, self.before, like=self.path)
             if self.after is None:
                 os.unlink(self.path)
             else:
-                write_atomically(self.path, self.after, self.path, secret=self.secret)
-        except Refused as exc:
+                write_atomically(self.path, self.after, secret=self.secret)
+        except StorageError as exc:
             raise SettingsError(f"{exc}; {_UNCHANGED}") from None
         except OSError as exc:
             raise SettingsError(f"{self.path}: cannot be changed: {os_reason(exc)}; {_UNCHANGED}") from None
@@ -140,19 +137,3 @@ def _changed(path: str, change: Change, settings: Settings) -> Settings:
         return change(settings)
     except BridgeError as exc:
         raise SettingsError(f"{path}: {exc}; {_UNCHANGED}") from None
-
-
-def _keep(path: str, backup: str, data: bytes) -> None:
-    """Write the backup in one step, for nobody's eyes that could not read the file."""
-    import tempfile  # here, as in `Edit.make`
-
-    fd, draft = tempfile.mkstemp(dir=os.path.dirname(backup), prefix=".agent-hooks-")
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            os.fchmod(fd, stat.S_IMODE(os.stat(path).st_mode))
-        os.rename(draft, backup)
-    except BaseException:  # whatever happened, no draft stays behind
-        with suppress(OSError):
-            os.unlink(draft)
-        raise

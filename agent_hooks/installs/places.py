@@ -14,7 +14,7 @@ from msgspec import Struct
 from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridges.driver import needed_events
 from agent_hooks.errors import SettingsError
-from agent_hooks.server.stub import stub_path
+from agent_hooks.installs.generated import stub_path
 
 PROGRAM = "agent-hooks"
 

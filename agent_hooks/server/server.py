@@ -15,7 +15,6 @@ Above: cli.  Below: sessions, lines, ports, log_file, tasks, stub, deadlines.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -41,6 +40,7 @@ from agent_hooks.server.ports import Ports
 from agent_hooks.server.sessions import Find, Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks
+from agent_hooks.storage.locks import try_lock
 
 if TYPE_CHECKING:
     import anyio
@@ -92,9 +92,7 @@ class Server:
     def serve(self) -> bool:
         """Serve; returns at once, with `False`, if another process serves already."""
         with os.fdopen(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b", 0) as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(lock.fileno()):
                 return False
             with suppress(OSError):  # whom to end should it be stuck; a full disk is no reason not to serve
                 lock.truncate(0)

@@ -14,6 +14,7 @@ import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
@@ -24,11 +25,7 @@ PATIENCE = 5.0  # seconds for a server to say hello; one that does not is stuck
 START = 10.0  # seconds for a server to start
 MARGIN = 10  # seconds before the agent's own deadline, after which it would let some calls through
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_hooks.server.client import Config
-
-DIRECTORY = "bridges"  # in the agent home
 
 
 def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> Config:
@@ -59,13 +56,6 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     }
 
 
-def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
-    """Return where the generated file of a bridge lies: `bridges/agent-hooks-<name>.py` in the agent home."""
-    from pathlib import Path  # here, because a process for one event needs no more than the constants
-
-    return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")
-
-
 def stub_text(config: Config) -> str:
     """Return the generated file."""
     from agent_hooks.server import starter  # here and below, as above
@@ -83,28 +73,24 @@ def stub_text(config: Config) -> str:
 
 
 def write_stub(bridge: Bridge) -> str:
-    """Write the generated file and its bytecode if they are not as they should be; return its path.  Raises `OSError`."""
+    """Write the generated file and its bytecode unless they are up to date; return its path.  Raises `StorageError`."""
     from agent_hooks.server import starter
+    from agent_hooks.storage.files import refusing, write_atomically
 
     path, text = stub_path(bridge), stub_text(config_of(bridge))
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with refusing("write", str(path)):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         code = marshal.dumps(starter.made(text.encode(), str(path)))
-        _replace(kept, starter.digest(text.encode(), code) + code)
-        _replace(path, text.encode())
+        write_atomically(str(kept), starter.digest(text.encode(), code) + code)
+        write_atomically(str(path), text.encode())
     return str(path)
 
 
 def _text_of(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    new = path.with_suffix(f"{path.suffix}.{os.getpid()}")
-    new.write_bytes(data)
-    os.replace(new, path)
 
 
 def refresh_stubs() -> None:

@@ -251,7 +251,7 @@ def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home:
     """Before the settings name it."""
     (home / ".agent").write_text("no directory")
     done = command("install", "claude-code", code=1)
-    assert f"{home}/.agent/bridges/agent-hooks-claude-code.py: cannot be written: " in done.stderr
+    assert f"cannot write {home}/.agent/bridges/agent-hooks-claude-code.py: Not a directory" in done.stderr
     assert not local(command).exists()
 
 

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
-from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
+from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 from support import PATIENCE
 

@@ -10,6 +10,7 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.answering import answer
 from agent_hooks.server.stub import command_of
+from agent_hooks.storage.files import StorageError
 
 
 @click.command("bridge")
@@ -24,7 +25,7 @@ def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -
     """
     bridge = open_bridge(agent)
     if resident and bridge.runs_here(os.environ):
-        with suppress(OSError):  # where the file cannot be written, this process judges
+        with suppress(StorageError):  # where the file cannot be written, this process judges
             run = [*command_of(bridge), *([event] if event else [])]
             os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it
     ctx.exit(answer(bridge, event))

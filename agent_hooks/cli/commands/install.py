@@ -20,7 +20,7 @@ from agent_hooks.bridges.driver import listened_to, needed_events
 from agent_hooks.cli.commands.serve import let_look
 from agent_hooks.cli.setup import Setup, count, set_up, short, unused_hooks
 from agent_hooks.cli.stdout import ReservedStdout
-from agent_hooks.errors import SettingsError, os_reason
+from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import Edit, edit, undo
 from agent_hooks.installs.git_ignore import how_to_ignore
 from agent_hooks.installs.places import (
@@ -34,7 +34,8 @@ from agent_hooks.installs.places import (
     twice,
     uninstall_line,
 )
-from agent_hooks.server.stub import stub_path, write_stub
+from agent_hooks.server.stub import write_stub
+from agent_hooks.storage.files import StorageError
 
 _WHERE = {
     "local": "In .claude/settings.local.json of this directory: this project, for you only.",
@@ -81,7 +82,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
     address = _address(_of(before, known["local"]), by_http) if name == "local" else None
     edits = _edits(bridge, setup, name, before, address, all_events=all_events)
     path = edits[0].path
-    unignored = how_to_ignore(os.path.realpath(path)) if name == "local" else None
+    unignored = how_to_ignore(os.path.realpath(path), short) if name == "local" else None
     if address is not None and unignored is not None:
         raise SettingsError(f"{short(path)}: git would take the port and the token along; first: {unignored}")
     for each in edits:
@@ -196,8 +197,8 @@ def _write(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
     try:
         if generated:
             write_stub(bridge)
-    except OSError as exc:
-        raise SettingsError(f"{stub_path(bridge)}: cannot be written: {os_reason(exc)}; nothing was changed") from None
+    except StorageError as exc:
+        raise SettingsError(f"{exc}; nothing was changed") from None
     for each in edits:
         if each.changes:
             each.make()

@@ -32,11 +32,13 @@ from agent_hooks.cli.doctor.checks import Case, Finding, Status
 from agent_hooks.cli.setup import short
 from agent_hooks.errors import SettingsError, describe, os_reason, shown
 from agent_hooks.installs.edits import read_settings
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.git_ignore import how_to_ignore
 from agent_hooks.installs.places import PROGRAM, Place, entry_command, install_line, missing
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server import client
-from agent_hooks.server.stub import config_of, stub_path, stub_text
+from agent_hooks.server.stub import config_of, stub_text
+from agent_hooks.storage.files import others_may_read
 
 DISTRIBUTION = "agent-hooks-runtime"  # what we are called in a package index
 _PATIENCE = 60  # seconds for a program that is asked something
@@ -280,11 +282,11 @@ def posts(case: AgentCase) -> Iterator[Finding]:
 
 def _kept(case: AgentCase, path: str) -> Iterator[Finding]:
     """Check that nobody else gets at the token in a file."""
-    if ignore := how_to_ignore(os.path.realpath(path)):
+    if ignore := how_to_ignore(os.path.realpath(path), short):
         text = f"{short(path)}: git would take the port and the token along"
         yield Finding("problem", case.bridge.name, text, ignore)
     with suppress(OSError):  # it was there just now
-        if os.stat(path).st_mode & 0o077:
+        if others_may_read(path):
             text = f"{short(path)}: others can read the port and the token"
             yield Finding("problem", case.bridge.name, text, f"chmod go= {shlex.quote(short(path))}")
 
