@@ -173,8 +173,13 @@ def log() -> Logger:
 
 def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest of `known`, or a list of all of them when none is near."""
-    from difflib import get_close_matches  # here, as few programs make such a mistake
-
     names = sorted(known)
-    near = get_close_matches(str(wrong), names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"
+    near = nearest(wrong, names)
+    return f"; did you mean {near!r}?" if near else f"; known are: {', '.join(names)}"
+
+
+def nearest(wrong: Any, known: Iterable[str]) -> str | None:
+    """Return the name in `known` that is most like `wrong`, `None` when none is like it."""
+    from difflib import get_close_matches  # here, because few programs make such a mistake
+
+    return next(iter(get_close_matches(str(wrong), sorted(known), n=1)), None)

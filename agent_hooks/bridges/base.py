@@ -21,6 +21,9 @@ from agent_hooks.values.tool import NO_SCHEMA
 
 OURS = "agent_hooks"  # what installed entries are known by
 LOOPBACK = "127.0.0.1"  # where events by HTTP are heard
+UNREADABLE = "agent-hooks could not read the event"
+UNJUDGED = "agent-hooks could not judge this"
+"""How the reason of a refusal begins that no hook decided; `server.client` has a copy."""
 
 
 class BridgeError(AgentHooksError):

@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from agent_hooks import __version__
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import SILENCE, Bridge, BridgeError, Happening, Reply
+from agent_hooks.bridges.base import SILENCE, UNJUDGED, UNREADABLE, Bridge, BridgeError, Happening, Reply
 from agent_hooks.concurrency.deadlines import in_asyncio_task
 from agent_hooks.concurrency.stepping import first_step, rest_of
 from agent_hooks.errors import AgentHooksError, describe, log
@@ -292,9 +292,9 @@ class Server:
             if _is_cancellation(exc):
                 raise
             if isinstance(exc, BridgeError):
-                text = f"agent-hooks could not read the event: {exc}"
+                text = f"{UNREADABLE}: {exc}"
             else:
-                text = f"agent-hooks could not judge this: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
+                text = f"{UNJUDGED}: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
                 log().exception("failed at %s", event or "an event")
             reply = bridge.refuse(event, text)
         return f"[{reply.exit_code}, {reply.stdout.strip()}]\n".encode()  # it is one line: `Reply.of`

@@ -37,8 +37,8 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     """One transformer for one tool.
 
     `tool`: the tool's exact name; `name`: the transformer's; `config`: what it is given; `place`: where it
-    was configured, for error texts.  With `problem`, the text of a mistake in the configuration, every call of the tool
-    is blocked.
+    was configured, for error texts; `settings_file`: the file of that place.  With `problem`, the text of a mistake in
+    the configuration, every call of the tool is blocked.
     """
 
     tool: str
@@ -46,6 +46,7 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     transformer: Transformer | None = None
     config: Mapping[str, Any] = {}
     place: str = ""
+    settings_file: str = ""
     problem: str | None = None
 
     def __post_init__(self) -> None:

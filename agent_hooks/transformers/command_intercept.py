@@ -106,7 +106,12 @@ def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> Conf
         return wrong
     config = _with_root(step.config, kind, root)
     return ConfiguredTransformer(
-        tool=tool, name=step.name, transformer=found, config=config, place=f"{path}:{step.line}"
+        tool=tool,
+        name=step.name,
+        transformer=found,
+        config=config,
+        place=f"{path}:{step.line}",
+        settings_file=path,
     )
 
 

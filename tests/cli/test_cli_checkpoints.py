@@ -101,7 +101,7 @@ def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
         (["restore", "3"], "session new-sess has no checkpoint '3'; known are: 2, 5"),
         (
             ["restore", "--session", "x", "2"],
-            "--session x: no session with checkpoints begins so; there are: new-session, old",
+            "--session x: no session with checkpoints has an id that begins so; there are: new-session, old",
         ),
         (["restore", "--session", "", "2"], "--session '': several sessions begin so: new-session, old"),
         (["undo"], "nothing to undo: no checkpoint has been restored here"),

@@ -17,25 +17,24 @@ from typing import Any
 import pytest
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.cli.doctor import agents
-from agent_hooks.cli.doctor.agents import AgentCase
-from agent_hooks.cli.doctor.checks import Case, Finding
-from agent_hooks.installs.places import places
+from agent_hooks.cli.doctor import base, entries, trial
+from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
+from agent_hooks.installs.places import installations
 from running import Command
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path", "unhurried")
-UNHURRIED = "from agent_hooks.cli.doctor import agents as it; it._SLOW, it._PATIENCE = float('inf'), 600"
+UNHURRIED = "from agent_hooks.cli.doctor import base, trial; trial.SLOW, base.PATIENCE = float('inf'), 600"
 CLAUDE = open_bridge("claude-code")
 SETTINGS = Path(".claude") / "settings.local.json"
 
 
-def findings(command: Command, *args: str, code: int = 0) -> list[Finding]:
+def findings(command: Command, *args: str, code: int = 0) -> list[Diagnosis]:
     """Return what is found."""
     said = json.loads(command("doctor", "--json", *args, code=code).stdout)
-    return [Finding(**each) for each in said["findings"]]
+    return [Diagnosis(**each) for each in said["findings"]]
 
 
-def wrong(found: Iterable[Finding]) -> list[tuple[str, str]]:
+def wrong(found: Iterable[Diagnosis]) -> list[tuple[str, str]]:
     """Return what is not well, and how that is mended."""
     return [(finding.text, finding.remedy) for finding in found if finding.status != "ok"]
 
@@ -43,7 +42,11 @@ def wrong(found: Iterable[Finding]) -> list[tuple[str, str]]:
 def case(project: Path) -> AgentCase:
     """Return Claude Code in a project, as the doctor sees it."""
     return AgentCase(
-        Case(str(project), None), CLAUDE, False, places(CLAUDE, str(project)), CLAUDE.facts(str(project), os.environ)
+        Case(str(project), None),
+        CLAUDE,
+        False,
+        installations(CLAUDE, str(project)),
+        CLAUDE.facts(str(project), os.environ),
     )
 
 
@@ -74,8 +77,8 @@ def program(directory: Path, name: str, text: str) -> None:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is slow on a machine that has much else to do."""
     monkeypatch.setattr(Command, "first", UNHURRIED)
-    monkeypatch.setattr(agents, "_SLOW", float("inf"))
-    monkeypatch.setattr(agents, "_PATIENCE", 600)
+    monkeypatch.setattr(trial, "SLOW", float("inf"))
+    monkeypatch.setattr(base, "PATIENCE", 600)
 
 
 @pytest.fixture
@@ -260,9 +263,9 @@ def test_without_an_installation_hooks_and_settings_are_checked(command: Command
 def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Command) -> None:
     """As after an edit by hand."""
     command("install", "claude-code")
-    assert list(agents.what_entries_promise(case(command.project))) == []
+    assert list(entries.failures_and_timeouts(case(command.project))) == []
     changed(command.project / SETTINGS, onFailure="continue", timeout=5)
-    found = wrong(agents.what_entries_promise(case(command.project)))
+    found = wrong(entries.failures_and_timeouts(case(command.project)))
     mend = "agent-hooks install claude-code --local"
     where = ".claude/settings.local.json"
     assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
@@ -273,7 +276,7 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
         (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
     ]
     command("install", "claude-code")
-    assert list(agents.what_entries_promise(case(command.project))) == []
+    assert list(entries.failures_and_timeouts(case(command.project))) == []
 
 
 def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
@@ -281,18 +284,18 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     served("install", "claude-code")
     stub = home / ".agent" / "bridges" / "agent-hooks-claude-code.py"
     stub.write_text(stub.read_text() + "#")
-    ((text, _),) = wrong(agents.what_entries_name(case(served.project)))
+    ((text, _),) = wrong(entries.commands(case(served.project)))
     assert text == f"{stub} is of another version, or of another Python"
     stub.unlink()
     found = wrong(findings(served, "claude-code", code=1))
     assert (f"{stub} is not there", "agent-hooks install claude-code --local") in found
     assert any("PreToolUse: no answer: exit code 2" in text for text, _ in found)
     changed(served.project / SETTINGS, command="/nowhere/python")
-    found = wrong(agents.what_entries_name(case(served.project)))
+    found = wrong(entries.commands(case(served.project)))
     assert "/nowhere/python is not there" in found[0][0]
-    assert "was not tried" in wrong(agents.trial(case(served.project)))[0][0]
+    assert "was not tried" in wrong(trial.call(case(served.project)))[0][0]
     served("install", "claude-code")
-    assert wrong(agents.what_entries_name(case(served.project))) == []
+    assert wrong(entries.commands(case(served.project))) == []
 
 
 def test_another_program_of_our_name_on_the_path(
@@ -301,12 +304,12 @@ def test_another_program_of_our_name_on_the_path(
     """A shared entry runs whatever is first there."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     Command(project)("install", "claude-code", "--project")
-    assert wrong(agents.what_entries_name(case(project))) == []
+    assert wrong(entries.commands(case(project))) == []
     program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
-    ((text, _),) = wrong(agents.what_entries_name(case(project)))
+    ((text, _),) = wrong(entries.commands(case(project)))
     assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "agent-hooks is not on the PATH" in wrong(agents.what_entries_name(case(project)))[0][0]
+    assert "agent-hooks is not on the PATH" in wrong(entries.commands(case(project)))[0][0]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +331,7 @@ def test_an_answer_that_would_let_calls_pass(
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", script)
     shared_entry(project)
-    ((said, _),) = wrong(agents.trial(case(project)))
+    ((said, _),) = wrong(trial.call(case(project)))
     assert said.startswith(text)
 
 
@@ -337,12 +340,12 @@ def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", "echo '{}'")
     shared_entry(project)
-    monkeypatch.setattr(agents, "_SLOW", 0.0)
-    (found,) = agents.trial(case(project))
+    monkeypatch.setattr(trial, "SLOW", 0.0)
+    (found,) = trial.call(case(project))
     assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
     program(tmp_path / "bin", "agent-hooks", "exec sleep 1000")
-    monkeypatch.setattr(agents, "_PATIENCE", 0.1)
-    ((text, _),) = wrong(agents.trial(case(project)))
+    monkeypatch.setattr(base, "PATIENCE", 0.1)
+    ((text, _),) = wrong(trial.call(case(project)))
     assert text == "PreToolUse: did not end within 0.1 s"
 
 
@@ -350,9 +353,9 @@ def test_settings_that_cannot_be_read(project: Path) -> None:
     """Whether something is installed there, nobody knows."""
     (project / ".claude").mkdir()
     (project / SETTINGS).write_text("{")
-    found = wrong(agents.installation(case(project)))
+    found = wrong(entries.settings_files(case(project)))
     assert f"{project / SETTINGS}: is not JSON" in found[0][0]
-    assert list(agents.hindrances(case(project))) == []
+    assert list(entries.hindrances(case(project))) == []
 
 
 @pytest.mark.usefixtures("claude")
@@ -406,18 +409,18 @@ def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Pa
     (command.project / ".cursor" / "hooks.json").write_text('{"command": "agent-hooks bridge cursor"}')
     (command.project / ".github" / "hooks").mkdir(parents=True)
     (command.project / ".github" / "hooks" / "x.json").write_text('{"command": "theirs"}')
-    found = wrong(agents.twice(case(command.project)))
+    found = wrong(entries.doubled_entries(case(command.project)))
     assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user", "keep one of the two"]
     assert ".cursor/hooks.json runs agent_hooks too" in found[1][0]
     state = home / ".claude.json"
-    assert wrong(agents.hindrances(case(command.project))) == []
+    assert wrong(entries.hindrances(case(command.project))) == []
     state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')
-    ((text, remedy),) = wrong(agents.hindrances(case(command.project)))
+    ((text, remedy),) = wrong(entries.hindrances(case(command.project)))
     assert "you were not asked yet whether you trust this directory; until you say yes" in text
     assert remedy == "start `claude` here once, and say yes"
     state.write_text(json.dumps({"projects": {str(command.project.parent): {"hasTrustDialogAccepted": True}}}))
     (command.project / SETTINGS).write_text('{"disableAllHooks": true, "allowManagedHooksOnly": true}')
-    ((text, _),) = wrong(agents.hindrances(case(command.project)))
+    ((text, _),) = wrong(entries.hindrances(case(command.project)))
     assert "disableAllHooks is on: Claude Code runs no hook" in text
     managed = CLAUDE.hindrances("/etc/claude-code/managed-settings.json", {"allowManagedHooksOnly": True}, "/p")
     assert [each.text.partition(" ")[0] for each in managed] == ["allowManagedHooksOnly"]
@@ -429,14 +432,14 @@ def test_nothing_is_run_but_what_install_writes(command: Command) -> None:
     entry = {"type": "command", "command": "sh", "args": ["-c", "touch ran", "bridge", "claude-code"]}
     (command.project / ".claude").mkdir()
     (command.project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
-    found = wrong(agents.trial(case(command.project)))
+    found = wrong(trial.call(case(command.project)))
     assert found[0][0].startswith("PreToolUse: was not tried, for the entry runs something else: 'sh -c touch ran")
     assert not (command.project / "ran").exists()
 
 
 def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would run in the place of this one; it is named with its version and place."""
-    assert wrong(agents.distributions(case(project))) == []
+    assert wrong(trial.distributions(case(project))) == []
     foreign = tmp_path / "site"
     (foreign / "agent_hooks").mkdir(parents=True)
     (foreign / "agent_hooks" / "__init__.py").write_text("")
@@ -445,7 +448,7 @@ def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatc
         "Metadata-Version: 2.1\nName: agent_hooks\nVersion: 9.9\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(foreign))
-    found = wrong(agents.distributions(case(project)))
+    found = wrong(trial.distributions(case(project)))
     assert found[0][0].startswith(f"{sys.executable} has agent_hooks from {foreign}/agent_hooks/__init__.py, not from ")
     assert found[1] == (
         f"agent-hooks 9.9 in {foreign} is another package, and brings an agent_hooks as well",
@@ -457,18 +460,18 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     """Another one is no fault; none is told to whoever asks."""
     monkeypatch.setenv("PATH", "/nowhere")
     examined = case(project)
-    assert list(agents.agent_version(examined)) == []
-    assert wrong(agents.agent_version(examined._replace(asked=True))) == [
+    assert list(entries.agent_version(examined)) == []
+    assert wrong(entries.agent_version(examined._replace(asked=True))) == [
         (
             "there is no `claude` on the PATH, so its version is unknown; entries in its settings count all the same",
             "put it there, unless you start it in another way",
         )
     ]
     program(tmp_path / "bin", "claude", "echo 3.0")
-    (found,) = agents.agent_version(examined)
+    (found,) = entries.agent_version(examined)
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
-    assert "says no version" in wrong(agents.agent_version(examined))[0][0]
+    assert "says no version" in wrong(entries.agent_version(examined))[0][0]
 
 
 def test_a_directory_of_servers_that_is_somebody_elses(
@@ -477,7 +480,7 @@ def test_a_directory_of_servers_that_is_somebody_elses(
     """Then hooks keep no state, which nobody would see otherwise."""
     shared_entry(project)
     monkeypatch.setattr("agent_hooks.server.client.directory", lambda: str(tmp_path / "servers"))
-    assert list(agents.server(case(project))) == []
+    assert list(trial.server_directory(case(project))) == []
     (tmp_path / "servers").chmod(0o755)
-    (found,) = agents.server(case(project))
+    (found,) = trial.server_directory(case(project))
     assert (found.status, "not yours alone" in found.text) == ("warning", True)

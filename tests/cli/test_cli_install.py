@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
-from agent_hooks.cli.commands.install import uninstalling
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, Edit, edit
 from agent_hooks.installs.json_text import edited, parse
-from agent_hooks.installs.places import Place, Target, places
+from agent_hooks.installs.places import Installation, Target, installations
+from agent_hooks.installs.plan import uninstalling
 from running import Command
 
 CLAUDE = open_bridge("claude-code")
@@ -316,10 +316,10 @@ def install(path: Path, names: list[str] = EVENTS) -> Edit:
     return edit(str(path), lambda found: CLAUDE.install(found, RUN, names), keep=True)
 
 
-def place(path: Path) -> Place:
+def place(path: Path) -> Installation:
     """Return the file as a place where we are installed."""
     found = tuple(CLAUDE.installed(json.loads(path.read_bytes())))
-    return Place(Target("local", str(path)), found)
+    return Installation(Target("local", str(path)), found)
 
 
 JSON = st.recursive(
@@ -452,7 +452,7 @@ def test_places_are_found_once(home: Path) -> None:
     path = home / ".claude" / "settings.json"
     command = Command(home)
     command("install", "claude-code", "--user", "--all-events")
-    assert [found.target.path for found in places(CLAUDE, str(home), {})] == [str(path)]
+    assert [found.target.path for found in installations(CLAUDE, str(home), {})] == [str(path)]
     command("install", "claude-code", "--user")
     assert sorted(events(path)) == sorted(EVENTS)
     assert list(path.parent.iterdir()) == [path]

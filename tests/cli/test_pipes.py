@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.cli.rpc.pipes import Lines, RecordWriter, read_chunks
+from agent_hooks.cli.rpc.pipes import LineReader, RecordWriter, read_chunks
 from support import PATIENCE
 
 
 def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
     """Return all that a cutter yields."""
-    lines = Lines(limit)
+    lines = LineReader(limit)
     return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.end()]
 
 
@@ -36,7 +36,7 @@ def test_lines_do_not_depend_on_how_their_bytes_arrive(chunks: list[bytes]) -> N
 
 def test_a_line_that_is_too_long_is_told_before_it_ends_and_is_not_kept() -> None:
     """A client that never sends a newline fills no memory."""
-    lines = Lines(100)
+    lines = LineReader(100)
     told = [line for _ in range(1000) for line in lines.feed(b"x" * 99)]
     assert told == [(1, None)]
     assert list(lines.end()) == []
@@ -95,7 +95,7 @@ def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, in
 
 PROGRAM = """\
 import sys, anyio
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.cli.rpc.pipes import RecordWriter
 
 async def main():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_hooks.cli.rpc import protocol
-from agent_hooks.cli.rpc.protocol import Command, UnreadableLine, parse
+from agent_hooks.cli.rpc.protocol import UnreadableLine, parse
 from agent_hooks.ui.rpc import HookUiResponse
 from running import Command as CommandLine
 from running import RpcClient

@@ -153,7 +153,7 @@ def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, comman
     tmux.lacks("queued: ")
     tmux.sees("meanwhile", times=2)
     tmux.enter("/compact")
-    assert "hook error" not in tmux.sees("summed up what is old")
+    assert "hook error" not in tmux.sees("summed up the older part")
 
 
 def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Terminal, command: Command) -> None:
@@ -169,7 +169,7 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
     tmux.sees("one\ntwo\nthree\n>")
     tmux.type("/c")
     tmux.press("Tab")
-    tmux.sees("sum up what is old")
+    tmux.sees("sum up the older part")
     tmux.press("Tab", "Tab")
     tmux.until(lambda screen: "> /compact" in screen, "the second of them")
     tmux.press("Enter")
@@ -286,7 +286,7 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     tmux.enter("hello")
     tmux.sees("hello", times=2)
     tmux.enter("/compact")
-    tmux.sees("summed up what is old")
+    tmux.sees("summed up the older part")
     tmux.enter("@bash sudo true")
     tmux.sees("1. bash sudo true (error)")
     tmux.enter("@bash echo one")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.cli.modes.interactive import COMMANDS, KEYS
+from agent_hooks.cli.interactive.slash_commands import COMMANDS, KEYS
 from test_docs import ROOT, blocks, without
 from tmux import Tmux
 
