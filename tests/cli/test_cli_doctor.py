@@ -153,7 +153,7 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     without = "agent-hooks install claude-code --local --no-http"
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     [(text, remedy)] = wrong(findings(posting, code=1))
-    assert text == "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
+    assert text == "HTTP_PROXY is set: posted events go there, with the token, and not to the server"
     assert remedy == f"NO_PROXY=127.0.0.1 in the environment of the agent, or {without}"
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     assert wrong(findings(posting)) == []
@@ -164,7 +164,7 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     (posting.project / SETTINGS).write_text(json.dumps(settings))
     subprocess.run(["git", "init", "--quiet"], cwd=posting.project, check=True)
     [(text, remedy)] = wrong(findings(posting, code=1))
-    assert text == f"{SETTINGS}: git would take the port and the token along"
+    assert text == f"{SETTINGS}: git would commit the port and the token"
     assert remedy.startswith("echo ")
     shutil.rmtree(posting.project / ".git")
     (posting.project / SETTINGS).chmod(0o640)
@@ -179,11 +179,11 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
             target=answer_once, args=[other, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"]
         ).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
-        told = f"PostToolBatch: what listens at port {address.port} is not this project's server: HTTP status 403"
+        told = f"PostToolBatch: the program at port {address.port} is not this project's server: HTTP status 403"
         assert (text, remedy) == (told, f"to do without: {without}")
         threading.Thread(target=answer_once, args=[other, b""]).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
-        assert text.startswith(f"PostToolBatch: nobody hears it at port {address.port}: RemoteDisconnected")
+        assert text.startswith(f"PostToolBatch: no server answers at port {address.port}: RemoteDisconnected")
         assert remedy == f"agent-hooks serve --log tells why; to do without: {without}"
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
 
@@ -196,8 +196,8 @@ def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp
     shutil.copytree(posting.project, copy.project)
     try:
         [(text, remedy)] = wrong(findings(copy, code=1))
-        assert "it is another project's server that listens at port " in text
-        assert remedy == "give each its own, for a copy has those of the first: " + " && ".join(
+        assert "the server at port " in text
+        assert remedy == "a copy of the settings has the port of the first; choose another: " + " && ".join(
             f"agent-hooks install claude-code --local {option}" for option in ("--no-http", "--http")
         )
         for each in remedy.partition(": ")[2].split(" && "):
@@ -269,9 +269,9 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
     mend = "agent-hooks install claude-code --local"
     where = ".claude/settings.local.json"
     assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
-        (": PreToolUse: a failure of the command lets it pass", mend),
+        (": PreToolUse: a failure of the command lets the call pass", mend),
         (": PreToolUse has a timeout of 5 s, which ends before ours: 600 s", mend),
-        (": UserPromptSubmit: a failure of the command lets it pass", mend),
+        (": UserPromptSubmit: a failure of the command lets the call pass", mend),
         (": UserPromptSubmit has a timeout of 5 s, which ends before ours: 600 s", mend),
         (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
     ]
@@ -373,7 +373,7 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     found = wrong(findings(served, code=1))
     mend = "agent-hooks install claude-code --local"
     assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
-    assert ("hooks listen to chat.headers, which this agent has nothing for", "") in found
+    assert ("hooks listen to chat.headers, and this agent has no such event", "") in found
     assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
 
 
@@ -451,7 +451,7 @@ def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatc
     found = wrong(trial.distributions(case(project)))
     assert found[0][0].startswith(f"{sys.executable} has agent_hooks from {foreign}/agent_hooks/__init__.py, not from ")
     assert found[1] == (
-        f"agent-hooks 9.9 in {foreign} is another package, and brings an agent_hooks as well",
+        f"agent-hooks 9.9 in {foreign} is another package, and contains an agent_hooks as well",
         f"{sys.executable} -m pip uninstall agent-hooks",
     )
 
@@ -471,7 +471,7 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
     (found,) = entries.agent_version(examined)
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
-    assert "says no version" in wrong(entries.agent_version(examined))[0][0]
+    assert "prints no version" in wrong(entries.agent_version(examined))[0][0]
 
 
 def test_a_directory_of_servers_that_is_somebody_elses(

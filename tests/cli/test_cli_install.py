@@ -112,7 +112,7 @@ def test_the_last_lines_say_what_was_done(command: Command) -> None:
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
     assert last() == ["", f"{path}: installed, 1 event added, 0 removed", remove]
     local(command).write_text(local(command).read_text().replace("600", "5"))
-    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, what was there brought up to date", remove]
+    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, the entries brought up to date", remove]
 
 
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:
@@ -123,7 +123,7 @@ def test_a_dry_run_shows_what_would_change(command: Command) -> None:
     assert not local(command).parent.exists()
     command("install", "claude-code")
     once = local(command).read_text()
-    assert "would be uninstalled; nothing else was in it" in command("uninstall", "claude-code", "--dry-run").stdout
+    assert "would be uninstalled; the file held nothing else" in command("uninstall", "claude-code", "--dry-run").stdout
     assert local(command).read_text() == once
     command("uninstall", "claude-code", "--local")
     assert not local(command).exists()
@@ -212,7 +212,9 @@ def test_a_file_that_git_would_take_along_is_told(below: str, command: Command) 
     command.project /= below
     command.project.mkdir(exist_ok=True)
     warned = command("install", "claude-code").stderr
-    remedy = warned.partition("warning: git does not ignore .claude/settings.local.json; to let it: ")[2]
+    remedy = warned.partition("warning: git does not ignore .claude/settings.local.json; to make it ignore the file: ")[
+        2
+    ]
     assert remedy == f"echo 'settings.local.json*' >> {exclude}\n"
     subprocess.run(remedy, shell=True, cwd=command.project, check=True)
     assert command("install", "claude-code").stderr == ""
@@ -263,7 +265,7 @@ def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -
     command("install", "claude-code")
     path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
     said = command("uninstall", "claude-code").stdout
-    assert "how it was before is in .claude/settings.local.json.before-agent-hooks" in said
+    assert "its text from before the installation is in .claude/settings.local.json.before-agent-hooks" in said
     assert json.loads(path.read_text()) == {"a": 1, "b": 2}
 
 
@@ -564,9 +566,9 @@ def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(comm
     local(command).parent.mkdir()
     local(command).symlink_to(file)
     refused = command("install", "claude-code", "--http", code=1).stderr
-    assert "git would take the port and the token along; first: " in refused
+    assert "git would commit the port and the token; first run: " in refused
     assert file.read_text() == "{}"
-    git(refused.strip().rpartition("first: ")[2], cwd=command.project)
+    git(refused.strip().rpartition("first run: ")[2], cwd=command.project)
     command("install", "claude-code", "--http")
     assert list(posted(file)) == ["PostToolBatch"]
     assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=other) == b""
@@ -580,8 +582,8 @@ def test_a_token_goes_into_no_file_that_git_would_take_along(tracked: bool, comm
     if tracked:
         git("mkdir .claude; echo {} > .claude/settings.local.json; git add .")
     refused = command("install", "claude-code", "--http", code=1).stderr
-    assert "git would take the port and the token along; first: " in refused
+    assert "git would commit the port and the token; first run: " in refused
     assert not tracked or local(command).read_text() == "{}\n"
-    git(refused.strip().rpartition("first: ")[2])
+    git(refused.strip().rpartition("first run: ")[2])
     command("install", "claude-code", "--http")
     assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=command.project) == b""

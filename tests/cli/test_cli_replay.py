@@ -267,7 +267,7 @@ def test_failures_and_hooks_that_never_run_are_told_once(command: Command) -> No
     )
     (command.project / "t.jsonl").write_text("".join(line("ls", str(number)) for number in range(100)))
     done = command("replay", "t.jsonl")
-    assert done.stderr.count("hook error at t.jsonl:1, told once: .agent/hooks/hook.py:9: fails on tool_call: ") == 1
+    assert done.stderr.count("hook error at t.jsonl:1, shown once: .agent/hooks/hook.py:9: fails on tool_call: ") == 1
     assert done.stderr.count("never runs: the tool 'Bash' is 'bash' here") == 1
     assert "100 calls in 1 file: 100 blocked" in done.stdout
 

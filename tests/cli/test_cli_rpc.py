@@ -517,7 +517,7 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
     run.stdin.write(b'{"type": "prompt", "message": "@bash sleep 1000"}\n')
     run.stdin.flush()
     assert run.wait(timeout=PATIENCE) == 0
-    assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
+    assert run.stderr.read() == b"agent-hooks: the client did not read all records\n"
     run.stdin.close()
     run.stderr.close()
     assert (command.project / "seen").read_text() == "start\nshutdown\n"
@@ -535,7 +535,7 @@ def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
         run.stdin.write(json.dumps({"type": "prompt", "message": "x" * 500_000}).encode() + b"\n")
         run.stdin.close()
         assert run.wait(timeout=PATIENCE) == 0
-        assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
+        assert run.stderr.read() == b"agent-hooks: the client did not read all records\n"
         assert run.stdout.read().startswith(b'{"type":"session","reason":"start"')
 
 

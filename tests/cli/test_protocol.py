@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_hooks.cli.rpc import protocol
-from agent_hooks.cli.rpc.protocol import UnreadableLine, parse
+from agent_hooks.cli.rpc.protocol import Request, UnreadableLine, parse
 from agent_hooks.ui.rpc import HookUiResponse
 from running import Command as CommandLine
 from running import RpcClient
@@ -59,7 +59,7 @@ def test_a_command_is_read_as_the_schema_says(command: dict[str, Any]) -> None:
     """Both agree that it is one."""
     COMMAND.validate(command)
     read = parse(json.dumps(command).encode())
-    assert isinstance(read, Command | HookUiResponse)
+    assert isinstance(read, Request | HookUiResponse)
     assert (read.type, read.id) == (command["type"], command.get("id"))
 
 
