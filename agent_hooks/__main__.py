@@ -19,7 +19,8 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     match sys.argv[1:]:
         case ["bridge", agent, event] if not event.startswith("-"):
-            gc.disable()  # until the hooks are loaded: the objects made before live as long as the process
+            # Until the hooks are loaded, because the objects made before live as long as the process.
+            gc.disable()
             _load_msgspec()
             from agent_hooks.cli.answering import answer_and_leave  # here and below: each event loads only one of them
 

@@ -38,14 +38,17 @@ def answer_and_leave(agent: str, event: str) -> None:
 def answer(bridge: Bridge, event: str | None) -> int:
     """Answer the event on stdin and return the exit code; `event` is its name, for a payload that cannot be read."""
     with ReservedStdout() as stdout:
-        if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has a bridge of its own
+        # Another agent may read the same settings, and have a bridge of its own.
+        if not bridge.runs_here(os.environ):
             stdout.write("{}\n")
             return OK
         answering = _Answering(bridge, event, stdout)
         try:
             # The objects made so far live until the end, so the garbage collector need not look at them again.
             run(answering.run(), ready=gc.freeze)
-        except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug of ours: none of them may pass for a yes
+        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: none of them may pass for a yes.
+        # The agent gets a refusal, and the person a message.
+        except BaseException as exc:
             answering.fail(exc)
         code = answering.exit_code
         leave_soon(code)
@@ -75,7 +78,8 @@ class _Answering:
             return
         self._event = happening.name
         opened = await Opening(self._bridge, happening, os.environ, resident=False).open()
-        if not opened.runner.hooks:  # objects of hooks, open files for example, must be collected at the end
+        # Objects of hooks, open files for example, must be collected at the end.
+        if not opened.runner.hooks:
             gc.freeze()
         gc.enable()
         async with opened.runner:

@@ -122,7 +122,8 @@ def main() -> NoReturn:
     except AgentHooksError as exc:
         complain(str(exc))
         code = FAILED
-    except Exception as exc:  # a bug in this package: the person gets one line, and a file to report
+    # A bug in this package: the person gets one line, and a file to report.
+    except Exception as exc:
         code = _internal_error(exc)
     leave(code if isinstance(code, int) else OK)
 

@@ -122,7 +122,8 @@ def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
     for path in (*hooks, *files):
         elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
-        if elsewhere:  # a hook that is a package stands for all files in its directory
+        # A hook that is a package stands for all files in its directory.
+        if elsewhere:
             (folders if os.path.isdir(path) else listed).append(path)
     return Sources(dict.fromkeys(listed), folders)
 

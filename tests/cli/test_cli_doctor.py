@@ -180,11 +180,11 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
         ).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
         told = f"PostToolBatch: the program at port {address.port} is not this project's server: HTTP status 403"
-        assert (text, remedy) == (told, f"to do without: {without}")
+        assert (text, remedy) == (told, f"to do without HTTP: {without}")
         threading.Thread(target=answer_once, args=[other, b""]).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
         assert text.startswith(f"PostToolBatch: no server answers at port {address.port}: RemoteDisconnected")
-        assert remedy == f"agent-hooks serve --log tells why; to do without: {without}"
+        assert remedy == f"agent-hooks serve --log shows the reason; to do without HTTP: {without}"
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
 
 

@@ -21,7 +21,8 @@ def command(kind: str) -> None:
         schema = protocol.schema()
     else:
         schema = msgspec.json.schema(SettingsFile if kind == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
-    if kind == "settings":  # settings leave the guards' section open; the guards read it themselves
+    # The schema of settings leaves the guards' section open, because the guards read it themselves.
+    if kind == "settings":
         section = msgspec.json.schema(GuardsSection)
         schema["$defs"] |= section["$defs"]
         schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}

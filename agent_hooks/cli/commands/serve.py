@@ -60,7 +60,8 @@ def _serve(path: str, project: str, idle: float | None) -> None:
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
     remove_left_files(path)
     shorten(f"{path}.log")
-    refresh_stubs()  # an update of agent_hooks leaves the old generated files behind
+    # An update of agent_hooks leaves the old generated files behind.
+    refresh_stubs()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     os.chdir(project)  # the starting client may have run in another directory
     server = Server(path, project, Opening, idle=IDLE if idle is None else idle)
