@@ -27,12 +27,12 @@ def saved(command: Command) -> Command:
 
 
 def rows(command: Command, *args: str) -> list[list[str]]:
-    """Return the first two columns of what `list` prints."""
+    """Return the first two columns of the table of `list`."""
     return [line.split()[:2] for line in command("checkpoints", "list", *args).stdout.splitlines()[1:]]
 
 
 def note(command: Command) -> str:
-    """Return what the file holds."""
+    """Return the text of the file."""
     return (command.project / "note").read_text().strip()
 
 
@@ -84,7 +84,7 @@ def test_diff_shows_what_changed_since(saved: Command) -> None:
 
 
 def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
-    """And nothing without being told what."""
+    """Without an option, it forgets nothing."""
     done = saved("checkpoints", "prune", code=2)
     assert "which ones? Say --older-than DAYS, --keep N or --all" in done.stderr
     assert saved("checkpoints", "prune", "--older-than", "1").stdout == "forgot 0 checkpoints\n"
@@ -108,7 +108,7 @@ def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(saved: Command, args: list[str], told: str) -> None:
-    """With what there is instead."""
+    """The line names the existing checkpoints and sessions."""
     assert saved("checkpoints", *args, code=1).stderr == f"agent-hooks: {told}\n"
 
 

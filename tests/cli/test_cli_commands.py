@@ -73,7 +73,7 @@ def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
 
 
 def test_list_shows_tools_and_hooks_that_register_nothing(command: Command) -> None:
-    """A hook is listed whatever it does."""
+    """A hook is listed even if it registers nothing."""
     command.add_hook("def register(api): pass\n", "a.py")
     command.add_hook(
         """
@@ -155,7 +155,7 @@ def test_emit_shows_each_answer_its_time_and_the_outcome(command: Command) -> No
 
 
 def test_emit_shows_a_failing_handler_and_exits_1(command: Command) -> None:
-    """What it raised stands where its answer would."""
+    """Its exception stands in the place of its answer."""
     hook = str(command.add_hook(HOOK, "p.py"))
     done = command("emit", "tool_call", "--hook", hook, "--input", '{"command": "raise"}', code=1)
     assert "failed: ValueError: oh" in done.stdout
@@ -205,7 +205,7 @@ def test_an_event_without_handlers_says_so(command: Command) -> None:
 
 
 def test_the_settings_example_has_every_key_and_fits_the_schema(command: Command, tmp_path: Path) -> None:
-    """What is shown can be loaded."""
+    """The example is a valid settings file."""
     schema = json.loads(command("schema", "settings").stdout)
     text = (ROOT / "settings.example.json").read_text()
     jsonschema.validate(json.loads(text), schema)
@@ -306,7 +306,7 @@ def test_list_shows_transformers_and_check_reads_their_file(command: Command) ->
 
 
 def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None:
-    """What an interceptor is told, what it may change, and whether it may block."""
+    """Each point has its input, the fields that may be changed, and whether it may block."""
     points = {row["point"]: row for row in json.loads(command("list", "--points", "--json").stdout)["points"]}
     assert len(points) == 12
     assert points["tool.before"] == {

@@ -1,4 +1,4 @@
-"""`agent-hooks doctor`, run as a person runs it, on what is well and on what is not."""
+"""`agent-hooks doctor`, run as a person runs it, with and without problems."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SETTINGS = Path(".claude") / "settings.local.json"
 
 
 def findings(command: Command, *args: str, code: int = 0) -> list[Diagnosis]:
-    """Return what is found."""
+    """Return the diagnoses."""
     said = json.loads(command("doctor", "--json", *args, code=code).stdout)
     return [Diagnosis(**each) for each in said["findings"]]
 
 
 def wrong(found: Iterable[Diagnosis]) -> list[tuple[str, str]]:
-    """Return what is not well, and how that is mended."""
+    """Return the text and the remedy of each warning and problem."""
     return [(finding.text, finding.remedy) for finding in found if finding.status != "ok"]
 
 
@@ -90,7 +90,7 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_an_installation_that_is_well(served: Command) -> None:
-    """Is tried out, through what is installed; hooks see the call, and the doctor what they say."""
+    """It is tried out by its own command; hooks get the call, and the doctor shows their answer."""
     served("install", "claude-code")
     found = findings(served, "claude-code")
     assert wrong(found) == []
@@ -106,7 +106,7 @@ def test_an_installation_that_is_well(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
-    """What hooks do for a prompt is left alone: a checkpoint of the trial would be the next that is restored."""
+    """Hooks of turns do not run: a checkpoint of the trial would be the next one to be restored."""
     served.add_hook(
         """
         def register(api):
@@ -218,7 +218,7 @@ def answer_once(server: socket.socket, data: bytes) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_from_a_directory_below(served: Command) -> None:
-    """What the warning there says works, and so does each remedy."""
+    """The command in the warning works there, and so does each remedy."""
     served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
     below = Command(served.project / "below" / "it's")
     below.project.mkdir(parents=True)
@@ -240,7 +240,7 @@ def test_from_a_directory_below(served: Command) -> None:
 
 
 def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
-    """It is a problem only for whoever asks about that agent."""
+    """A missing installation is a problem only if the person names the agent."""
     path = command.add_hook("def register(api):\n    api.on('tool_cal', print)")
     found = findings(command, code=1)
     ((text, remedy),) = wrong(found)
@@ -301,7 +301,7 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
 def test_another_program_of_our_name_on_the_path(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shared entry runs whatever is first there."""
+    """A shared entry runs the first program of that name."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     Command(project)("install", "claude-code", "--project")
     assert wrong(entries.commands(case(project))) == []
@@ -350,7 +350,7 @@ def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_settings_that_cannot_be_read(project: Path) -> None:
-    """Whether something is installed there, nobody knows."""
+    """The doctor cannot tell whether entries are in them."""
     (project / ".claude").mkdir()
     (project / SETTINGS).write_text("{")
     found = wrong(entries.settings_files(case(project)))
@@ -379,7 +379,7 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_each_fact_is_told_once(served: Command) -> None:
-    """The trial adds only what is new: what was found before is in the answers of hooks too."""
+    """The answers of hooks repeat earlier diagnoses, which the trial leaves out."""
     served("install", "claude-code")
     served.add_hook("1 / 0", "broken.py")
     served.add_hook(
@@ -457,7 +457,7 @@ def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatc
 
 
 def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one is no fault; none is told to whoever asks."""
+    """Another version is no problem; a missing program is a warning if the person names the agent."""
     monkeypatch.setenv("PATH", "/nowhere")
     examined = case(project)
     assert list(entries.agent_version(examined)) == []
@@ -477,7 +477,7 @@ def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: py
 def test_a_directory_of_servers_that_is_somebody_elses(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then hooks keep no state, which nobody would see otherwise."""
+    """Then hooks keep no state, and only the doctor shows it."""
     shared_entry(project)
     monkeypatch.setattr("agent_hooks.server.client.directory", lambda: str(tmp_path / "servers"))
     assert list(trial.server_directory(case(project))) == []

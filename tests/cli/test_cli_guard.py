@@ -20,7 +20,7 @@ def settings(command: Command, **section: object) -> None:
 
 
 def test_run_has_the_guards_on(command: Command) -> None:
-    """Both of them; what they do not stop runs."""
+    """Both guards judge; a call that they let pass runs."""
     (command.project / "src").mkdir()
     (command.project / ".env").write_text("KEY=1")
     done = command("run", "--no-session", "@bash rm -rf src\n@read .env\n@bash echo fine")
@@ -102,7 +102,7 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
 
 
 def test_check_answers_each_line_with_a_line(command: Command) -> None:
-    """pass, block, ask; what cannot be read is a block."""
+    """The verdict is pass, block or ask; an unreadable line is a block."""
     calls = [
         {"tool": "bash", "input": {"command": "ls"}},
         {"tool": "bash", "input": {"command": "rm -rf /"}},

@@ -1,4 +1,4 @@
-"""`agent-hooks install` and `uninstall`, run as a person runs them; what they write is run as Claude Code runs it."""
+"""`agent-hooks install` and `uninstall`, run as a person runs them; their entries are run as Claude Code runs them."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def judge(entry: Any, text: str, project: Path) -> Any:
     return json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"]
 
 
-# ---- what is written -------------------------------------------------------------------------------------------------
+# ---- the edits --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("B9")
 def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Command) -> None:
-    """The entry is taken as the agent takes it; what others wrote keeps its very text, and a backup is beside it."""
+    """The entry is run as the agent runs it; other settings keep their text, and a backup lies beside the file."""
     path = local(served)
     path.parent.mkdir()
     text = '{\n    "n": 1.50e3, "allow": ["é",  "\\u00e9"],\n    "hooks": {"Stop": [], "PreToolUse": [{"hooks": [1]}]}}'
@@ -100,7 +100,7 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
 
 
 def test_the_last_lines_say_what_was_done(command: Command) -> None:
-    """In words, after the diff: who has read that far has not counted."""
+    """They sum up the diff above them in words."""
 
     def last(*args: str) -> list[str]:
         return command("install", "claude-code", *args).stdout.splitlines()[-3:]
@@ -258,7 +258,7 @@ def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home:
 
 
 def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -> None:
-    """Nobody but the person knows which of the two is wanted."""
+    """Only the person knows which of the two they want."""
     path = local(command)
     path.parent.mkdir()
     path.write_text('{"a": 1}')
@@ -389,7 +389,7 @@ def test_install_and_uninstall_give_any_settings_back(
 @given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
 @settings(max_examples=60)
 def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
-    """It runs at the start of each session, on whatever a person wrote there."""
+    """The search runs at the start of each session, on any JSON that a person may have written."""
     CLAUDE.installed({"hooks": hooks})
     ours = {"statusMessage": "agent_hooks: x", **entry}
     (found,) = CLAUDE.installed({"hooks": {"Stop": [{"hooks": [entry, ours]}], "Mine": hooks}})[:1]
@@ -401,7 +401,7 @@ def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, en
 def test_an_edited_text_says_what_it_was_edited_to(
     old: dict[str, Any], new: dict[str, Any], layout: dict[str, Any]
 ) -> None:
-    """Whatever that is; what stays keeps its text."""
+    """This holds for any two objects; equal values keep their text."""
     text = json.dumps(old, **layout)
     for changed in (new, {**old, **new}):
         written = edited(text, changed)
@@ -410,11 +410,11 @@ def test_an_edited_text_says_what_it_was_edited_to(
     assert edited(text, old) == text
 
 
-# ---- what is missing -------------------------------------------------------------------------------------------------
+# ---- missing entries -------------------------------------------------------------------------------------------------
 
 
 def start(command: Command) -> str:
-    """Return what the person is told when a session starts."""
+    """Return the message to the person at the start of a session."""
     payload = {"hook_event_name": "SessionStart", "source": "startup", "cwd": str(command.project), "session_id": "1"}
     done = command("bridge", "claude-code", stdin=json.dumps(payload))
     return str(json.loads(done.stdout).get("systemMessage", ""))
@@ -480,7 +480,7 @@ def posted(path: Path) -> dict[str, Address]:
 
 @pytest.mark.behaviour("B23")
 def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_for(command: Command) -> None:
-    """Nobody else can read the file from then on, nobody sees the token, and port and token stay what they are."""
+    """Other users cannot read the file from then on, the token is never printed, and port and token stay the same."""
     path = local(command)
     path.parent.mkdir()
     path.write_text("{}")

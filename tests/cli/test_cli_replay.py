@@ -1,4 +1,4 @@
-"""`agent-hooks replay`, as somebody uses it who wants to know what a policy would have done."""
+"""`agent-hooks replay`, run as a person runs it to try a policy out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answers(stdout: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_a_person_sees_who_would_have_done_what(command: Command) -> None:
-    """A row for each different call, the worst first; who answered how often; the sums."""
+    """A row for each different call, the worst first; a row for each hook and guard; the sums."""
     hook = command.add_hook(GATE)
     done = command("replay", str(RECORDED))
     rows = [row.split() for row in done.stdout.splitlines()]
@@ -168,7 +168,7 @@ def test_nothing_is_run_and_no_file_is_touched(command: Command) -> None:
 
 
 def test_a_session_of_ours_is_replayed(command: Command) -> None:
-    """What was blocked then is said; a call that breaks its tool's schema was none."""
+    """The column `then` shows earlier blocks; a call that broke its tool's schema is not judged."""
     (command.project / "src").mkdir()
     command("run", '@bash rm -rf src\n@bash sudo ls\n@bash {"comand": "ls"}')
     rows, summary = answers(command("replay", "--json", ".agent/sessions", "--hook", str(PERMISSION)).stdout)
@@ -229,7 +229,7 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
 
 
 def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Command) -> None:
-    """Or nobody would know why a policy finds nothing."""
+    """Without a warning, a policy that is not loaded would seem to stop nothing."""
     command.add_hook(GATE)
     (command.project / "src").mkdir()
     done = command("replay", str(FIRST), "--cwd", "src")

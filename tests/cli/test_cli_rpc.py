@@ -62,7 +62,7 @@ def test_a_prompt_is_answered_at_acceptance_and_followed_by_events(command: Comm
 
 
 def test_prompts_from_a_pipe_are_worked_on_before_the_end(client: MakeClient) -> None:
-    """The end of stdin is no reason to drop what was asked for."""
+    """The end of stdin drops no prompt."""
     rpc = client()
     rpc.write(b'{"type":"prompt","message":"@bash echo one"}\r\n\n{"type":"get_state","id":7}')
     rpc.end()
@@ -123,7 +123,7 @@ def test_a_failing_model_ends_its_run_with_the_error(client: MakeClient, command
 
 @pytest.mark.behaviour("U4", "U9")
 def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: Command) -> None:
-    """The reader runs before any hook; what else is asked meanwhile is answered too."""
+    """The reader runs before any hook; other requests are answered meanwhile."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -168,7 +168,8 @@ def test_commands_from_before_the_hooks_are_loaded_wait_for_the_session(client: 
     (command.project / "go").touch()
     rpc.expect("run_end", aborted=False)
     records = rpc.end()
-    state, prompted = rpc.all("response")  # in this order; where the session's start lies between them is open
+    # The start of the session may come between these two.
+    state, prompted = rpc.all("response")
     assert (state["id"], state["data"]["messageCount"]) == (1, 2)
     assert (prompted["id"], prompted["success"]) == (2, True)
     (started,), (run,) = rpc.all("session", reason="start"), rpc.all("run_start", message="again")
@@ -203,7 +204,7 @@ ASKER = """
 def test_a_wrong_response_is_no_and_an_error_that_names_the_dialog(
     client: MakeClient, command: Command, responses: list[dict[str, Any]], got: list[Any]
 ) -> None:
-    """Each dialog has its own; what is right has no response record, and neither counts a second time."""
+    """Each dialog gets its own error; a right answer gets no response record, and a second answer does not count."""
     command.add_hook(ASKER)
     rpc = client()
     rpc.send("prompt", message="hello")
@@ -364,7 +365,7 @@ def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, comma
 
 @pytest.mark.parametrize("how", ["end", "shutdown"])
 def test_a_session_that_does_not_get_started_can_be_ended(client: MakeClient, command: Command, how: str) -> None:
-    """Whatever a hook waits for at the start, and with no deadline."""
+    """Its hook waits for ever at the start, and has no deadline."""
     (command.project / ".agent").mkdir(exist_ok=True)
     (command.project / ".agent/settings.json").write_text('{"hookTimeout": null}')
     command.add_waiting_hook("start")
@@ -402,7 +403,7 @@ def test_a_signal_while_the_session_starts_ends_it_in_order(client: MakeClient, 
 
 @pytest.mark.behaviour("U7")
 def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeClient, command: Command) -> None:
-    """Also what the programs they start print and read."""
+    """The same holds for the programs that hooks start."""
     command.add_hook("""
         import os, subprocess, sys
         print("printed while loading")
@@ -482,7 +483,7 @@ def test_no_line_from_the_client_is_fatal(client: MakeClient) -> None:
 
 @pytest.mark.behaviour("U11")
 def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client: MakeClient) -> None:
-    """Reading goes on after its end; what the client gets has no separators either."""
+    """Reading goes on after its end; records for the client have no separators either."""
     rpc = client()
     rpc.write(b'{"type": "prompt", "message": "' + b"x" * 50_000_000 + b'"}\n')
     assert rpc.expect("response", command="parse")["error"].startswith("line 1: it is longer than 32 MiB")
@@ -496,7 +497,7 @@ def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client:
 
 
 def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Command) -> None:
-    """Also when stdin stays open; what hooks do at the end is done."""
+    """It ends even if stdin stays open, and hooks finish their work at the end."""
     command.add_hook("""
         from pathlib import Path
         def register(api):
@@ -651,7 +652,7 @@ def test_a_hook_cancels_an_action_and_the_rest_waits_for_it(client: MakeClient, 
 
 
 def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient, command: Command) -> None:
-    """What was dropped never begins, and its client hears of it."""
+    """A dropped request never begins, and the client gets an error for it."""
     command.add_hook(CAREFUL)
     rpc = client()
     rpc.send("clear", id="clear")
@@ -667,7 +668,7 @@ def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient
 
 
 def test_an_abort_right_after_an_action_finds_it(client: MakeClient) -> None:
-    """In one breath: the session is not cleared a moment later, and what comes then is in order."""
+    """Both come in one write: the session is not cleared a moment later, and the next request works."""
     rpc = client()
     rpc.expect("session", reason="start")
     rpc.write(b'{"type":"clear","id":1}\n{"type":"abort","id":2}\n{"type":"prompt","id":3,"message":"hello"}\n')
@@ -694,7 +695,7 @@ def test_an_action_is_ended_with_the_session(client: MakeClient, command: Comman
 
 
 def test_an_abort_right_after_a_prompt_finds_it(client: MakeClient, command: Command) -> None:
-    """Also when the run has not begun yet: what a person stopped does not start a moment later."""
+    """It counts even if the run has not begun: an aborted prompt does not start a moment later."""
     rpc = client()
     rpc.write(b'{"type":"prompt","message":"@bash touch ran"}\n{"type":"abort","id":1}\n')
     assert rpc.expect("run_end")["aborted"] is True
@@ -704,7 +705,7 @@ def test_an_abort_right_after_a_prompt_finds_it(client: MakeClient, command: Com
 
 
 def test_a_compaction_is_a_command_and_its_entry_the_response(client: MakeClient, command: Command) -> None:
-    """No record holds what only a handler may ask for."""
+    """Records leave out the fields that only a handler may read."""
     (command.project / ".agent").mkdir(exist_ok=True)
     settings = {"compaction": {"keepRecentTokens": 1}}
     (command.project / ".agent" / "settings.json").write_text(json.dumps(settings))

@@ -39,7 +39,7 @@ RECORDER = """
 
 
 def recorded(project: Path) -> list[str]:
-    """Return what RECORDER saw."""
+    """Return the lines that RECORDER wrote."""
     lines = (project / "events.jsonl").read_text().splitlines()
     return [f"{kind}:{reason}" if reason else kind for kind, reason in map(json.loads, lines)]
 
@@ -82,7 +82,7 @@ def test_the_prompt_may_come_on_stdin_and_may_be_ten_megabytes(command: Command)
 
 
 def test_hooks_named_on_the_command_line_are_relative_to_the_shell(command: Command) -> None:
-    """`--hook` is a file as the shell sees it, whatever `--cwd` says."""
+    """`--hook` is relative to the shell's directory, also with another `--cwd`."""
     (command.project / "elsewhere").mkdir()
     command.add_hook(GATE, "gate.py").rename(command.project / "gate.py")
     done = command("run", "--hook", "gate.py", "--cwd", "elsewhere", "@bash rm x\n@bash pwd")
@@ -91,7 +91,7 @@ def test_hooks_named_on_the_command_line_are_relative_to_the_shell(command: Comm
 
 
 def test_json_prints_one_event_per_line_in_wire_spelling(command: Command) -> None:
-    """Programs read what happened, also what was blocked."""
+    """Programs get every event, also of blocked calls."""
     command.add_hook(GATE)
     done = command("run", "--json", "-p", "@bash rm x")
     events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
@@ -151,7 +151,7 @@ def test_a_session_directory_that_cannot_be_written_is_told_and_the_run_goes_on(
     ],
 )
 def test_a_hook_that_cannot_be_loaded_blocks_every_call(command: Command, source: str, says: str) -> None:
-    """Nobody knows what it meant to stop; the run goes on and says file, line and remedy."""
+    """It may have been meant to stop any of them; the run goes on and names file, line and remedy."""
     command.add_hook(source, "bad.py")
     done = command("run", "@bash touch done")
     assert not (command.project / "done").exists()
@@ -183,7 +183,7 @@ def test_a_gate_that_fails_blocks(command: Command, kind: str, body: str, says: 
 
 
 def test_a_hook_that_prints_does_not_disturb_the_answer(command: Command) -> None:
-    """Also what its programs print goes to stderr."""
+    """Output of the hook and of its programs goes to stderr."""
     command.add_hook(
         """
         import subprocess
@@ -370,7 +370,7 @@ def test_a_reader_that_goes_away_does_not_break_the_run(command: Command) -> Non
 
 
 def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Command) -> None:
-    """What a person sees: words as they come, a line per call, no answer twice."""
+    """The words appear as they come, each call has a line, and the answer is not repeated."""
     text = command.on_terminal("run", "--no-session", "Let me see.\n@bash echo one; sleep 0.3; echo two")
     assert text.count("Let me see.") == 1
     assert text.count("1. bash echo one; sleep 0.3; echo two") == 1
@@ -403,7 +403,7 @@ def test_an_answer_that_cannot_be_written_is_told(command: Command, args: str) -
 
 
 def test_a_closed_stdout_is_no_reason_to_fail(command: Command) -> None:
-    """The tools still run; nobody reads the answer."""
+    """The tools still run; the answer is dropped."""
     line = f"{sys.executable} -m agent_hooks run '@bash touch done' >&-"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
@@ -480,7 +480,7 @@ def test_odd_prompts_and_arguments_end_in_a_result(command: Command, prompt: str
 
 
 def test_a_task_that_calls_sys_exit_does_not_end_the_run_as_if_all_were_well(command: Command) -> None:
-    """Exit 1, and who reads it knows why."""
+    """The exit code is 1, and stderr names the cause."""
     command.add_hook(
         """
         import asyncio, sys

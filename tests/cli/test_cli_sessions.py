@@ -25,7 +25,7 @@ def files(command: Command) -> list[Path]:
 
 
 def prompts(path: Path) -> list[str]:
-    """Return what the person said in a session."""
+    """Return the person's messages in a session."""
     messages = [
         entry["message"] for entry in map(json.loads, path.read_text().splitlines()) if entry["type"] == "message"
     ]

@@ -1,4 +1,4 @@
-"""stdin as lines, stdout as records: whatever the sizes, whoever stops first."""
+"""stdin as lines, stdout as records: of any size, and with either end closing first."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_a_descriptor_that_cannot_be_read_is_at_its_end(pipe: tuple[int, i
 
 
 def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, int], anyio_backend: str) -> None:
-    """It ends, and what is sent afterwards goes nowhere."""
+    """The loop ends, and later input is dropped."""
 
     async def read_a_little() -> None:
         with anyio.move_on_after(0.01):
@@ -142,7 +142,7 @@ def run_program(body: str, backend: str, **options: object) -> subprocess.Popen[
 
 
 def test_records_of_many_threads_come_whole_and_each_in_its_order(anyio_backend: str) -> None:
-    """Beside what others print, which is not on the wire."""
+    """Other output of the process is not on the wire."""
     body = """
 from threading import Thread
 
@@ -167,7 +167,7 @@ async def work(writer):
 
 
 def test_a_client_that_closes_its_end_is_gone(anyio_backend: str) -> None:
-    """The program hears of it, and what it says after that is dropped."""
+    """`gone` is set, and later records are dropped."""
     body = """
 async def work(writer):
     with anyio.fail_after(60):
@@ -183,7 +183,7 @@ async def work(writer):
 
 
 async def test_a_client_that_has_stopped_reading_is_gone_in_the_end(pipe: tuple[int, int]) -> None:
-    """Nobody waits for it, and it fills no more memory."""
+    """No thread waits for it, and later records take no memory."""
     source, sink = pipe
     writer = RecordWriter(sink, max_unread=2**20, patience=0)
     with anyio.fail_after(PATIENCE):

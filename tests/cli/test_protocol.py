@@ -84,7 +84,7 @@ def test_an_error_comes_back_with_the_id_that_could_be_read(id: str | int) -> No
 
 @given(st.one_of(st.binary(), st.recursive(st.none() | st.text() | st.integers() | st.floats(), st.lists).map(str)))
 def test_reading_never_raises(line: str | bytes) -> None:
-    """Whatever a client sends."""
+    """Any bytes that a client sends get a result."""
     assert isinstance(parse(line if isinstance(line, bytes) else line.encode()), UnreadableLine)
 
 

@@ -18,7 +18,7 @@ Terminal = Callable[..., Tmux]
 
 
 def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> None:
-    """Help, hooks, model, thinking level; what there is not is said, with the nearest that there is."""
+    """Help, hooks, model, thinking level; for an unknown name, the nearest known one is shown."""
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)\n")
     tmux = terminal(rows=50)
     tmux.start_agent("--no-session")
@@ -75,7 +75,7 @@ def test_interceptors_change_and_block_commands(terminal: Terminal, command: Com
 
 
 def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Command) -> None:
-    """And what cannot be done now, or at all, changes nothing."""
+    """A command that cannot be carried out changes nothing."""
     tmux = terminal(rows=50)
     tmux.start_agent()
     tmux.enter("/hooks")
@@ -123,7 +123,7 @@ def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, co
 
 
 def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:
-    """A hook that hangs is not waited for; what was typed meanwhile is not lost."""
+    """A hook that hangs is not waited for; a line typed meanwhile is not lost."""
     command.add_hook("""
         import anyio
         from agent_hooks import Compaction
@@ -229,7 +229,7 @@ def test_a_dialog_comes_and_goes_without_touching_what_was_being_typed(terminal:
 
 
 def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, command: Command, home: Path) -> None:
-    """And what was typed is still there in this run."""
+    """The lines of this run can still be recalled."""
     (home / ".agent" / "prompt_history").mkdir(parents=True)
     tmux = terminal()
     tmux.start_agent("--no-session")
@@ -260,7 +260,7 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
 
 
 def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, command: Command) -> None:
-    """What came of the calls, who sent a message, and a summary, which nobody said."""
+    """The calls have their outcome, messages of hooks their sender, and a summary is marked as one."""
     command.add_hook(
         """
         from agent_hooks import Block, Compaction

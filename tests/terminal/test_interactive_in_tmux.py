@@ -176,7 +176,7 @@ def test_a_signal_in_a_dialog_ends_the_session_in_order(terminal: Terminal, comm
 
 
 def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(terminal: Terminal, command: Command) -> None:
-    """Nobody can answer any more: the dialog is cancelled, and the hooks get their time; SIGHUP comes twice."""
+    """The dialog is cancelled, and the hooks get their time to end; SIGHUP comes twice."""
     command.add_hook(GATE, "gate.py")
     command.add_hook(DIARY, "diary.py")
     command.add_hook("""
@@ -218,7 +218,7 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
 
 
 def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, command: Command) -> None:
-    """A hook that takes its time at the end holds nobody up."""
+    """A hook that takes long at the end does not keep the person waiting."""
     command.add_waiting_hook("shutdown", deaf=True)
     tmux = terminal()
     modes = tmux.shell("stty -g")
@@ -336,7 +336,7 @@ def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_nam
 
 
 def test_a_hook_that_keeps_the_agent_going_is_seen_and_ended(terminal: Terminal, command: Command) -> None:
-    """What it wants bears its name; after so many times the person is told, and goes on."""
+    """Its messages bear its name; at the limit the agent stops, and the person can go on."""
     command.add_hook("""
         from agent_hooks import Continue
         def register(api):
@@ -356,7 +356,7 @@ def test_a_hook_that_keeps_the_agent_going_is_seen_and_ended(terminal: Terminal,
 
 
 def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command: Command) -> None:
-    """And the reason is told; what was queued before it is not lost."""
+    """The reason is printed, and the messages queued before are kept."""
     tmux = terminal()
     tmux.start_agent("--no-session")
     tmux.enter("@bash until test -e go; do sleep 0.01; done")
@@ -422,7 +422,7 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
 
 
 def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -> None:
-    """And the error says what there is instead."""
+    """The error names the other modes."""
     tmux = terminal()
     tmux.enter("TERM=dumb agent run")
     tmux.sees("not TERM=dumb")
