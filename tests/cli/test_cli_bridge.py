@@ -63,7 +63,7 @@ def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
 
 
 def test_headless_a_question_denies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `claude -p` does."""
+    """Under `claude -p` no person can answer."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text())
     verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
@@ -71,7 +71,7 @@ def test_headless_a_question_denies(command: Command, monkeypatch: pytest.Monkey
 
 
 def test_every_captured_payload_is_answered(command: Command) -> None:
-    """With one JSON object, on both event loops."""
+    """The answer is one JSON object, on both event loops."""
     for name in ("SessionStart:startup", "UserPromptSubmit", "PostToolUse:Bash", "Stop", "SessionEnd", "SubagentStart"):
         assert bridge(command, payload(command, name)) == {}
     done = subprocess.run(
@@ -102,7 +102,7 @@ def test_every_captured_payload_is_answered(command: Command) -> None:
 )
 @pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call(stdin: str, args: tuple[str, ...], denied: bool, command: Command) -> None:
-    """And passes in silence where nothing can be stopped."""
+    """Events that cannot be stopped pass without a message."""
     said = bridge(command, stdin, *args)
     assert said == {} if not denied else decision(said)[0] == "deny"
 
@@ -126,7 +126,7 @@ def test_a_payload_of_50_mb_denies(command: Command) -> None:
 )
 @pytest.mark.behaviour("B10")
 def test_a_broken_gate_denies(source: str, command: Command) -> None:
-    """Named, without a traceback."""
+    """The refusal names it, without a traceback."""
     path = command.add_hook(source)
     verdict, why = decision(bridge(command, payload(command)))
     assert verdict == "deny"

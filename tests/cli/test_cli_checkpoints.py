@@ -37,7 +37,7 @@ def note(command: Command) -> str:
 
 
 def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
-    """Of all sessions or of one, by the beginning of its id; from a directory below as well."""
+    """The list is of all sessions, or of one by the beginning of its id; it works in a directory below as well."""
     assert rows(saved) == [["old", "2"], ["new-sess", "2"], ["new-sess", "5"]]
     assert rows(saved, "--session", "n", "--cwd", "sub") == [["new-sess", "2"], ["new-sess", "5"]]
     (saved.project / "deep").mkdir()
@@ -66,7 +66,7 @@ def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
 
 
 def test_what_is_not_restored_is_said(saved: Command) -> None:
-    """On stderr, one line each."""
+    """Each such file is a line on stderr."""
     (saved.project / ".git/info/exclude").write_text("note\n")
     (saved.project / "note").unlink()
     (saved.project / "note" / "mine").mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_what_is_not_restored_is_said(saved: Command) -> None:
 
 
 def test_diff_shows_what_changed_since(saved: Command) -> None:
-    """Since the last one, or the one that is named."""
+    """The diff begins at the last checkpoint, or at the named one."""
     assert "-2\n+now\n" in saved("checkpoints", "diff").stdout
     assert "-1\n+now\n" in saved("checkpoints", "diff", "2").stdout
     saved("checkpoints", "restore", "5")
@@ -113,7 +113,7 @@ def test_what_cannot_be_done_is_one_line(saved: Command, args: list[str], told: 
 
 
 def test_without_a_repository_or_checkpoints_it_says_so(command: Command, tmp_path: Path) -> None:
-    """Exit code 1, no traceback."""
+    """The exit code is 1, and there is no traceback."""
     assert "is not in a git repository" in command("checkpoints", "list", code=1).stderr
     subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
     assert command("checkpoints", "diff", code=1).stderr == "agent-hooks: there are no checkpoints here\n"

@@ -190,7 +190,7 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
 
 @pytest.mark.behaviour("B23")
 def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp_path: Path) -> None:
-    """Port and token are the same, so the answer is no proof."""
+    """Port and token are the same, so an answer does not prove that the server is the right one."""
     assert wrong(findings(posting)) == []
     copy = Command(tmp_path / "copy")
     shutil.copytree(posting.project, copy.project)
@@ -261,7 +261,7 @@ def test_without_an_installation_hooks_and_settings_are_checked(command: Command
 
 @pytest.mark.usefixtures("claude")
 def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Command) -> None:
-    """As after an edit by hand."""
+    """Both come from an edit by hand."""
     command("install", "claude-code")
     assert list(entries.failures_and_timeouts(case(command.project))) == []
     changed(command.project / SETTINGS, onFailure="continue", timeout=5)
@@ -327,7 +327,7 @@ def test_another_program_of_our_name_on_the_path(
 def test_an_answer_that_would_let_calls_pass(
     script: str, text: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or that denies for a failure of ours."""
+    """A refusal after a failure of this package is a problem too."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", script)
     shared_entry(project)
@@ -402,7 +402,7 @@ def test_each_fact_is_told_once(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Path) -> None:
-    """In files of this agent and of others that read its settings."""
+    """The files are those of this agent and of others that read its settings."""
     command("install", "claude-code", "--project")
     command("install", "claude-code", "--user")
     (command.project / ".cursor").mkdir()

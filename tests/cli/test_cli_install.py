@@ -116,7 +116,7 @@ def test_the_last_lines_say_what_was_done(command: Command) -> None:
 
 
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:
-    """And changes nothing."""
+    """It changes nothing."""
     said = command("install", "claude-code", "--dry-run").stdout
     assert said.startswith("--- /dev/null\n+++ ")
     assert "settings.local.json: would be installed" in said
@@ -130,7 +130,7 @@ def test_a_dry_run_shows_what_would_change(command: Command) -> None:
 
 
 def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
-    """None is taken away before `uninstall`; `--all-events` takes them all."""
+    """None is removed before `uninstall`; `--all-events` installs them all."""
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text('{"redaction": {"enabled": false}}')
     command("install", "claude-code")
@@ -148,7 +148,7 @@ def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
 
 
 def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And runs where `agent-hooks` is on the PATH; where it is not, that is told."""
+    """It needs `agent-hooks` on the PATH, and a warning says so if it is not there."""
     served("install", "claude-code", "--project")
     path = served.project / ".claude" / "settings.json"
     assert (entry(path)["command"], entry(path)["args"]) == (
@@ -163,7 +163,7 @@ def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypat
 
 @pytest.mark.behaviour("B9")
 def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the home directory, or where Claude Code is told to look."""
+    """The file is in the home directory, or in Claude Code's own configuration directory."""
     command("install", "claude-code", "--user")
     assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
@@ -250,7 +250,7 @@ def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
 
 
 def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home: Path) -> None:
-    """Before the settings name it."""
+    """It is written before the settings name it."""
     (home / ".agent").write_text("no directory")
     done = command("install", "claude-code", code=1)
     assert f"cannot write {home}/.agent/bridges/agent-hooks-claude-code.py: Not a directory" in done.stderr
@@ -364,7 +364,7 @@ LAYOUT = st.fixed_dictionaries(
 def test_install_and_uninstall_give_any_settings_back(
     found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
 ) -> None:
-    """To the byte; in between nothing foreign is lost, and installing twice is installing once."""
+    """The file is the same to the byte; nothing foreign is lost in between, and installing twice changes nothing more."""
     before = (codecs.BOM_UTF8 if bom else b"") + (around + json.dumps(found, **layout) + around).encode()
     with TemporaryDirectory() as directory:
         path = Path(directory, "settings.json")
@@ -421,7 +421,7 @@ def start(command: Command) -> str:
 
 
 def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_start(command: Command) -> None:
-    """With the command that mends it."""
+    """The message has the command that mends it."""
     command("install", "claude-code")
     assert start(command) == ""
     command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)")
@@ -433,7 +433,7 @@ def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_st
 
 
 def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Command) -> None:
-    """Also where no hook listens."""
+    """Gates are needed even without a hook that listens."""
     command("install", "claude-code")
     path = local(command)
     found = json.loads(path.read_text())
@@ -450,7 +450,7 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
 
 
 def test_places_are_found_once(home: Path) -> None:
-    """In the home directory, the project's file is the person's."""
+    """In the home directory, the project's file and the person's are the same."""
     path = home / ".claude" / "settings.json"
     command = Command(home)
     command("install", "claude-code", "--user", "--all-events")
@@ -461,7 +461,7 @@ def test_places_are_found_once(home: Path) -> None:
 
 
 def test_a_hook_that_cannot_be_loaded_is_told_at_once(command: Command) -> None:
-    """For it makes every call a denial."""
+    """It makes every call a denial."""
     path = command.add_hook("1 / 0")
     assert f"warning: {path}:1: " in command("install", "claude-code").stderr
 
@@ -506,7 +506,7 @@ def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_
 
 
 def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
-    """And nothing is kept, so it has to be asked for again."""
+    """No address is kept, so `--http` has to be given again."""
     said = command("install", "claude-code", "--http").stdout
     again = "agent-hooks install claude-code --http"
     assert f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}\n" in said
@@ -516,7 +516,7 @@ def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
 
 
 def test_a_new_file_with_a_token_is_for_nobody_else(command: Command) -> None:
-    """From its first moment."""
+    """It has its rights from the first byte."""
     command.add_hook(TURNS)
     command("install", "claude-code", "--http")
     assert local(command).stat().st_mode & 0o777 == 0o600
@@ -576,7 +576,7 @@ def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(comm
 
 @pytest.mark.parametrize("tracked", [False, True])
 def test_a_token_goes_into_no_file_that_git_would_take_along(tracked: bool, command: Command) -> None:
-    """Nor into one that it has; the remedy works."""
+    """Neither a file that git would add nor one that it tracks gets a token; the remedy works."""
     git = partial(subprocess.run, cwd=command.project, check=True, shell=True)
     git("git init --quiet")
     if tracked:

@@ -84,7 +84,7 @@ def test_what_does_not_come_to_its_end_is_aborted_after_the_end_of_stdin(client:
 
 
 def test_a_prompt_during_a_run_is_delivered_to_it(client: MakeClient, command: Command) -> None:
-    """Before the next model request; attachments are kept."""
+    """It is delivered before the next model request, with its attachments."""
     command.add_hook(GATE)
     image = {"kind": "image", "fileName": "a.png", "mimeType": "image/png", "content": "aGk="}
     rpc = client("--hook", str(command.project / ".agent/hooks/hook.py"))
@@ -148,7 +148,7 @@ def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: 
 
 
 def test_commands_from_before_the_hooks_are_loaded_wait_for_the_session(client: MakeClient, command: Command) -> None:
-    """And are answered for the session that is gone on with, in their order."""
+    """They are answered in their order, for the resumed session."""
     first = client("--cwd", ".")
     first.send("prompt", message="hello")
     first.expect("run_end")
@@ -230,7 +230,7 @@ def test_a_wrong_response_is_no_and_an_error_that_names_the_dialog(
 
 @pytest.mark.behaviour("U8")
 def test_a_thousand_dialogs_at_once_with_other_commands_between_them(client: MakeClient, command: Command) -> None:
-    """Answered in any order: none is lost, none is crossed."""
+    """The answers come in any order: none is lost, and each reaches its own dialog."""
     command.add_hook("""
         import anyio, json
         def register(api):
@@ -278,7 +278,7 @@ def test_an_aborted_dialog_is_cancelled_for_the_client_too(client: MakeClient, c
 
 @pytest.mark.behaviour("U6")
 def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: MakeClient, command: Command) -> None:
-    """With the reason `timeout`."""
+    """The cancellation has the reason `timeout`."""
     command.add_hook("""
         import anyio
         def register(api):
@@ -298,7 +298,7 @@ def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: 
 @pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown", "signal"])
 def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command, how: str) -> None:
-    """In a start handler, and in those of tool calls; exactly one session shutdown follows."""
+    """A start handler and handlers of tool calls get their defaults; exactly one session shutdown follows."""
     command.add_hook("""
         import anyio
         from pathlib import Path
@@ -345,7 +345,7 @@ def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command,
 @pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown"])
 def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, command: Command, how: str) -> None:
-    """Before any prompt."""
+    """It is settled before any prompt."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -428,7 +428,7 @@ def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeC
 
 @pytest.mark.behaviour("U10")
 def test_a_failing_handler_is_one_record(client: MakeClient, command: Command) -> None:
-    """So is a hook that cannot be loaded."""
+    """A hook that cannot be loaded is one record too."""
     hook = command.add_hook("""
         def register(api):
             @api.on("turn_start")
@@ -525,7 +525,7 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
 
 
 def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
-    """More than a pipe holds waits for it, and the process ends all the same."""
+    """The process ends even while more than a pipe holds waits for the client."""
     command.first = SOON
     command_line = command.line("run", "--mode", "rpc", "--no-session")
     pipe = subprocess.PIPE
@@ -541,7 +541,7 @@ def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
 
 
 def test_a_closed_stdin_is_the_end(command: Command) -> None:
-    """In order, at once."""
+    """The session ends in order, at once."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session <&-"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
@@ -550,7 +550,7 @@ def test_a_closed_stdin_is_the_end(command: Command) -> None:
 
 
 def test_a_full_disk_under_stdout_is_told(command: Command) -> None:
-    """When records go to a file."""
+    """Records may go to a file, whose disk can be full."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session < /dev/null > /dev/full"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
@@ -558,7 +558,7 @@ def test_a_full_disk_under_stdout_is_told(command: Command) -> None:
 
 
 def test_wrong_usage_is_told_in_words(command: Command) -> None:
-    """On stderr, and nothing on the wire."""
+    """The error is on stderr, and nothing is on the wire."""
     done = command("run", "--mode", "rpc", "hello", code=2)
     assert "prompts on stdin" in done.stderr
     done = command("run", "--mode", "rpc", "--resume", "missing.jsonl", code=1)
@@ -570,7 +570,7 @@ def test_wrong_usage_is_told_in_words(command: Command) -> None:
 
 
 def test_the_session_is_changed_and_every_change_has_its_response(client: MakeClient, command: Command) -> None:
-    """New, switched back, branched, cleared; the state says which one it is."""
+    """After new, switch, branch and clear, the state names the session."""
     rpc = client("--model", "puppet")
 
     def state() -> dict[str, Any]:
@@ -633,7 +633,7 @@ CAREFUL = """
 
 
 def test_a_hook_cancels_an_action_and_the_rest_waits_for_it(client: MakeClient, command: Command) -> None:
-    """In the order in which they came; the state can be asked for meanwhile."""
+    """The rest is answered in the order in which it came; `get_state` is answered meanwhile."""
     command.add_hook(CAREFUL)
     rpc = client()
     rpc.send("clear", id="clear")
@@ -757,7 +757,7 @@ def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command
 
 
 def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command: Command) -> None:
-    """In one run, with the count in the event; the last time is a warning."""
+    """In one run, the event has the count, and the last time is a warning."""
     hook = command.add_hook("""
         def register(api):
             api.on("agent_end", lambda event, ctx: {"continue": f"more {event.continued}"})
@@ -775,7 +775,7 @@ def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command:
 
 
 def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:
-    """Hooks that lie above the directory, for example."""
+    """Hooks in a directory above are an example."""
     command.add_hook(GATE)
     below = command.project / "below"
     below.mkdir()

@@ -75,7 +75,7 @@ def test_events_come_in_their_order(command: Command) -> None:
 
 
 def test_the_prompt_may_come_on_stdin_and_may_be_ten_megabytes(command: Command) -> None:
-    """A long prompt is a prompt."""
+    """A prompt of any length is accepted."""
     done = command("run", "--no-session", stdin="x" * 10_000_000 + "\n@bash echo got it\n")
     assert "got it" in done.stdout
     assert command("run", "--no-session", "-", stdin="@bash echo dash").stdout.endswith("dash\n")
@@ -266,7 +266,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(command: Command, args: list
 
 
 def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> None:
-    """Not JSON, not an object, a missing field, an unknown tool."""
+    """Input that is not JSON, not an object or lacks a field is not run, nor is an unknown tool."""
     done = command("run", '@write {"path": "x"}\n@write {oops\n@read {"path": 3}\n@nope')
     assert done.stdout.count("(error)") == 4
     for text in (
@@ -419,13 +419,13 @@ def test_a_directory_that_is_gone_is_named(command: Command) -> None:
 
 
 def test_names_with_brackets_are_shown_as_they_are(command: Command) -> None:
-    """They are no markup."""
+    """Brackets are not markup."""
     command.add_hook("def register(api):\n    api.on('tool_call', print)\n", "x [bold].py")
     assert ".agent/hooks/x [bold].py" in command("list").stdout
 
 
 def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -> None:
-    """As Ctrl-C would, in a handler as in a tool: in order, without a traceback, exit 130."""
+    """A handler and a tool end the run as Ctrl-C does: in order, without a traceback, with exit code 130."""
     command.add_hook(RECORDER)
     command.add_hook(
         """
@@ -443,7 +443,7 @@ def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -
 
 
 def test_a_secret_in_the_reason_of_a_block_is_not_shown(command: Command) -> None:
-    """Neither in the answer nor in the line about the call."""
+    """It is neither in the answer nor in the line about the call."""
     command.add_hook("""\
         from agent_hooks import Block
 
@@ -556,7 +556,7 @@ def test_a_second_signal_ends_a_run_that_does_not_stop(command: Command) -> None
 
 @pytest.mark.behaviour("U12")
 def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: Command) -> None:
-    """A pipe is no person."""
+    """Interactive mode needs a terminal, and a pipe is none."""
     done = command("run", "--mode", "interactive", code=2)
     assert "interactive mode needs a terminal" in done.stderr
     assert "-p PROMPT" in done.stderr

@@ -26,7 +26,7 @@ def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
 
 @given(st.lists(st.binary(max_size=30).map(lambda part: part.replace(b"x", b"\n"))))
 def test_lines_do_not_depend_on_how_their_bytes_arrive(chunks: list[bytes]) -> None:
-    """Half lines are joined, and a long one takes no other with it."""
+    """Half lines are joined, and a line that is too long does not affect the next."""
     whole = b"".join(chunks)
     expected = [(number, line if len(line) <= 8 else None) for number, line in enumerate(whole.split(b"\n"), 1)]
     if expected[-1][1] == b"":
@@ -62,7 +62,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 async def test_chunks_are_read_until_the_end(pipe: tuple[int, int]) -> None:
-    """More than a pipe holds, and nothing is read ahead of the reader."""
+    """More bytes come than a pipe holds, and none are read ahead of the reader."""
     source, sink = pipe
     data = os.urandom(300_000)
 

@@ -86,7 +86,7 @@ async def test_an_answer_is_shown_before_its_line_ends(tmp_path: Path) -> None:
 
 
 async def test_a_line_longer_than_the_terminal_shows_its_end(tmp_path: Path) -> None:
-    """And is whole once it has ended."""
+    """The whole line is printed once it has ended."""
     words = " ".join(f"word{number}" for number in range(1000))
     async with at_a_screen(tmp_path) as person:
         person.screen.text(words)

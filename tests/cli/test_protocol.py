@@ -56,7 +56,7 @@ BAD: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize("command", GOOD, ids=str)
 def test_a_command_is_read_as_the_schema_says(command: dict[str, Any]) -> None:
-    """Both agree that it is one."""
+    """Both accept it."""
     COMMAND.validate(command)
     read = parse(json.dumps(command).encode())
     assert isinstance(read, Request | HookUiResponse)
@@ -65,7 +65,7 @@ def test_a_command_is_read_as_the_schema_says(command: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("command", "name", "error"), BAD, ids=str)
 def test_what_is_no_command_is_told_with_its_place(command: Any, name: str, error: str) -> None:
-    """Both agree that it is none."""
+    """Both refuse it."""
     assert not COMMAND.is_valid(command)
     read = parse(json.dumps(command).encode())
     assert isinstance(read, UnreadableLine)
@@ -75,7 +75,7 @@ def test_what_is_no_command_is_told_with_its_place(command: Any, name: str, erro
 
 @pytest.mark.parametrize("id", ["x", 5])
 def test_an_error_comes_back_with_the_id_that_could_be_read(id: str | int) -> None:
-    """So that the client knows which of its commands it is about."""
+    """The client needs the id to find its request."""
     for command in ({"type": "prompt", "id": id}, {"type": "nonsense", "id": id}, {"id": id}):
         read = parse(json.dumps(command).encode())
         assert isinstance(read, UnreadableLine)
@@ -90,7 +90,7 @@ def test_reading_never_raises(line: str | bytes) -> None:
 
 @given(st.dictionaries(st.sampled_from(["type", "id", "message", "value", "entryIndex"]), st.text() | st.integers()))
 def test_the_schema_and_the_reader_agree(command: dict[str, Any]) -> None:
-    """On any object, as far as 64 bits go."""
+    """They agree on any object, with integers of up to 64 bits."""
     if all(isinstance(value, str) or abs(value) < 2**62 for value in command.values()):
         read = parse(json.dumps(command).encode())
         assert isinstance(read, UnreadableLine) is not COMMAND.is_valid(command)

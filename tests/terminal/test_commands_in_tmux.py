@@ -190,7 +190,7 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
 
 
 def test_a_dialog_comes_and_goes_without_touching_what_was_being_typed(terminal: Terminal, command: Command) -> None:
-    """Also at the very start, and when the hook itself stops waiting for an answer."""
+    """This holds at the very start, and when the hook itself stops waiting for an answer."""
     command.add_hook("""
         import anyio
         from pathlib import Path
@@ -242,7 +242,7 @@ def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, comma
 
 
 def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, command: Command) -> None:
-    """And says how much there was before."""
+    """A line says how many messages came before."""
     script = "\n".join(f'{{"text": "answer {number}"}}' for number in range(15))
     (command.project / "turns.jsonl").write_text(script)
     tmux = terminal(rows=50)
@@ -309,7 +309,7 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
 
 
 def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal, command: Command) -> None:
-    """And how long it is, however long its first words are."""
+    """Each session also has its number of messages, even if its first words are long."""
     command("run", "please " * 20)
     (session,) = (command.project / ".agent" / "sessions").glob("*.jsonl")
     a_day = 24 * 3600

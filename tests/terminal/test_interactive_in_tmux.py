@@ -234,7 +234,7 @@ def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, comm
 
 
 def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, command: Command) -> None:
-    """Before anybody can be told to quit, it is the signal that it is elsewhere."""
+    """Before the session has started, Ctrl-C is the usual signal."""
     command.add_waiting_hook("start")
     tmux = terminal()
     tmux.enter("agent run")
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, com
 
 
 def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: Command) -> None:
-    """Also when a hook tears the whole program down."""
+    """The terminal is given back even if a hook ends the whole program."""
     command.add_hook("""
         import asyncio, sys
         def register(api):
@@ -377,7 +377,7 @@ def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command
 
 
 def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(terminal: Terminal, command: Command) -> None:
-    """Or is dropped by another Esc, and then seen to be."""
+    """Another Esc drops it, and the screen shows that."""
     tmux = terminal()
     tmux.start_agent("--no-session")
     for text, last in (("one more thing", "go on"), ("and another", "Escape")):
@@ -397,7 +397,7 @@ def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(termina
 
 
 def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: Terminal, command: Command) -> None:
-    """Nor on screen: the conversation stays, and goes on."""
+    """The conversation stays on screen, and goes on."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -430,7 +430,7 @@ def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -
 
 
 def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, command: Command, home: Path) -> None:
-    """In a file of the person's alone."""
+    """The file is for the person alone."""
     tmux = terminal()
     for text in ("of yesterday", "of today"):
         tmux.start_agent("--no-session")
