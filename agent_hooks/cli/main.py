@@ -116,8 +116,8 @@ def main() -> NoReturn:
             code = INTERRUPTED
         else:
             code = _internal_error(group)
-    except SystemExit as exc:  # raised by a task of a hook
-        complain(f"a hook's task called sys.exit({exc.code!r}), which ended the run")
+    except SystemExit as exc:  # raised in a task or callback of a hook
+        complain(f"a hook called sys.exit({exc.code!r}), which ended the run")
         code = FAILED
     except AgentHooksError as exc:
         complain(str(exc))

@@ -236,7 +236,7 @@ def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, comma
     for text in ("first", "second"):
         tmux.enter(text)
         tmux.sees(text, times=2)
-    assert tmux.history().count("what you type is not remembered: ") == 1
+    assert tmux.history().count("your lines are not remembered: ") == 1
     tmux.press("Up", "Up")
     tmux.ends_with("> first")
 

@@ -256,7 +256,7 @@ def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: C
     modes = tmux.shell("stty -g")
     tmux.start_agent()
     tmux.enter("@bash sleep 1000")
-    tmux.sees("something called sys.exit(3)")
+    tmux.sees("a hook called sys.exit(3)")
     tmux.sees("left with 1")
     assert tmux.shell("stty -g") == modes
 
