@@ -39,13 +39,13 @@ from rich.text import Text
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import CommandCompleter, PromptHistory
 from agent_hooks.cli.screen.output import TurnPrinter, sent
+from agent_hooks.cli.screen.status import spinning_line, unfinished_lines, waiting_lines
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.harmless import harmless
-from agent_hooks.ui.terminal import STYLE, Dialog, Line, cut, fragments, wrap
+from agent_hooks.ui.terminal import STYLE, Dialog, Line, fragments
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
-SPINNER = "|/-\\"
 SPINNER_STEP = 0.15  # seconds
 
 
@@ -144,12 +144,7 @@ class PromptScreen(TurnPrinter):
         )
 
     def _live_lines(self) -> list[Line]:
-        """Return the end of the line that the model is writing."""
-        if not self._partial or self._dialog is not None:
-            return []
-        size = self._size()
-        lines = wrap(self._partial[-size.columns * size.rows :], size.columns)
-        return [("", line) for line in lines[-max(1, size.rows - 4) :]]
+        return [] if self._dialog is not None else unfinished_lines(self._partial, self._size())
 
     def _status_lines(self) -> list[Line]:
         """Return the status line, and the messages that wait."""
@@ -158,15 +153,13 @@ class PromptScreen(TurnPrinter):
         columns = self._size().columns
         lines = []
         if self._doing is not None:
-            doing = "; ".join(self._running.values()) or self._doing
-            mark = SPINNER[self._spins % len(SPINNER)]
-            hint = "" if columns < 40 else " · Ctrl-C hurries" if self.between_sessions else " · Esc aborts"
-            lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
+            status = "; ".join(self._running.values()) or self._doing
+            hint = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
+            lines.append(spinning_line(status, self._spins, hint, columns))
         # After an abort, messages wait until the person sends one.
         label = "queued" if self._doing is not None else "for the next request"
-        shown = [f"{label}: {' '.join(text.split())}" for text in self._queued[-2:]]
-        shown += ["Ctrl-C again quits"] if self.interrupted else []
-        return lines + [("class:hint", cut(harmless(text), columns)) for text in shown]
+        notes = ["Ctrl-C again quits"] if self.interrupted else []
+        return lines + waiting_lines(label, self._queued, notes, columns)
 
     # ---- the prompt line
 
