@@ -1,6 +1,6 @@
 """The command `agent-hooks`, and `python -m agent_hooks`.
 
-One event of another agent must not wait for what only a command line needs: it goes straight to what judges it.
+One event of another agent must not wait for the imports of a command line: it goes straight to `cli.answering`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     match sys.argv[1:]:
         case ["bridge", agent, event] if not event.startswith("-"):
-            gc.disable()  # until the hooks are loaded: what is made before lives as long as the process
+            # Until the hooks are loaded, because the objects made before live as long as the process.
+            gc.disable()
             _load_msgspec()
-            from agent_hooks.cli.answering import answer_and_leave  # here and below, so that neither loads the other
+            from agent_hooks.cli.answering import answer_and_leave  # here and below: each event loads only one of them
 
             if sys.flags.no_site:
                 sys.meta_path.append(_LateSite())
-            answer_and_leave(agent, event)  # returns where the arguments are not right, which `bridge` tells
+            # Returns only for wrong arguments, which the command line reports.
+            answer_and_leave(agent, event)
             gc.enable()
     from agent_hooks.cli.main import main
 
@@ -33,17 +35,18 @@ def main() -> NoReturn:
 
 
 class _LateSite:
-    """Comes after all finders of modules: lets `site` do its work, once, and asks them again.
+    """The last finder of modules: runs `site` once and asks all finders again.
 
-    What was installed after the client was written is found so (see `server.siteless`).
+    It finds the packages that were installed after the client was written (see `server.siteless`).
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         top = fullname.partition(".")[0]
+        # The standard library tries to import modules of other systems; `org` is Jython's.
         if top in sys.stdlib_module_names or top == "org" or self not in sys.meta_path:
-            return None  # the standard library asks for modules of other systems, and does without; `org` is Jython's
+            return None
         sys.meta_path.remove(self)
         import site
 
@@ -53,7 +56,7 @@ class _LateSite:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without `typing_extensions`, where it looks first for what `typing` has, and which takes as long."""
+    """Import msgspec without `typing_extensions`, which takes as long to import and has nothing that `typing` lacks."""
     if "typing_extensions" not in sys.modules:
         sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # as if it were not installed
         import msgspec  # noqa: F401

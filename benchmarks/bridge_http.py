@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.cli.commands.install import new_address
+from agent_hooks.installs.plan import new_address
 from benchmarks.bridge_projects import AGENT, BASE, Project, served
 from benchmarks.harness import Effort, Row, Side, interleave
 from benchmarks.peer_runs import ROOT

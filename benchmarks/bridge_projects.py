@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.server.stub import HELLO, stub_path
+from agent_hooks.installs.generated import stub_path
+from agent_hooks.server.stub import HELLO
 from benchmarks.harness import Side
 
 AGENT = "claude-code"

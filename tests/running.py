@@ -52,7 +52,7 @@ class Command:
         return done
 
     def on_terminal(self, *args: str) -> str:
-        """Run it to its end on a terminal of 100 columns, and return what that was sent."""
+        """Run it to its end on a terminal of 100 columns, and return the output there."""
         ours, theirs = pty.openpty()
         run = subprocess.Popen(
             self.line(*args),
@@ -118,7 +118,7 @@ class RpcClient:
         )
         self.pid = self._run.pid
         self.records: list[dict[str, Any]] = []  # all of them, when the program has ended
-        self.log = ""  # what was on stderr, then
+        self.log = ""  # the text of stderr, after the end
         self._arrived: SimpleQueue[bytes | None] = SimpleQueue()
         self._errors: list[bytes] = []
         assert self._run.stdout
@@ -202,7 +202,7 @@ class RpcClient:
 
 
 def read_all(fd: int) -> str:
-    """Return what a terminal was sent until its other end closed."""
+    """Return the output to a terminal until its other end closed."""
     seen = b""
     while True:
         try:

@@ -53,11 +53,11 @@ class Tmux:
         self.until(lambda screen: screen.strip() == "$", "an empty screen")
 
     def hang_up(self) -> None:
-        """Take the terminal away from what runs in it."""
+        """Close the terminal while its program runs."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
 
     def close(self) -> None:
-        """End the terminal, and wait until what runs in it has ended too."""
+        """End the terminal, and wait until its program has ended too."""
         self.hang_up()
         end = time.monotonic() + PATIENCE
         while left := session(self._leader):
@@ -86,7 +86,7 @@ class Tmux:
         self.sees("/help")
 
     def shell(self, command: str) -> str:
-        """Run a command in the shell and return what it printed."""
+        """Run a command in the shell and return its output."""
         part, whole = Path(self._own.name, "part"), Path(self._own.name, "whole")
         whole.unlink(missing_ok=True)
         self.enter(f"{{ {command}; }} >{part} 2>&1; mv {part} {whole}")
@@ -98,11 +98,11 @@ class Tmux:
         self._do("resize-window", "-x", str(columns), "-y", str(rows))
 
     def screen(self) -> str:
-        """Return what is on screen."""
+        """Return the lines on screen."""
         return self._do("capture-pane", "-p").rstrip("\n")
 
     def history(self) -> str:
-        """Return what is on screen and above it, wrapped lines as one."""
+        """Return the lines on screen and above it, wrapped lines as one."""
         return self._do("capture-pane", "-p", "-J", "-S", "-").rstrip("\n")
 
     def sees(self, text: str, times: int = 1) -> str:

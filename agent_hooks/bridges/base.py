@@ -24,6 +24,10 @@ OURS = "agent_hooks"
 """The word that marks our entries in another agent's settings."""
 LOOPBACK = "127.0.0.1"
 """The only address at which the resident server accepts HTTP."""
+UNREADABLE = "agent-hooks could not read the event"
+"""The beginning of the reason for denying an event whose payload cannot be read."""
+UNJUDGED = "agent-hooks could not judge this"
+"""The beginning of the reason for denying an event for another failure of ours; `server.client` has a copy."""
 
 
 class BridgeError(AgentHooksError):

@@ -10,7 +10,6 @@ and a configuration of its own.  That has three effects:
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterable
@@ -21,17 +20,10 @@ import anyio
 
 from agent_hooks.concurrency import process
 from agent_hooks.errors import AgentHooksError, os_reason
+from agent_hooks.storage.git import NO_PROGRAMS, git_environment
+from agent_hooks.storage.locks import try_lock
 
-# The variables that a person sets for all of git.  git itself sets the others, for the programs that it starts.
-_KEPT = {
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-    "GIT_EXEC_PATH",
-}
-_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.logAllRefUpdates=false")
+_QUIET = (*NO_PROGRAMS, "-c", "core.logAllRefUpdates=false")
 _BIT_BY_BIT = (
     *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
@@ -76,7 +68,7 @@ class Worktree:
         self.exclude = exclude
         self.settings: tuple[str, ...] = ()
         self._environment = {
-            **environment(),
+            **git_environment(),
             "GIT_DIR": private,
             "GIT_WORK_TREE": top,
             "GIT_OBJECT_DIRECTORY": objects,
@@ -94,7 +86,7 @@ class Worktree:
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
         """Run git on the person's repository; it never changes anything there but our refs."""
-        return await run_git(*args, cwd=self.top, env=environment(), stdin=stdin)
+        return await run_git(*args, cwd=self.top, env=git_environment(), stdin=stdin)
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
@@ -105,12 +97,8 @@ class Worktree:
         except OSError as exc:
             raise self._unwritable(exc) from None
         try:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    await anyio.sleep(_POLL)
+            while not try_lock(lock):
+                await anyio.sleep(_POLL)
             try:
                 self._prepare()
             except OSError as exc:
@@ -149,12 +137,6 @@ class Worktree:
             os.symlink(self.exclude, link)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment without what would point git at another repository."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return {**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-
-
 async def run_git(*args: str, cwd: str, env: dict[str, str], stdin: bytes = b"") -> Output:
     """Run git and return its output; raises `CheckpointError` when git or the directory is missing."""
     out, err = bytearray(), process.Capture()
@@ -184,7 +166,7 @@ async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
     """Find the working tree that `cwd` lies in; raises `CheckpointError` when there is none."""
     where = os.path.abspath(os.fspath(cwd))
     ask = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects", "--git-path", "info/exclude")
-    found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=environment())
+    found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=git_environment())
     if found.code:
         raise CheckpointError(_missing_worktree(where, found.err))
     try:

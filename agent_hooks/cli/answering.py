@@ -1,7 +1,7 @@
-"""One event of another agent, judged by a process of its own: its payload on stdin, one JSON object on stdout.
+"""Answer one event of another agent in this process: its payload on stdin, one JSON object on stdout.
 
-Whatever goes wrong here, a gate denies: an exit code of 1, a traceback or half a line would let the call through.
-Above: bridge.  Below: opening, stdout; no click, as in `opening`.
+Any failure here denies at a gate, because the agent lets a call through after exit code 1, a traceback or half a line.
+Without click, as in `opening`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Bridge, BridgeError, Reply, read_payload
-from agent_hooks.cli.lifetime import leave, leave_soon, open_standard_streams
+from agent_hooks.bridges.base import UNJUDGED, UNREADABLE, Bridge, BridgeError, Reply, read_payload
+from agent_hooks.cli.lifetime import DENIED, OK, leave, leave_soon, open_standard_streams
 from agent_hooks.cli.opening import Opening
-from agent_hooks.cli.stderr import complain
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.concurrency.stepping import run
-from agent_hooks.errors import AgentHooksError, describe
+from agent_hooks.errors import describe
 from agent_hooks.server.stub import LIMIT
 from agent_hooks.ui.harmless import harmless
 
 _CHUNK = 1024 * 1024
-DENIED = 2  # the exit code that every such agent takes for a denial
 
 
 def answer_and_leave(agent: str, event: str) -> None:
-    """Answer the event on stdin and end the process; return if there is no such agent."""
+    """Answer the event on stdin and end the process; return at once if there is no bridge for `agent`."""
     if agent not in BRIDGES:
         return
     open_standard_streams()
@@ -38,15 +36,19 @@ def answer_and_leave(agent: str, event: str) -> None:
 
 
 def answer(bridge: Bridge, event: str | None) -> int:
-    """Answer the event on stdin, and return the exit code; `event` says what one that cannot be read was about."""
+    """Answer the event on stdin and return the exit code; `event` is its name, for a payload that cannot be read."""
     with ReservedStdout() as stdout:
-        if not bridge.runs_here(os.environ):  # another agent that reads the same settings, and has hooks of its own
+        # Another agent may read the same settings, and have a bridge of its own.
+        if not bridge.runs_here(os.environ):
             stdout.write("{}\n")
-            return 0
+            return OK
         answering = _Answering(bridge, event, stdout)
         try:
-            run(answering.run(), ready=gc.freeze)  # nothing so far has to be looked through, now or at the end
-        except BaseException as exc:  # SystemExit of a hook, Ctrl-C, a bug: nothing may pass for a yes
+            # The objects made so far live until the end, so the garbage collector need not look at them again.
+            run(answering.run(), ready=gc.freeze)
+        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: none of them may pass for a yes.
+        # The agent gets a refusal, and the person a message.
+        except BaseException as exc:
             answering.fail(exc)
         code = answering.exit_code
         leave_soon(code)
@@ -54,17 +56,17 @@ def answer(bridge: Bridge, event: str | None) -> int:
 
 
 class _Answering:
-    """One payload and the one reply to it, which is printed as soon as it is known: unloading may take its time."""
+    """One payload and its reply, which is printed as soon as it is known, because unloading hooks may take long."""
 
     def __init__(self, bridge: Bridge, event: str | None, stdout: ReservedStdout) -> None:
-        self.exit_code = 0
+        self.exit_code = OK
         self._bridge = bridge
         self._event = event
         self._stdout = stdout
         self._replied = False
 
     async def run(self) -> None:
-        """Read, answer, print."""
+        """Read the payload, let the hooks answer, and print the reply."""
         raw = _read_stdin()
         try:
             if raw is None:
@@ -72,11 +74,12 @@ class _Answering:
             self._event = self._event or _name_in(raw)
             happening = read_payload(self._bridge, raw)
         except BridgeError as exc:
-            self._reply(self._bridge.refuse(self._event, f"agent-hooks could not read the event: {exc}"))
+            self._reply(self._bridge.refuse(self._event, f"{UNREADABLE}: {exc}"))
             return
         self._event = happening.name
         opened = await Opening(self._bridge, happening, os.environ, resident=False).open()
-        if not opened.runner.hooks:  # what hooks leave behind is collected at the end, open files of theirs for example
+        # Objects of hooks, open files for example, must be collected at the end.
+        if not opened.runner.hooks:
             gc.freeze()
         gc.enable()
         async with opened.runner:
@@ -86,11 +89,11 @@ class _Answering:
             self._reply(self._bridge.encode(happening, verdict))
 
     def fail(self, exc: BaseException) -> None:
-        """Reply to what nobody foresaw, unless the reply is out; say so in a line."""
-        text = str(exc) if isinstance(exc, AgentHooksError) else describe(exc)
+        """Print a message, and refuse the event unless the reply has been printed."""
+        text = describe(exc)
         complain(harmless(f"failed at {self._event or 'an event'}: {text}"))
         if not self._replied:
-            self._reply(self._bridge.refuse(self._event, f"agent-hooks could not judge this: {text}"))
+            self._reply(self._bridge.refuse(self._event, f"{UNJUDGED}: {text}"))
 
     def _reply(self, reply: Reply) -> None:
         self._replied = True
@@ -98,13 +101,13 @@ class _Answering:
         self.exit_code = reply.exit_code
         if reply.stderr:
             complain(reply.stderr)
-        if self._stdout.broken is not None:  # what was printed may be half of it
+        if self._stdout.broken is not None:  # the agent may have read half an answer
             complain(f"the answer could not be written: {self._stdout.broken}")
             self.exit_code = DENIED
 
 
 def _read_stdin() -> bytes | None:
-    """Return what is on stdin, `None` when it is too much; read to its end, for the writer must not be cut off."""
+    """Return the bytes on stdin, `None` if they are too many; read to the end, so that the writer sees no closed pipe."""
     data, size = bytearray(), 0
     while sys.stdin is not None and (chunk := sys.stdin.buffer.read(_CHUNK)):
         size += len(chunk)
@@ -114,6 +117,6 @@ def _read_stdin() -> bytes | None:
 
 
 def _name_in(raw: bytes) -> Any:
-    """Return the event's name that a broken payload still shows."""
+    """Return the event's name in a payload that may be broken, `None` without one."""
     found = re.search(rb'"hook_event_name"\s*:\s*"(\w+)"', raw)
     return found[1].decode() if found else None

@@ -1,4 +1,4 @@
-"""How the process begins, and how it ends.  Above: the other modules of cli.  Below: stderr."""
+"""The beginning and the end of the process: its standard streams, its exit codes, and its last seconds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import threading
 from collections.abc import Callable
 from typing import NoReturn
 
-from agent_hooks.cli.stderr import complain
+from agent_hooks.cli.streams import complain
 
-END_GRACE = 10.0  # seconds that hooks get to end their tasks and to unload, after the session
-_THREAD_GRACE = 1.0  # seconds a worker thread gets to end before the process ends without it
+# Exit codes.  2 also is click's, for wrong usage.
+OK, FAILED, DENIED, INTERRUPTED = 0, 1, 2, 130
+END_GRACE = 10.0  # seconds for hooks to end their tasks and unload
+_THREAD_GRACE = 1.0  # seconds for a worker thread to end
 
 
 def open_standard_streams() -> None:
-    """Put /dev/null where whoever started us closed a standard stream, or an event loop's file would take its number."""
+    """Open /dev/null for each closed standard stream; otherwise the event loop's own files would get their numbers."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -24,9 +26,9 @@ def open_standard_streams() -> None:
 
 
 def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
-    """See to it that the process ends, also when a hook's background task does not let itself be cancelled.
+    """End the process after `END_GRACE` seconds at the latest, even if a background task of a hook ignores its end.
 
-    `last_words` is called before it ends that way.
+    `last_words` is called before such an end.
     """
 
     def leave() -> None:
@@ -40,7 +42,7 @@ def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) ->
 
 
 def leave(code: int) -> NoReturn:
-    """End the process; a worker thread that does not end, of an abandoned search say, is not waited for."""
+    """End the process with an exit code; do not wait for a worker thread that hangs, of an abandoned search say."""
     main_thread = threading.main_thread()
     for thread in threading.enumerate():
         if thread is not main_thread and not thread.daemon:

@@ -1,6 +1,6 @@
-"""The command line's entry: one table of commands, imported when used, and one place where errors end.
+"""The command line: a table of commands, each imported when it is used, and the one place where errors end.
 
-Exit codes: 0 ok, 1 the run failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 success, 1 the run failed, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,30 +15,29 @@ from typing import NoReturn
 import click
 
 from agent_hooks import __version__
-from agent_hooks.cli.lifetime import leave, open_standard_streams
-from agent_hooks.cli.stderr import complain
-from agent_hooks.errors import AgentHooksError, describe, did_you_mean
+from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave, open_standard_streams
+from agent_hooks.cli.streams import complain, on_a_terminal
+from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
 
 COMMANDS = {
     "run": "Run an agent on a prompt, with your hooks.",
     "list": "List the hooks, in the order they run.",
-    "check": "Load hook files and report what is wrong with them.",
-    "emit": "Fire one event at a hook and show what it answers.",
-    "replay": "Show what your hooks would have stopped in recorded sessions.",
+    "check": "Load hook files and report their problems.",
+    "emit": "Fire one event at a hook and show its answers.",
+    "replay": "Show the calls of recorded sessions that your hooks would have stopped.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
-    "uninstall": "Take them out of its settings again.",
+    "uninstall": "Take your hooks out of another agent's settings again.",
     "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
-    "bridge": "Answer one event of another agent; what `install` makes it run.",
-    "serve": "The resident process that answers another agent's events.",
+    "bridge": "Answer one event of another agent; installed entries run this.",
+    "serve": "Run or ask the resident server, which answers another agent's events.",
     "schema": "Print a JSON Schema: of settings, of events or of RPC.",
 }
-OK, FAILED, INTERRUPTED = 0, 1, 130  # and 2, wrong usage, which is click's
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when the command is used, so that `--help` stays quick."""
+    """Imports the module of a command when the command is used, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -51,9 +50,10 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (BrokenPipeError, SystemExit) as exc:  # who read what we print has gone, `head` say: no news to anybody
+        except (BrokenPipeError, SystemExit) as exc:
             if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
                 raise
+            # The reader of stdout has gone, `head` say; that is no error to report.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.exceptions.Exit(FAILED) from None
 
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if (name := args[0]) not in COMMANDS:
             hint = did_you_mean(name, COMMANDS)
-            if not hint.endswith("?"):  # nothing is near: it may be a prompt
+            if nearest(name, COMMANDS) is None:  # then it may be a prompt
                 hint += f"; a prompt comes after `run`: agent-hooks run {shlex.join(args)}"
             ctx.fail(f"No such command {name!r}{hint}")
         return super().resolve_command(ctx, args)
@@ -110,38 +110,34 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
         code = INTERRUPTED
-    except BaseExceptionGroup as group:  # a task group's way to say what one of its tasks raised
+    except BaseExceptionGroup as group:  # a task group wraps the exception of a task in a group
         if group.subgroup(KeyboardInterrupt):
             complain("interrupted")
             code = INTERRUPTED
         else:
             code = _internal_error(group)
-    except SystemExit as exc:  # in a task that a hook started
-        complain(f"something called sys.exit({exc.code!r}) and cut the run off")
+    except SystemExit as exc:  # raised in a task or callback of a hook
+        complain(f"a hook called sys.exit({exc.code!r}), which ended the run")
         code = FAILED
     except AgentHooksError as exc:
         complain(str(exc))
         code = FAILED
-    except Exception as exc:  # a bug of ours
+    # A bug in this package: the person gets one line, and a file to report.
+    except Exception as exc:
         code = _internal_error(exc)
     leave(code if isinstance(code, int) else OK)
 
 
-def on_a_terminal() -> bool:
-    """Tell whether a person sits at both ends."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
 def _internal_error(exc: BaseException) -> int:
-    """Tell the person in one line, and write down the rest for us."""
-    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # each task group puts one around it
+    """Print one line for the person, and write the traceback to a file."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # one group for each task group
         exc = exc.exceptions[0]
     complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
     return FAILED
 
 
 def _write_report() -> str:
-    import tempfile  # here, because it loads much, and reports are rare
+    import tempfile  # here, because it is large and reports are rare
 
     with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-error-", suffix=".txt", delete=False) as file:
         file.write(f"agent-hooks {__version__}, Python {sys.version}\n\n{traceback.format_exc()}")

@@ -1,7 +1,6 @@
-"""The hooks of the project that another agent works in, loaded for one session of it.
+"""Load the hooks of a project for one session of another agent.
 
-Above: answering, serve.  Below: bridging, runner, common, installation; no click and no event loop, for every event that
-is judged by a process of its own pays for what this imports.
+Without click and without an event loop, because each event that has a process of its own pays for the imports here.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, agent_guards, find, load, sources_at, sources_of
-from agent_hooks.cli.stderr import complain
+from agent_hooks.cli.setup import Setup, agent_guards, find_sources, load, sources_at, sources_of
+from agent_hooks.cli.streams import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
-from agent_hooks.guards.config import read_sections
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
@@ -26,8 +24,8 @@ from agent_hooks.ui.harmless import harmless
 class Opening:
     """The hooks that were found for a session: `opened = await Opening(bridge, happening, environment).open()`.
 
-    They are those of the project that the other agent was started in.  `plain`: there are none, so that `open` needs no
-    event loop; `resident`: whether this process answers all of the session.  Raises `SettingsError`.
+    They belong to the project that the other agent was started in.  `plain`: no hook was found, so `open` needs no
+    event loop; `resident`: this process answers all events of the session.  Raises `SettingsError`.
     """
 
     def __init__(
@@ -35,7 +33,7 @@ class Opening:
     ) -> None:
         project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
         self._before = sources_at(os.path.abspath(project))
-        self._found = find(project, ())
+        self._found = find_sources(project, ())
         self.plain = not (self._found.hooks.paths or self._found.hooks.errors)
         self._bridge = bridge
         self._happening = happening
@@ -43,10 +41,10 @@ class Opening:
         self._resident = resident
 
     async def open(self) -> Opened:
-        """Load them."""
-        bridge, happening, environment = self._bridge, self._happening, self._environment
+        """Load the hooks, and return them with their runner."""
+        bridge, happening = self._bridge, self._happening
         setup = await load(self._found)
-        attended = bridge.is_attended(environment)
+        attended = bridge.is_attended(self._environment)
         ui = BridgeUI(attended=attended)
         steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
         runner = HookRunner(
@@ -62,28 +60,38 @@ class Opening:
             transformers=steps,
             redactor=setup.redactor,
         )
-        runner.on_error(_log if self._resident else _complain_of)
+        runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
             complain(harmless(str(failure)))
         news = [*map(str, setup.errors)]
-        if self._resident or happening.name == "SessionStart":  # a process of one event tells it only then
-            from agent_hooks.installs.places import missing, places
-
-            # a hook that was dropped in later must not fail to fire in silence
-            listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-            vain = missing(bridge, places(bridge, setup.cwd, environment), listened)
-            news += [*wrong_matchers(runner, bridge.tools), *vain]
+        # A process of one event would repeat these at each event, so it gives them at the start of a session only.
+        if self._resident or happening.name == "SessionStart":
+            news += self._idle_handlers(setup, runner)
         sources = sources_of(setup).since(self._before)
         return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
 
+    def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
+        """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.
+
+        A hook that was added after the installation must not stay silent without a word.
+        """
+        from agent_hooks.installs.places import installations, missing  # here, because most events need no settings
+
+        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+        problems = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
+        return [
+            *wrong_matchers(runner, self._bridge.tools),
+            *(f"{problem.text}: {problem.remedy}" for problem in problems),
+        ]
+
     def _guards(self, setup: Setup) -> list[Guard]:
-        settings = read_sections(setup.settings.guards, tuple(BUILTIN))
+        settings = setup.guard_settings
         if settings.are_off(BUILTIN):
             return []
-        from agent_hooks.installs.places import targets
+        from agent_hooks.installs.places import targets  # here, as above
 
-        # the agent must not end what judges it: neither the entries nor the process
+        # The agent must change neither the entries that run its hooks nor the files of their server.
         own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
         return agent_guards(settings, setup.cwd, own, hooks=setup.settings.hooks)
 
@@ -92,5 +100,5 @@ def _log(error: HookError) -> None:
     log().error("hook error: %s (%s)\n%s", harmless(str(error)), error.outcome, harmless(error.traceback))
 
 
-def _complain_of(error: HookError) -> None:
+def _print(error: HookError) -> None:
     complain(harmless(f"hook error: {error} ({error.outcome})"))

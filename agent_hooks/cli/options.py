@@ -1,8 +1,19 @@
-"""Options that several commands have."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+from agent_hooks.bridges import BRIDGES
+
+_FILES = {
+    "local": "In .claude/settings.local.json of this directory: this project, for you only.",
+    "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
+    "user": "In your own settings, for every project.",
+}
 
 hook_option = click.option(
     "--hook",
@@ -20,3 +31,11 @@ cwd_option = click.option(
     help="Work in this directory instead of the current one.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def installation_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument AGENT, an option for each settings file, and `--dry-run`."""
+    function = click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")(function)
+    for name, text in reversed(_FILES.items()):
+        function = click.option(f"--{name}", "target", flag_value=name, help=text)(function)
+    return click.argument("agent", type=click.Choice(list(BRIDGES)))(function)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import stat
@@ -16,6 +15,7 @@ import msgspec
 
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.storage.locks import try_lock
 from agent_hooks.values.content import Entry, MessageEntry, SessionHeader, UserMessage, text_of_content
 
 VERSION = 1
@@ -74,11 +74,11 @@ def open_file(path: Path) -> int:
 def lock(file: int, path: Path) -> None:
     """Keep other processes out until the file is closed; raises `SessionError` when one is in already."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise SessionError(f"{path}: another process works on this session; end that one first") from None
+        free = try_lock(file)
     except OSError:
-        pass  # a file system without locks: better a session without one than none
+        return  # a file system without locks: better a session without one than none
+    if not free:
+        raise SessionError(f"{path}: another process works on this session; end that one first")
 
 
 def read_entries(file: int, path: Path) -> ReadEntries:

@@ -1,13 +1,9 @@
-"""A settings file of another agent: read, changed in one step, with a backup beside it, or only shown.
-
-Above: installation.  Below: json_text, settings, host.tools.base.
-"""
+"""Edit a settings file of another agent: planned, shown as a diff, made in one step, with a backup beside the file."""
 
 from __future__ import annotations
 
 import codecs
 import os
-import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,9 +15,10 @@ from agent_hooks.bridges.base import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.installs.json_text import edited, parse
 from agent_hooks.settings import read_file
+from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.ui.harmless import harmless
 
-BACKUP = ".before-agent-hooks"  # what a backup's name ends in
+BACKUP = ".before-agent-hooks"  # the end of a backup's name
 _UNCHANGED = "nothing was changed"
 
 Settings = dict[str, Any]
@@ -29,7 +26,7 @@ Change = Callable[[Mapping[str, Any]], Settings]
 
 
 def read_settings(path: str) -> tuple[bytes | None, Settings]:
-    """Return a settings file's bytes and what they say, `None` and `{}` where there is none; raises `SettingsError`."""
+    """Return the bytes of a settings file and its settings, `None` and `{}` without a file; raises `SettingsError`."""
     data = read_file(path)
     try:
         found = parse(_text(data))
@@ -47,18 +44,22 @@ def _text(data: bytes | None) -> str:
 
 
 class Edit(Struct, frozen=True):
-    """A change of one file that is not made yet; `after` `None` is a file that goes away."""
+    """A planned change of one file: its bytes before and after; `after` is `None` when the file is to be removed.
+
+    `keep`: save the old bytes as the backup; `spent`: remove the backup, which is not needed any more; `secret`: other
+    users must not read the file from now on.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
-    keep: bool = False  # whether what was there is to be kept as the backup
-    spent: bool = False  # whether the backup has served its purpose
-    secret: bool = False  # whether nobody else may read the file
+    keep: bool = False
+    spent: bool = False
+    secret: bool = False
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the file would be another one."""
         return self.before != self.after
 
     @property
@@ -67,44 +68,41 @@ class Edit(Struct, frozen=True):
         return self.path + BACKUP
 
     def settings(self) -> tuple[Settings, Settings]:
-        """Return what the file says before and after."""
+        """Return the settings in the file before and after."""
         before, after = (parse(_text(data)) for data in (self.before, self.after))
         return before, after
 
     def diff(self) -> str:
-        """Return the change as a unified diff, ready to be printed."""
-        from difflib import unified_diff  # here, as in `make`
+        """Return the change as a unified diff, fit for a terminal."""
+        from difflib import unified_diff  # here, because most commands only read settings
 
         old, new = (_text(data).splitlines() for data in (self.before, self.after))
         was, becomes = (self.path if data is not None else os.devnull for data in (self.before, self.after))
         return harmless("\n".join(unified_diff(old, new, was, becomes, lineterm="")))
 
     def make(self) -> None:
-        """Do it; raises `SettingsError`, and then the file is as it was."""
-        # here, because whoever only reads settings needs none of the tools
-        from agent_hooks.host.tools.base import Refused, write_atomically
-
+        """Change the file; raises `SettingsError`, and then the file is as it was."""
         if read_file(self.path) != self.before:
             raise SettingsError(f"{self.path}: was changed by another program just now; {_UNCHANGED}: do it again")
         try:
             if self.keep:
                 assert self.before is not None
-                _keep(self.path, self.backup, self.before)
+                write_atomically(self.backup, self.before, like=self.path)
             if self.after is None:
                 os.unlink(self.path)
             else:
-                write_atomically(self.path, self.after, self.path, secret=self.secret)
-        except Refused as exc:
+                write_atomically(self.path, self.after, secret=self.secret)
+        except StorageError as exc:
             raise SettingsError(f"{exc}; {_UNCHANGED}") from None
         except OSError as exc:
             raise SettingsError(f"{self.path}: cannot be changed: {os_reason(exc)}; {_UNCHANGED}") from None
         if self.spent:
-            with suppress(OSError):  # one that stays does no harm
+            with suppress(OSError):  # a backup that stays does no harm
                 os.unlink(self.backup)
 
 
 def edit(path: str, change: Change, *, keep: bool = False) -> Edit:
-    """Return the edit that makes `change` of a file; a backup that is there already stays.  Raises `SettingsError`."""
+    """Return the edit that makes `change` of a file; an existing backup stays as it is.  Raises `SettingsError`."""
     data, settings = read_settings(path)
     changed = _changed(path, change, settings)
     if changed == settings:
@@ -115,10 +113,10 @@ def edit(path: str, change: Change, *, keep: bool = False) -> Edit:
 
 
 def undo(path: str, change: Change, forth_and_back: Change) -> Edit:
-    """Return the edit that makes `change`, which takes out what an earlier edit put in.  Raises `SettingsError`.
+    """Return the edit that makes `change`, which takes out the entries of an earlier edit.  Raises `SettingsError`.
 
-    `forth_and_back` says what is left of settings that go through both.  Where the backup comes to the same, the file
-    becomes what it was, to the byte; and one that holds nothing any more, and was not there before, goes away.
+    `forth_and_back` makes the earlier change and then `change`.  If that turns the backup into the settings that are
+    left, the file becomes the backup, byte for byte.  A file that is left empty, and has no backup, is removed.
     """
     found = edit(path, change)
     if not found.changes:
@@ -128,7 +126,7 @@ def undo(path: str, change: Change, forth_and_back: Change) -> Edit:
     if not os.path.lexists(found.backup):
         gone = not left and not os.path.islink(path)
         return replace(found, after=None) if gone else found
-    with suppress(SettingsError):  # a backup that somebody broke is none
+    with suppress(SettingsError):  # a backup that cannot be read is not used
         kept, settings = read_settings(found.backup)
         if _changed(found.backup, forth_and_back, settings) == left:
             return replace(found, after=kept, spent=True)
@@ -140,19 +138,3 @@ def _changed(path: str, change: Change, settings: Settings) -> Settings:
         return change(settings)
     except BridgeError as exc:
         raise SettingsError(f"{path}: {exc}; {_UNCHANGED}") from None
-
-
-def _keep(path: str, backup: str, data: bytes) -> None:
-    """Write the backup in one step, for nobody's eyes that could not read the file."""
-    import tempfile  # here, as in `Edit.make`
-
-    fd, draft = tempfile.mkstemp(dir=os.path.dirname(backup), prefix=".agent-hooks-")
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            os.fchmod(fd, stat.S_IMODE(os.stat(path).st_mode))
-        os.rename(draft, backup)
-    except BaseException:  # whatever happened, no draft stays behind
-        with suppress(OSError):
-            os.unlink(draft)
-        raise

@@ -1,38 +1,47 @@
-"""Whether git would take a file along that is this person's only.  Above: install, agent_checks.  Below: common."""
+"""Find out whether git would commit a file that belongs to one person, and how to keep git from it."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import subprocess
+from collections.abc import Callable
 
-from agent_hooks.cli.setup import short
+from agent_hooks.storage.git import NO_PROGRAMS, git_environment
+
+_PATIENCE = 10  # seconds for one git call
 
 
-def how_to_ignore(path: str) -> str | None:
-    """Return the command that keeps git from taking a file along, if git would."""
+def how_to_ignore(path: str, shown: Callable[[str], str] = str) -> str | None:
+    """Return the command that makes git ignore a file, or `None` if git ignores it already or no repository is here.
+
+    `shown` shortens the paths in the command, so that a person can run it in the current directory.
+    """
     directory = os.path.dirname(path)
-    while not os.path.isdir(directory):  # it may be made only now
+    while not os.path.isdir(directory):  # the installation is about to make it
         directory = os.path.dirname(directory)
     if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
         return None
     exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
-    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(short(os.path.normpath(exclude)))}"
-    has_it = _git(directory, "ls-files", "--error-unmatch", path)[0] == 0
-    elsewhere = "" if short(directory) != directory else f"-C {shlex.quote(directory)} "  # perhaps another repository
-    return f"git {elsewhere}rm --cached {shlex.quote(short(path))}; {ignore}" if has_it else ignore
+    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(shown(os.path.normpath(exclude)))}"
+    if _git(directory, "ls-files", "--error-unmatch", path)[0] != 0:
+        return ignore
+    # A directory elsewhere may lie in another repository than the current one.
+    elsewhere = "" if shown(directory) != directory else f"-C {shlex.quote(directory)} "
+    return f"git {elsewhere}rm --cached {shlex.quote(shown(path))}; {ignore}"
 
 
 def _git(directory: str, *args: str) -> tuple[int | None, str]:
-    """Return git's exit code in a directory, `None` where it cannot be run, and what it says."""
+    """Return the exit code of git in a directory, `None` if git cannot be run, and the text that it prints."""
     try:
         done = subprocess.run(
-            ["git", *args],  # noqa: S607  # the git of the person's own PATH
+            ["git", *NO_PROGRAMS, *args],  # noqa: S607  # the git of the person's own PATH
             cwd=directory,
+            env=git_environment(),
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=10,
+            timeout=_PATIENCE,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

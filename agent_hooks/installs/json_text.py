@@ -1,7 +1,4 @@
-"""Edit the text of a JSON file as a person would: what stays equal keeps its very text, the rest is written anew.
-
-Above: settings_edit.  Below: the standard library.
-"""
+"""Edit the text of a JSON file as a person would: equal values keep their text, the others get its style."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ _DECODER = json.JSONDecoder()
 
 
 def parse(text: str) -> Any:
-    """Return what a JSON text says; an empty one is an empty object.  Raises `ValueError`, or `RecursionError`."""
+    """Return the value of a JSON text, an empty object for an empty text.  Raises `ValueError` or `RecursionError`."""
 
     def refuse(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     return json.loads(text, parse_constant=refuse) if text.strip() else {}
 
 
 def edited(text: str, new: dict[str, Any]) -> str:
-    """Return `text`, which `parse` takes and gives an object, changed so that it says `new`."""
+    """Return `text`, a JSON object that `parse` accepts, changed so that its value is `new`."""
     before, body, after = _trimmed(text) if text.strip() else ("", "{}", "\n")
     indent = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     form = _Form(indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n")
@@ -31,13 +28,13 @@ def edited(text: str, new: dict[str, Any]) -> str:
 
 
 class _Form(NamedTuple):
-    """How a file is laid out."""
+    """The layout of a file: its indentation and its line ends."""
 
     indent: str
     newline: str
 
     def changed(self, text: str, old: Any, new: Any, depth: int) -> str:
-        """Return the text of a value that was `old`, as it is for `new`."""
+        """Return `text`, the text of `old`, changed into that of `new`."""
         if _same(old, new):
             return text
         if isinstance(old, dict) and isinstance(new, dict):
@@ -60,7 +57,7 @@ class _Form(NamedTuple):
         return self.written(new, depth)
 
     def written(self, value: Any, depth: int) -> str:
-        """Return the text of a value that was not there; a plain list is a line."""
+        """Return the text of a new value; a list of plain values is one line."""
         if isinstance(value, dict):
             lines = [f"{_dumped(key)}: {self.written(each, depth + 1)}" for key, each in value.items()]
             return self._block("{", lines, "}", depth)
@@ -77,11 +74,11 @@ class _Form(NamedTuple):
 
 def _dumped(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if re.search("[\ud800-\udfff]", text) else text  # half of a surrogate pair has no UTF-8
+    return json.dumps(value) if re.search("[\ud800-\udfff]", text) else text  # UTF-8 has no half of a surrogate pair
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two values are written alike: `1`, `1.0` and `true` are equal in Python only."""
+    """Tell whether two values have the same text; in Python, `1`, `1.0` and `True` are equal."""
     return json.dumps(one) == json.dumps(other)
 
 

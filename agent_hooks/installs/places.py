@@ -1,20 +1,17 @@
-"""Where another agent runs our hooks from: its settings files, what is installed there, and what is missing.
-
-Above: install, uninstall, bridge, doctor.  Below: bridges, bridging, settings_edit.
-"""
+"""The installations of a bridge: the settings files of the other agent, our entries in them, and missing entries."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridges.driver import needed_events
 from agent_hooks.errors import SettingsError
-from agent_hooks.server.stub import stub_path
+from agent_hooks.installs.generated import stub_path
 
 PROGRAM = "agent-hooks"
 
@@ -26,22 +23,30 @@ class Target(Struct, frozen=True):
     path: str
 
 
-class Place(Struct, frozen=True):
-    """A settings file and our entries in it; `problem`: why it cannot be read."""
+class Installation(Struct, frozen=True):
+    """A settings file and our entries in it; with `problem`, the file cannot be read, and the text says why."""
 
     target: Target
     entries: tuple[Installed, ...] = ()
     problem: str = ""
 
     def commands(self, event: str) -> set[tuple[str, ...]]:
-        """Return what our entries run at an event."""
+        """Return the commands of our entries for an event."""
         return {entry.command for entry in self.entries if entry.event == event}
 
 
-def entry_command(bridge: Bridge, target: str) -> list[str]:
-    """Return what an entry runs; the event's name comes after it.
+class Problem(Struct, frozen=True):
+    """A problem of installations, and the command that mends it."""
 
-    A file that is shared names no path of this machine; the others name the generated file, which `write_stub` writes.
+    text: str
+    remedy: str
+
+
+def entry_command(bridge: Bridge, target: str) -> list[str]:
+    """Return the command of an entry; the event's name comes after it.
+
+    In a file that people share, the command names no path of this machine; in the others it names the generated file,
+    which `write_stub` writes.
     """
     if target == "project":
         return [PROGRAM, "bridge", bridge.name, "--resident"]
@@ -57,53 +62,82 @@ def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.en
     }
 
 
-def places(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Place]:
-    """Return the settings files that hold entries of ours, or cannot be read; each file once."""
-    from agent_hooks.installs.edits import read_settings  # here, for most events of an agent need no look at them
+def installations(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Installation]:
+    """Return the settings files that hold entries of ours or cannot be read; each file once."""
+    from agent_hooks.installs.edits import read_settings  # here, because most events of an agent do not read them
 
-    found: dict[str, Place] = {}
+    found: dict[str, Installation] = {}
     for target in targets(bridge, project, environment).values():
         try:
-            place = Place(target, tuple(bridge.installed(read_settings(target.path)[1])))
+            each = Installation(target, tuple(bridge.installed(read_settings(target.path)[1])))
         except SettingsError as exc:
-            place = Place(target, problem=str(exc))
+            each = Installation(target, problem=str(exc))
         real = os.path.realpath(target.path)
-        if (place.entries or place.problem) and real not in found:
-            found[real] = place
+        if (each.entries or each.problem) and real not in found:
+            found[real] = each
     return list(found.values())
 
 
-def twice(one: Place, other: Place) -> list[str]:
-    """Return the events at which both files run us, in two ways; the same command in two files runs once."""
-    events = dict.fromkeys(entry.event for entry in one.entries)
-    return [event for event in events if other.commands(event) and one.commands(event) != other.commands(event)]
+def at_target(found: Sequence[Installation], target: Target) -> Installation | None:
+    """Return the installation in a settings file; in the home directory, two targets can be one file."""
+    path = os.path.realpath(target.path)
+    return next((each for each in found if os.path.realpath(each.target.path) == path), None)
 
 
-def missing(bridge: Bridge, installed: Sequence[Place], listened: Collection[str]) -> list[str]:
-    """Return a sentence for each event that somebody listens to, or that is always needed, and that never arrives.
+def missing(bridge: Bridge, installed: Sequence[Installation], listened: Collection[str]) -> list[Problem]:
+    """Return a problem for each needed event that no entry sends us; `listened` are the events that hooks listen to.
 
-    Nothing, where no file holds an entry: then we were started in another way.
+    Without any entry there is no problem: then this process was not started by an installation.
     """
-    there = [place for place in installed if place.entries]
-    if not there:
+    ours = [each for each in installed if each.entries]
+    if not ours:
         return []
-    remedy = install_line(bridge, there[0].target.name)
-    whole = {entry.event for place in there for entry in place.entries if not entry.limit}
-    limits = {entry.event: entry.limit for place in there for entry in place.entries}
-    said = []
-    for event, by in needed_events(bridge.describe(), listened).items():
+    remedy = install_line(bridge, ours[0].target.name)
+    whole = {entry.event for each in ours for entry in each.entries if not entry.limit}
+    limits = {entry.event: entry.limit for each in ours for entry in each.entries}
+    problems = []
+    for event, listeners in needed_events(bridge.describe(), listened).items():
         if event not in whole:
             where = f"is installed with {limits[event]} only" if event in limits else "is not installed"
-            who = f", which {' and '.join(by)} need{'s' if len(by) == 1 else ''}," if by else ""
-            said.append(f"{event}{who} {where}: {remedy}")
-    return said
+            needs = "needs" if len(listeners) == 1 else "need"
+            needed = f", which {' and '.join(listeners)} {needs}," if listeners else ""
+            problems.append(Problem(f"{event}{needed} {where}", remedy))
+    return problems
+
+
+def doubled(bridge: Bridge, found: Sequence[Installation], shown: Callable[[str], str] = str) -> list[Problem]:
+    """Return a problem for each two files that run our hooks by different commands, so that events fire twice.
+
+    The agent runs a command once even if two files name it.  `shown` shortens a path for the text.
+    """
+    pairs = [(one, other) for index, one in enumerate(found) for other in found[:index] if _fires_twice(one, other)]
+    return [
+        Problem(
+            f"events fire twice here: {shown(one.target.path)} and {shown(other.target.path)} run your hooks by "
+            "different commands",
+            _keep_one(bridge, one.target.name, other.target.name),
+        )
+        for one, other in pairs
+    ]
+
+
+def _fires_twice(one: Installation, other: Installation) -> bool:
+    events = {entry.event for entry in one.entries}
+    return any(other.commands(event) and one.commands(event) != other.commands(event) for event in events)
+
+
+def _keep_one(bridge: Bridge, *names: str) -> str:
+    """Return the command that leaves one of two files; the file that people share stays."""
+    if "project" not in names:
+        return install_line(bridge, "user")
+    return uninstall_line(bridge, next(name for name in names if name != "project"))
 
 
 def install_line(bridge: Bridge, target: str) -> str:
-    """Return the command that installs."""
+    """Return the command that installs into a settings file."""
     return f"{PROGRAM} install {bridge.name} --{target}"
 
 
 def uninstall_line(bridge: Bridge, target: str) -> str:
-    """Return the command that uninstalls."""
+    """Return the command that uninstalls from a settings file."""
     return f"{PROGRAM} uninstall {bridge.name} --{target}"

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import SILENCE, Bridge, BridgeError, Happening, Reply
+from agent_hooks.bridges.base import SILENCE, UNJUDGED, UNREADABLE, Bridge, BridgeError, Happening, Reply
 from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.requests import Request, error_line
 from agent_hooks.server.sessions import Sessions
@@ -69,9 +69,9 @@ class Events:
 def _failure(exc: BaseException, event: str | None) -> str:
     """Return the reason of a refusal; log the traceback of any failure but a wrong payload."""
     if isinstance(exc, BridgeError):
-        return f"agent-hooks could not read the event: {exc}"
+        return f"{UNREADABLE}: {exc}"
     log().exception("failed at %s", event or "an event")
-    return f"agent-hooks could not judge this: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
+    return f"{UNJUDGED}: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
 
 
 def _line_of(reply: Reply) -> bytes:

@@ -5,7 +5,6 @@ Until the first event of a project with hooks, the process has no event loop but
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -27,6 +26,7 @@ from agent_hooks.server.requests import error_line, read_request, to_line
 from agent_hooks.server.sessions import FindHooks, Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
 from agent_hooks.server.tasks import Tasks
+from agent_hooks.storage.locks import try_lock
 
 if TYPE_CHECKING:
     import anyio
@@ -67,9 +67,7 @@ class Server:
     def serve(self) -> bool:
         """Serve until the end.  Returns `False` at once if another process serves this project."""
         with os.fdopen(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b", 0) as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not try_lock(lock.fileno()):
                 return False
             if not self._files.is_locked_by(lock.fileno()):
                 return False

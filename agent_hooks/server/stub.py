@@ -11,6 +11,7 @@ import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.base import Bridge
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client
 from agent_hooks.settings import agent_home
 
@@ -26,12 +27,7 @@ START = 10.0
 MARGIN = 10
 """Seconds by which the client ends before the agent's deadline, after which the agent would let some calls through."""
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_hooks.server.client import Config
-
-DIRECTORY = "bridges"
-"""The directory of the generated files, in the agent home."""
 
 
 def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> Config:
@@ -64,13 +60,6 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     }
 
 
-def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
-    """Return where the generated file of a bridge lies: `bridges/agent-hooks-<name>.py` in the agent home."""
-    from pathlib import Path  # here, because a process for one event needs no more than the constants
-
-    return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")
-
-
 def stub_text(config: Config) -> str:
     """Return the generated file."""
     # Imported here, as in `config_of`.
@@ -90,29 +79,25 @@ def stub_text(config: Config) -> str:
 
 
 def write_stub(bridge: Bridge) -> str:
-    """Return the path of the generated file, after it and its bytecode are written or updated.  Raises `OSError`."""
+    """Write the generated file and its bytecode unless they are up to date; return its path.  Raises `StorageError`."""
     # Imported here, as in `config_of`.
     from agent_hooks.server import starter
+    from agent_hooks.storage.files import refusing, write_atomically
 
     path, text = stub_path(bridge), stub_text(config_of(bridge))
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with refusing("write", str(path)):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         code = marshal.dumps(starter.made(text.encode(), str(path)))
-        _replace(kept, starter.digest(text.encode(), code) + code)
-        _replace(path, text.encode())
+        write_atomically(str(kept), starter.digest(text.encode(), code) + code)
+        write_atomically(str(path), text.encode())
     return str(path)
 
 
 def _text_of(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    new = path.with_suffix(f"{path.suffix}.{os.getpid()}")
-    new.write_bytes(data)
-    os.replace(new, path)
 
 
 def refresh_stubs() -> None:

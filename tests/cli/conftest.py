@@ -1,4 +1,4 @@
-"""What the tests of commands share that have to do with another agent."""
+"""Fixtures for the commands that concern another agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from running import Command
 
 @pytest.fixture
 def no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may be an agent."""
+    """The tests themselves may run inside an agent, whose variables would count."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
         monkeypatch.delenv(name)
 

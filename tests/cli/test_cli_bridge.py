@@ -19,7 +19,7 @@ PAYLOADS: dict[str, Any] = json.loads((ROOT / "tests" / "bridges" / "claude_code
 
 @pytest.fixture(autouse=True)
 def _no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may be an agent."""
+    """The tests themselves may run inside an agent, whose variables would count."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
         monkeypatch.delenv(name)
 
@@ -38,7 +38,7 @@ def bridge(command: Command, given: object, *args: str) -> Any:
 
 
 def decision(said: Any) -> tuple[str, str]:
-    """Return what is decided about a call, and why."""
+    """Return the decision about a call, and its reason."""
     specific = said["hookSpecificOutput"]
     assert specific["hookEventName"] == "PreToolUse"
     return specific["permissionDecision"], specific.get("permissionDecisionReason", "")
@@ -46,7 +46,7 @@ def decision(said: Any) -> tuple[str, str]:
 
 @pytest.mark.behaviour("B5")
 def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
-    """Unchanged files, as in our own agent; what nobody minds prints nothing."""
+    """The files are the same as in our own agent; a call without a decision gets an empty answer."""
     command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text(), "permission_gate.py")
     command.add_hook((ROOT / "examples" / "hooks" / "protected_paths.py").read_text(), "protected_paths.py")
     verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
@@ -63,7 +63,7 @@ def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
 
 
 def test_headless_a_question_denies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `claude -p` does."""
+    """Under `claude -p` no person can answer."""
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     command.add_hook((ROOT / "examples" / "hooks" / "permission_gate.py").read_text())
     verdict, why = decision(bridge(command, payload(command, tool_input={"command": "sudo ls"})))
@@ -71,7 +71,7 @@ def test_headless_a_question_denies(command: Command, monkeypatch: pytest.Monkey
 
 
 def test_every_captured_payload_is_answered(command: Command) -> None:
-    """With one JSON object, on both event loops."""
+    """The answer is one JSON object, on both event loops."""
     for name in ("SessionStart:startup", "UserPromptSubmit", "PostToolUse:Bash", "Stop", "SessionEnd", "SubagentStart"):
         assert bridge(command, payload(command, name)) == {}
     done = subprocess.run(
@@ -102,7 +102,7 @@ def test_every_captured_payload_is_answered(command: Command) -> None:
 )
 @pytest.mark.behaviour("B10")
 def test_what_cannot_be_read_denies_a_call(stdin: str, args: tuple[str, ...], denied: bool, command: Command) -> None:
-    """And passes in silence where nothing can be stopped."""
+    """Events that cannot be stopped pass without a message."""
     said = bridge(command, stdin, *args)
     assert said == {} if not denied else decision(said)[0] == "deny"
 
@@ -126,7 +126,7 @@ def test_a_payload_of_50_mb_denies(command: Command) -> None:
 )
 @pytest.mark.behaviour("B10")
 def test_a_broken_gate_denies(source: str, command: Command) -> None:
-    """Named, without a traceback."""
+    """The refusal names it, without a traceback."""
     path = command.add_hook(source)
     verdict, why = decision(bridge(command, payload(command)))
     assert verdict == "deny"
@@ -135,7 +135,7 @@ def test_a_broken_gate_denies(source: str, command: Command) -> None:
 
 @pytest.mark.behaviour("B10")
 def test_broken_settings_deny_calls_and_prompts_and_are_told_at_the_start(command: Command) -> None:
-    """Nobody can know which guards they meant."""
+    """The guards that the settings ask for are unknown."""
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text("{")
     assert "settings.json" in decision(bridge(command, payload(command)))[1]
@@ -160,7 +160,7 @@ def test_a_hook_keeps_the_agent_going_once_in_a_row(command: Command) -> None:
 
 
 def test_an_answer_that_cannot_be_written_denies(command: Command) -> None:
-    """By the exit code, which is what is left."""
+    """The exit code denies, because nothing else reaches the agent."""
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "agent_hooks", "bridge", "claude-code"],
@@ -186,7 +186,7 @@ def test_a_rewrite_that_is_no_json_denies(command: Command) -> None:
 
 
 def test_what_hooks_print_is_not_in_the_answer(command: Command) -> None:
-    """Nor what fails after it: a hook's errors go to stderr."""
+    """A failure after the answer is not in it either: errors of hooks go to stderr."""
     command.add_hook(
         """
         print("at import")

@@ -27,17 +27,17 @@ def saved(command: Command) -> Command:
 
 
 def rows(command: Command, *args: str) -> list[list[str]]:
-    """Return the first two columns of what `list` prints."""
+    """Return the first two columns of the table of `list`."""
     return [line.split()[:2] for line in command("checkpoints", "list", *args).stdout.splitlines()[1:]]
 
 
 def note(command: Command) -> str:
-    """Return what the file holds."""
+    """Return the text of the file."""
     return (command.project / "note").read_text().strip()
 
 
 def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
-    """Of all sessions or of one, by the beginning of its id; from a directory below as well."""
+    """The list is of all sessions, or of one by the beginning of its id; it works in a directory below as well."""
     assert rows(saved) == [["old", "2"], ["new-sess", "2"], ["new-sess", "5"]]
     assert rows(saved, "--session", "n", "--cwd", "sub") == [["new-sess", "2"], ["new-sess", "5"]]
     (saved.project / "deep").mkdir()
@@ -68,7 +68,7 @@ def test_restore_and_undo_say_what_they_did(saved: Command) -> None:
 
 
 def test_what_is_not_restored_is_said(saved: Command) -> None:
-    """On stderr, one line each."""
+    """Each such file is a line on stderr."""
     (saved.project / ".git/info/exclude").write_text("note\n")
     (saved.project / "note").unlink()
     (saved.project / "note" / "mine").mkdir(parents=True)
@@ -78,7 +78,7 @@ def test_what_is_not_restored_is_said(saved: Command) -> None:
 
 
 def test_diff_shows_what_changed_since(saved: Command) -> None:
-    """Since the last one, or the one that is named."""
+    """The diff begins at the last checkpoint, or at the named one."""
     assert "-2\n+now\n" in saved("checkpoints", "diff").stdout
     assert "-1\n+now\n" in saved("checkpoints", "diff", "2").stdout
     saved("checkpoints", "restore", "5")
@@ -86,7 +86,7 @@ def test_diff_shows_what_changed_since(saved: Command) -> None:
 
 
 def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
-    """And nothing without being told what."""
+    """Without an option, it forgets nothing."""
     done = saved("checkpoints", "prune", code=2)
     assert "which ones? Say --older-than DAYS, --keep N or --all" in done.stderr
     assert saved("checkpoints", "prune", "--older-than", "1").stdout == "forgot 0 checkpoints\n"
@@ -103,19 +103,19 @@ def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
         (["restore", "3"], "session new-sess has no checkpoint '3'; known are: 2, 5"),
         (
             ["restore", "--session", "x", "2"],
-            "--session x: no session with checkpoints begins so; there are: new-session, old",
+            "--session x: no session with checkpoints has an id that begins so; there are: new-session, old",
         ),
         (["restore", "--session", "", "2"], "--session '': several sessions begin so: new-session, old"),
         (["undo"], "nothing to undo: no checkpoint has been restored here"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(saved: Command, args: list[str], told: str) -> None:
-    """With what there is instead."""
+    """The line names the existing checkpoints and sessions."""
     assert saved("checkpoints", *args, code=1).stderr == f"agent-hooks: {told}\n"
 
 
 def test_without_a_repository_or_checkpoints_it_says_so(command: Command, tmp_path: Path) -> None:
-    """Exit code 1, no traceback."""
+    """The exit code is 1, and there is no traceback."""
     assert "is not in a git repository" in command("checkpoints", "list", code=1).stderr
     subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
     assert command("checkpoints", "diff", code=1).stderr == "agent-hooks: there are no checkpoints here\n"

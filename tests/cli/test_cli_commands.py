@@ -35,7 +35,7 @@ HOOK = """
 
 
 def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(command: Command, home: Path) -> None:
-    """Global, project, settings, --hook; by event, then by priority."""
+    """The order is by event, then by priority; the sources are global, project, settings and --hook."""
     text = "def register(api):\n    api.on('tool_call', print)\n"
     for path in (home / ".agent/hooks/g.py", command.project / "s.py", command.project / "x.py"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,12 +68,12 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
 
 
 def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
-    """An empty list is no riddle."""
+    """The message names the directories that were searched."""
     assert "no hooks: ~/.agent/hooks and ./.agent/hooks hold none" in command("list").stdout
 
 
 def test_list_shows_tools_and_hooks_that_register_nothing(command: Command) -> None:
-    """A hook is listed whatever it does."""
+    """A hook is listed even if it registers nothing."""
     command.add_hook("def register(api): pass\n", "a.py")
     command.add_hook(
         """
@@ -104,13 +104,13 @@ def test_list_names_what_could_not_be_loaded(command: Command) -> None:
 
 
 def test_check_loads_without_running_an_agent(command: Command) -> None:
-    """One line per file that is fine."""
+    """Each file without a problem has a line."""
     command.add_hook(HOOK, "p.py")
     assert command("check", ".agent/hooks/p.py").stdout == ".agent/hooks/p.py: loaded, 3 handlers, 0 tools\n"
 
 
 def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
-    """Syntax, a matcher that can match nothing, a missing file: exit 1."""
+    """A syntax error, a matcher that fits no tool and a missing file are problems; the exit code is 1."""
     command.add_hook("def register(api):\n    1 +\n", "bad.py")
     command.add_hook("def register(api):\n    api.on('tool_call', lambda event, ctx: None, tool='bahs')\n", "typo.py")
     done = command("check", ".agent/hooks/bad.py", ".agent/hooks/typo.py", "gone.py", code=1)
@@ -155,7 +155,7 @@ def test_emit_shows_each_answer_its_time_and_the_outcome(command: Command) -> No
 
 
 def test_emit_shows_a_failing_handler_and_exits_1(command: Command) -> None:
-    """What it raised stands where its answer would."""
+    """Its exception stands in the place of its answer."""
     hook = str(command.add_hook(HOOK, "p.py"))
     done = command("emit", "tool_call", "--hook", hook, "--input", '{"command": "raise"}', code=1)
     assert "failed: ValueError: oh" in done.stdout
@@ -193,7 +193,7 @@ def test_every_event_can_be_emitted(command: Command, event: str) -> None:
     ],
 )
 def test_emit_says_what_is_wrong_with_its_arguments(command: Command, args: list[str], says: str) -> None:
-    """Exit 2, and the nearest name."""
+    """The exit code is 2, and the error names the nearest name."""
     hook = command.add_hook("def register(api): pass\n")
     assert says in command("emit", *args, "--hook", str(hook), code=2).stderr
 
@@ -205,7 +205,7 @@ def test_an_event_without_handlers_says_so(command: Command) -> None:
 
 
 def test_the_settings_example_has_every_key_and_fits_the_schema(command: Command, tmp_path: Path) -> None:
-    """What is shown can be loaded."""
+    """The example is a valid settings file."""
     schema = json.loads(command("schema", "settings").stdout)
     text = (ROOT / "settings.example.json").read_text()
     jsonschema.validate(json.loads(text), schema)
@@ -259,7 +259,7 @@ def test_a_bug_of_ours_is_one_line_and_a_file_to_report(
 
 @pytest.mark.behaviour("L15")
 def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) -> None:
-    """Discovered, or named with --hook; an error names the file that is wrong."""
+    """It is discovered, or named with --hook; an error names the file inside the package."""
     package = command.project / ".agent" / "hooks" / "gate"
     command.add_hook("from .rules import register\n", "gate/__init__.py")
     command.add_hook(
@@ -287,7 +287,7 @@ def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) 
 
 
 def test_list_shows_transformers_and_check_reads_their_file(command: Command) -> None:
-    """With where they came from; a mistake is a line with file and key, and exit code 1."""
+    """The list shows their source; a mistake is a line with file and key, and exit code 1."""
     path = command.project / ".agent" / "command_intercept.yaml"
     path.parent.mkdir()
     path.write_text("version: 1\ntools:\n  ls: {transformers: [{name: default_args}]}\n  find: {enabled: 5}\n")
@@ -306,7 +306,7 @@ def test_list_shows_transformers_and_check_reads_their_file(command: Command) ->
 
 
 def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None:
-    """What an interceptor is told, what it may change, and whether it may block."""
+    """Each point has its input, the fields that may be changed, and whether it may block."""
     points = {row["point"]: row for row in json.loads(command("list", "--points", "--json").stdout)["points"]}
     assert len(points) == 12
     assert points["tool.before"] == {
@@ -320,7 +320,7 @@ def test_the_table_of_points_is_there_for_programs_too(command: Command) -> None
 
 
 def test_a_reader_that_goes_is_no_error_to_tell(command: Command) -> None:
-    """As of `agent-hooks list --points | head -1`."""
+    """`agent-hooks list --points | head -1` has such a reader."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as gone:

@@ -1,4 +1,4 @@
-"""`agent-hooks doctor`, run as a person runs it, on what is well and on what is not."""
+"""`agent-hooks doctor`, run as a person runs it, with and without problems."""
 
 from __future__ import annotations
 
@@ -17,33 +17,36 @@ from typing import Any
 import pytest
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.cli.doctor import agents
-from agent_hooks.cli.doctor.agents import AgentCase
-from agent_hooks.cli.doctor.checks import Case, Finding
-from agent_hooks.installs.places import places
+from agent_hooks.cli.doctor import base, entries, trial
+from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
+from agent_hooks.installs.places import installations
 from running import Command
 
 pytestmark = pytest.mark.usefixtures("no_agent_around", "on_the_path", "unhurried")
-UNHURRIED = "from agent_hooks.cli.doctor import agents as it; it._SLOW, it._PATIENCE = float('inf'), 600"
+UNHURRIED = "from agent_hooks.cli.doctor import base, trial; trial.SLOW, base.PATIENCE = float('inf'), 600"
 CLAUDE = open_bridge("claude-code")
 SETTINGS = Path(".claude") / "settings.local.json"
 
 
-def findings(command: Command, *args: str, code: int = 0) -> list[Finding]:
-    """Return what is found."""
+def findings(command: Command, *args: str, code: int = 0) -> list[Diagnosis]:
+    """Return the diagnoses."""
     said = json.loads(command("doctor", "--json", *args, code=code).stdout)
-    return [Finding(**each) for each in said["findings"]]
+    return [Diagnosis(**each) for each in said["findings"]]
 
 
-def wrong(found: Iterable[Finding]) -> list[tuple[str, str]]:
-    """Return what is not well, and how that is mended."""
+def wrong(found: Iterable[Diagnosis]) -> list[tuple[str, str]]:
+    """Return the text and the remedy of each warning and problem."""
     return [(finding.text, finding.remedy) for finding in found if finding.status != "ok"]
 
 
 def case(project: Path) -> AgentCase:
     """Return Claude Code in a project, as the doctor sees it."""
     return AgentCase(
-        Case(str(project), None), CLAUDE, False, places(CLAUDE, str(project)), CLAUDE.facts(str(project), os.environ)
+        Case(str(project), None),
+        CLAUDE,
+        False,
+        installations(CLAUDE, str(project)),
+        CLAUDE.facts(str(project), os.environ),
     )
 
 
@@ -74,8 +77,8 @@ def program(directory: Path, name: str, text: str) -> None:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is slow on a machine that has much else to do."""
     monkeypatch.setattr(Command, "first", UNHURRIED)
-    monkeypatch.setattr(agents, "_SLOW", float("inf"))
-    monkeypatch.setattr(agents, "_PATIENCE", 600)
+    monkeypatch.setattr(trial, "SLOW", float("inf"))
+    monkeypatch.setattr(base, "PATIENCE", 600)
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_an_installation_that_is_well(served: Command) -> None:
-    """Is tried out, through what is installed; hooks see the call, and the doctor what they say."""
+    """It is tried out by its own command; hooks get the call, and the doctor shows their answer."""
     served("install", "claude-code")
     found = findings(served, "claude-code")
     assert wrong(found) == []
@@ -103,7 +106,7 @@ def test_an_installation_that_is_well(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_the_trial_is_a_call_and_no_turn(served: Command) -> None:
-    """What hooks do for a prompt is left alone: a checkpoint of the trial would be the next that is restored."""
+    """Hooks of turns do not run: a checkpoint of the trial would be the next one to be restored."""
     served.add_hook(
         """
         def register(api):
@@ -150,7 +153,7 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     without = "agent-hooks install claude-code --local --no-http"
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     [(text, remedy)] = wrong(findings(posting, code=1))
-    assert text == "HTTP_PROXY is set: what is posted goes there, with the token, and not to the server"
+    assert text == "HTTP_PROXY is set: posted events go there, with the token, and not to the server"
     assert remedy == f"NO_PROXY=127.0.0.1 in the environment of the agent, or {without}"
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     assert wrong(findings(posting)) == []
@@ -161,7 +164,7 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
     (posting.project / SETTINGS).write_text(json.dumps(settings))
     subprocess.run(["git", "init", "--quiet"], cwd=posting.project, check=True)
     [(text, remedy)] = wrong(findings(posting, code=1))
-    assert text == f"{SETTINGS}: git would take the port and the token along"
+    assert text == f"{SETTINGS}: git would commit the port and the token"
     assert remedy.startswith("echo ")
     shutil.rmtree(posting.project / ".git")
     (posting.project / SETTINGS).chmod(0o640)
@@ -176,25 +179,25 @@ def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.Monk
             target=answer_once, args=[other, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"]
         ).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
-        told = f"PostToolBatch: what listens at port {address.port} is not this project's server: HTTP status 403"
-        assert (text, remedy) == (told, f"to do without: {without}")
+        told = f"PostToolBatch: the program at port {address.port} is not this project's server: HTTP status 403"
+        assert (text, remedy) == (told, f"to do without HTTP: {without}")
         threading.Thread(target=answer_once, args=[other, b""]).start()
         [(text, remedy)] = wrong(findings(posting, code=1))
-        assert text.startswith(f"PostToolBatch: nobody hears it at port {address.port}: RemoteDisconnected")
-        assert remedy == f"agent-hooks serve --log tells why; to do without: {without}"
+        assert text.startswith(f"PostToolBatch: no server answers at port {address.port}: RemoteDisconnected")
+        assert remedy == f"agent-hooks serve --log shows the reason; to do without HTTP: {without}"
     assert f"port {address.port}: Address already in use" in posting("serve", "--log").stdout
 
 
 @pytest.mark.behaviour("B23")
 def test_a_copied_project_posts_to_the_server_of_the_first(posting: Command, tmp_path: Path) -> None:
-    """Port and token are the same, so the answer is no proof."""
+    """Port and token are the same, so an answer does not prove that the server is the right one."""
     assert wrong(findings(posting)) == []
     copy = Command(tmp_path / "copy")
     shutil.copytree(posting.project, copy.project)
     try:
         [(text, remedy)] = wrong(findings(copy, code=1))
-        assert "it is another project's server that listens at port " in text
-        assert remedy == "give each its own, for a copy has those of the first: " + " && ".join(
+        assert "the server at port " in text
+        assert remedy == "a copy of the settings has the port of the first; choose another: " + " && ".join(
             f"agent-hooks install claude-code --local {option}" for option in ("--no-http", "--http")
         )
         for each in remedy.partition(": ")[2].split(" && "):
@@ -215,7 +218,7 @@ def answer_once(server: socket.socket, data: bytes) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_from_a_directory_below(served: Command) -> None:
-    """What the warning there says works, and so does each remedy."""
+    """The command in the warning works there, and so does each remedy."""
     served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
     below = Command(served.project / "below" / "it's")
     below.project.mkdir(parents=True)
@@ -237,7 +240,7 @@ def test_from_a_directory_below(served: Command) -> None:
 
 
 def test_without_an_installation_hooks_and_settings_are_checked(command: Command, tmp_path: Path) -> None:
-    """It is a problem only for whoever asks about that agent."""
+    """A missing installation is a problem only if the person names the agent."""
     path = command.add_hook("def register(api):\n    api.on('tool_cal', print)")
     found = findings(command, code=1)
     ((text, remedy),) = wrong(found)
@@ -258,22 +261,22 @@ def test_without_an_installation_hooks_and_settings_are_checked(command: Command
 
 @pytest.mark.usefixtures("claude")
 def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Command) -> None:
-    """As after an edit by hand."""
+    """Both come from an edit by hand."""
     command("install", "claude-code")
-    assert list(agents.what_entries_promise(case(command.project))) == []
+    assert list(entries.failures_and_timeouts(case(command.project))) == []
     changed(command.project / SETTINGS, onFailure="continue", timeout=5)
-    found = wrong(agents.what_entries_promise(case(command.project)))
+    found = wrong(entries.failures_and_timeouts(case(command.project)))
     mend = "agent-hooks install claude-code --local"
     where = ".claude/settings.local.json"
     assert [(text.partition(where)[2], remedy) for text, remedy in found] == [
-        (": PreToolUse: a failure of the command lets it pass", mend),
+        (": PreToolUse: a failure of the command lets the call pass", mend),
         (": PreToolUse has a timeout of 5 s, which ends before ours: 600 s", mend),
-        (": UserPromptSubmit: a failure of the command lets it pass", mend),
+        (": UserPromptSubmit: a failure of the command lets the call pass", mend),
         (": UserPromptSubmit has a timeout of 5 s, which ends before ours: 600 s", mend),
         (": SessionEnd has a timeout of 5 s, which ends before ours: 10 s", mend),
     ]
     command("install", "claude-code")
-    assert list(agents.what_entries_promise(case(command.project))) == []
+    assert list(entries.failures_and_timeouts(case(command.project))) == []
 
 
 def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
@@ -281,32 +284,32 @@ def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
     served("install", "claude-code")
     stub = home / ".agent" / "bridges" / "agent-hooks-claude-code.py"
     stub.write_text(stub.read_text() + "#")
-    ((text, _),) = wrong(agents.what_entries_name(case(served.project)))
+    ((text, _),) = wrong(entries.commands(case(served.project)))
     assert text == f"{stub} is of another version, or of another Python"
     stub.unlink()
     found = wrong(findings(served, "claude-code", code=1))
     assert (f"{stub} is not there", "agent-hooks install claude-code --local") in found
     assert any("PreToolUse: no answer: exit code 2" in text for text, _ in found)
     changed(served.project / SETTINGS, command="/nowhere/python")
-    found = wrong(agents.what_entries_name(case(served.project)))
+    found = wrong(entries.commands(case(served.project)))
     assert "/nowhere/python is not there" in found[0][0]
-    assert "was not tried" in wrong(agents.trial(case(served.project)))[0][0]
+    assert "was not tried" in wrong(trial.call(case(served.project)))[0][0]
     served("install", "claude-code")
-    assert wrong(agents.what_entries_name(case(served.project))) == []
+    assert wrong(entries.commands(case(served.project))) == []
 
 
 def test_another_program_of_our_name_on_the_path(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shared entry runs whatever is first there."""
+    """A shared entry runs the first program of that name."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     Command(project)("install", "claude-code", "--project")
-    assert wrong(agents.what_entries_name(case(project))) == []
+    assert wrong(entries.commands(case(project))) == []
     program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
-    ((text, _),) = wrong(agents.what_entries_name(case(project)))
+    ((text, _),) = wrong(entries.commands(case(project)))
     assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "agent-hooks is not on the PATH" in wrong(agents.what_entries_name(case(project)))[0][0]
+    assert "agent-hooks is not on the PATH" in wrong(entries.commands(case(project)))[0][0]
 
 
 @pytest.mark.parametrize(
@@ -324,11 +327,11 @@ def test_another_program_of_our_name_on_the_path(
 def test_an_answer_that_would_let_calls_pass(
     script: str, text: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or that denies for a failure of ours."""
+    """A refusal after a failure of this package is a problem too."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", script)
     shared_entry(project)
-    ((said, _),) = wrong(agents.trial(case(project)))
+    ((said, _),) = wrong(trial.call(case(project)))
     assert said.startswith(text)
 
 
@@ -337,22 +340,22 @@ def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", "echo '{}'")
     shared_entry(project)
-    monkeypatch.setattr(agents, "_SLOW", 0.0)
-    (found,) = agents.trial(case(project))
+    monkeypatch.setattr(trial, "SLOW", 0.0)
+    (found,) = trial.call(case(project))
     assert (found.status, found.remedy) == ("warning", "agent-hooks serve --log")
     program(tmp_path / "bin", "agent-hooks", "exec sleep 1000")
-    monkeypatch.setattr(agents, "_PATIENCE", 0.1)
-    ((text, _),) = wrong(agents.trial(case(project)))
+    monkeypatch.setattr(base, "PATIENCE", 0.1)
+    ((text, _),) = wrong(trial.call(case(project)))
     assert text == "PreToolUse: did not end within 0.1 s"
 
 
 def test_settings_that_cannot_be_read(project: Path) -> None:
-    """Whether something is installed there, nobody knows."""
+    """The doctor cannot tell whether entries are in them."""
     (project / ".claude").mkdir()
     (project / SETTINGS).write_text("{")
-    found = wrong(agents.installation(case(project)))
+    found = wrong(entries.settings_files(case(project)))
     assert f"{project / SETTINGS}: is not JSON" in found[0][0]
-    assert list(agents.hindrances(case(project))) == []
+    assert list(entries.hindrances(case(project))) == []
 
 
 @pytest.mark.usefixtures("claude")
@@ -370,13 +373,13 @@ def test_what_hooks_wait_for_in_vain(served: Command) -> None:
     found = wrong(findings(served, code=1))
     mend = "agent-hooks install claude-code --local"
     assert ("PostToolBatch, which turn_end needs, is not installed", mend) in found
-    assert ("hooks listen to chat.headers, which this agent has nothing for", "") in found
+    assert ("hooks listen to chat.headers, and this agent has no such event", "") in found
     assert any("never runs: the tool 'Bash' is 'bash' here" in text for text, _ in found)
 
 
 @pytest.mark.usefixtures("claude")
 def test_each_fact_is_told_once(served: Command) -> None:
-    """The trial adds only what is new: what was found before is in the answers of hooks too."""
+    """The answers of hooks repeat earlier diagnoses, which the trial leaves out."""
     served("install", "claude-code")
     served.add_hook("1 / 0", "broken.py")
     served.add_hook(
@@ -399,25 +402,25 @@ def test_each_fact_is_told_once(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Path) -> None:
-    """In files of this agent and of others that read its settings."""
+    """The files are those of this agent and of others that read its settings."""
     command("install", "claude-code", "--project")
     command("install", "claude-code", "--user")
     (command.project / ".cursor").mkdir()
     (command.project / ".cursor" / "hooks.json").write_text('{"command": "agent-hooks bridge cursor"}')
     (command.project / ".github" / "hooks").mkdir(parents=True)
     (command.project / ".github" / "hooks" / "x.json").write_text('{"command": "theirs"}')
-    found = wrong(agents.twice(case(command.project)))
+    found = wrong(entries.doubled_entries(case(command.project)))
     assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user", "keep one of the two"]
     assert ".cursor/hooks.json runs agent_hooks too" in found[1][0]
     state = home / ".claude.json"
-    assert wrong(agents.hindrances(case(command.project))) == []
+    assert wrong(entries.hindrances(case(command.project))) == []
     state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')
-    ((text, remedy),) = wrong(agents.hindrances(case(command.project)))
+    ((text, remedy),) = wrong(entries.hindrances(case(command.project)))
     assert "you were not asked yet whether you trust this directory; until you say yes" in text
     assert remedy == "start `claude` here once, and say yes"
     state.write_text(json.dumps({"projects": {str(command.project.parent): {"hasTrustDialogAccepted": True}}}))
     (command.project / SETTINGS).write_text('{"disableAllHooks": true, "allowManagedHooksOnly": true}')
-    ((text, _),) = wrong(agents.hindrances(case(command.project)))
+    ((text, _),) = wrong(entries.hindrances(case(command.project)))
     assert "disableAllHooks is on: Claude Code runs no hook" in text
     managed = CLAUDE.hindrances("/etc/claude-code/managed-settings.json", {"allowManagedHooksOnly": True}, "/p")
     assert [each.text.partition(" ")[0] for each in managed] == ["allowManagedHooksOnly"]
@@ -429,14 +432,14 @@ def test_nothing_is_run_but_what_install_writes(command: Command) -> None:
     entry = {"type": "command", "command": "sh", "args": ["-c", "touch ran", "bridge", "claude-code"]}
     (command.project / ".claude").mkdir()
     (command.project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
-    found = wrong(agents.trial(case(command.project)))
+    found = wrong(trial.call(case(command.project)))
     assert found[0][0].startswith("PreToolUse: was not tried, for the entry runs something else: 'sh -c touch ran")
     assert not (command.project / "ran").exists()
 
 
 def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would run in the place of this one; it is named with its version and place."""
-    assert wrong(agents.distributions(case(project))) == []
+    assert wrong(trial.distributions(case(project))) == []
     foreign = tmp_path / "site"
     (foreign / "agent_hooks").mkdir(parents=True)
     (foreign / "agent_hooks" / "__init__.py").write_text("")
@@ -445,39 +448,39 @@ def test_a_foreign_package_of_our_name(project: Path, tmp_path: Path, monkeypatc
         "Metadata-Version: 2.1\nName: agent_hooks\nVersion: 9.9\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(foreign))
-    found = wrong(agents.distributions(case(project)))
+    found = wrong(trial.distributions(case(project)))
     assert found[0][0].startswith(f"{sys.executable} has agent_hooks from {foreign}/agent_hooks/__init__.py, not from ")
     assert found[1] == (
-        f"agent-hooks 9.9 in {foreign} is another package, and brings an agent_hooks as well",
+        f"agent-hooks 9.9 in {foreign} is another package, and contains an agent_hooks as well",
         f"{sys.executable} -m pip uninstall agent-hooks",
     )
 
 
 def test_the_version_of_the_agent(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one is no fault; none is told to whoever asks."""
+    """Another version is no problem; a missing program is a warning if the person names the agent."""
     monkeypatch.setenv("PATH", "/nowhere")
     examined = case(project)
-    assert list(agents.agent_version(examined)) == []
-    assert wrong(agents.agent_version(examined._replace(asked=True))) == [
+    assert list(entries.agent_version(examined)) == []
+    assert wrong(entries.agent_version(examined._replace(asked=True))) == [
         (
             "there is no `claude` on the PATH, so its version is unknown; entries in its settings count all the same",
             "put it there, unless you start it in another way",
         )
     ]
     program(tmp_path / "bin", "claude", "echo 3.0")
-    (found,) = agents.agent_version(examined)
+    (found,) = entries.agent_version(examined)
     assert (found.status, found.text) == ("ok", "version 3.0; tested with 2.1.329")
     program(tmp_path / "bin", "claude", "echo no >&2; exit 1")
-    assert "says no version" in wrong(agents.agent_version(examined))[0][0]
+    assert "prints no version" in wrong(entries.agent_version(examined))[0][0]
 
 
 def test_a_directory_of_servers_that_is_somebody_elses(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then hooks keep no state, which nobody would see otherwise."""
+    """Then hooks keep no state, and only the doctor shows it."""
     shared_entry(project)
     monkeypatch.setattr("agent_hooks.server.client.directory", lambda: str(tmp_path / "servers"))
-    assert list(agents.server(case(project))) == []
+    assert list(trial.server_directory(case(project))) == []
     (tmp_path / "servers").chmod(0o755)
-    (found,) = agents.server(case(project))
+    (found,) = trial.server_directory(case(project))
     assert (found.status, "not yours alone" in found.text) == ("warning", True)

@@ -20,7 +20,7 @@ def settings(command: Command, **section: object) -> None:
 
 
 def test_run_has_the_guards_on(command: Command) -> None:
-    """Both of them; what they do not stop runs."""
+    """Both guards judge; a call that they let pass runs."""
     (command.project / "src").mkdir()
     (command.project / ".env").write_text("KEY=1")
     done = command("run", "--no-session", "@bash rm -rf src\n@read .env\n@bash echo fine")
@@ -50,7 +50,7 @@ def test_run_follows_the_settings_and_says_what_has_expired(command: Command) ->
 
 
 def test_the_agent_cannot_switch_its_guards_off(command: Command) -> None:
-    """By no tool."""
+    """Every tool that could write the settings is stopped."""
     settings(command, level="strict")
     text = '{"guards": {"disabled": ["builtin:command-safety-guard"]}}'
     write = json.dumps({"path": ".agent/settings.json", "content": text})
@@ -91,7 +91,7 @@ def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command
 
 
 def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command) -> None:
-    """And runs nothing."""
+    """It runs nothing."""
     done = command("guard", "explain", 'x=src; sudo sh -c "touch ran; rm -rf $x"')
     for line in ("  touch ran", "  rm -rf src", "rule rm-rf: ", "verdict at level project: block by rm-rf"):
         assert line in done.stdout
@@ -102,7 +102,7 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
 
 
 def test_check_answers_each_line_with_a_line(command: Command) -> None:
-    """pass, block, ask; what cannot be read is a block."""
+    """The verdict is pass, block or ask; an unreadable line is a block."""
     calls = [
         {"tool": "bash", "input": {"command": "ls"}},
         {"tool": "bash", "input": {"command": "rm -rf /"}},
@@ -124,7 +124,7 @@ def test_check_answers_each_line_with_a_line(command: Command) -> None:
 
 
 def test_test_scores_a_corpus_per_class(command: Command) -> None:
-    """Caught, false denies, and the promise kept."""
+    """It prints the caught and the wrongly denied rows, and exits 0 when the promise is kept."""
     done = command("guard", "test", str(CORPORA / "commands.tsv"), "--tier", "core")
     assert "denied 0 of" in done.stdout
     assert "(100.0 %)" in done.stdout
@@ -133,7 +133,7 @@ def test_test_scores_a_corpus_per_class(command: Command) -> None:
 
 
 def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> None:
-    """Exit 1 when the promise is not kept."""
+    """The exit code is 1 when the promise is not kept."""
     (command.project / "own.tsv").write_text('expected\tclass\tcommand\nallow\tx\t"rm -rf /"\ndeny\tx\t"ls"\r\n\n')
     done = command("guard", "test", "own.tsv", code=1)
     assert 'block where allow is expected: "rm -rf /" [x] rm-rf' in done.stdout
@@ -158,6 +158,6 @@ def test_a_corpus_that_says_nothing_is_no_success(command: Command, text: bytes,
 
 @pytest.mark.parametrize("row", ['maybe\tx\t"ls"', "allow\tx\tls", "allow\tx\t3"])
 def test_a_row_that_cannot_be_read_is_named(command: Command, row: str) -> None:
-    """File and line."""
+    """The error has file and line."""
     (command.project / "own.tsv").write_text(f"expected\tclass\tcommand\n{row}\n")
     assert "own.tsv:2" in command("guard", "test", "own.tsv", code=2).stderr

@@ -1,4 +1,4 @@
-"""`agent-hooks install` and `uninstall`, run as a person runs them; what they write is run as Claude Code runs it."""
+"""`agent-hooks install` and `uninstall`, run as a person runs them; their entries are run as Claude Code runs them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address
-from agent_hooks.cli.commands.install import uninstalling
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, Edit, edit
 from agent_hooks.installs.json_text import edited, parse
-from agent_hooks.installs.places import Place, Target, places
+from agent_hooks.installs.places import Installation, Target, installations
+from agent_hooks.installs.plan import uninstalling
 from running import Command
 
 CLAUDE = open_bridge("claude-code")
@@ -69,12 +69,12 @@ def judge(entry: Any, text: str, project: Path) -> Any:
     return json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"]
 
 
-# ---- what is written -------------------------------------------------------------------------------------------------
+# ---- the edits --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("B9")
 def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Command) -> None:
-    """The entry is taken as the agent takes it; what others wrote keeps its very text, and a backup is beside it."""
+    """The entry is run as the agent runs it; other settings keep their text, and a backup lies beside the file."""
     path = local(served)
     path.parent.mkdir()
     text = '{\n    "n": 1.50e3, "allow": ["é",  "\\u00e9"],\n    "hooks": {"Stop": [], "PreToolUse": [{"hooks": [1]}]}}'
@@ -100,7 +100,7 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
 
 
 def test_the_last_lines_say_what_was_done(command: Command) -> None:
-    """In words, after the diff: who has read that far has not counted."""
+    """They sum up the diff above them in words."""
 
     def last(*args: str) -> list[str]:
         return command("install", "claude-code", *args).stdout.splitlines()[-3:]
@@ -112,25 +112,25 @@ def test_the_last_lines_say_what_was_done(command: Command) -> None:
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
     assert last() == ["", f"{path}: installed, 1 event added, 0 removed", remove]
     local(command).write_text(local(command).read_text().replace("600", "5"))
-    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, what was there brought up to date", remove]
+    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, the entries brought up to date", remove]
 
 
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:
-    """And changes nothing."""
+    """It changes nothing."""
     said = command("install", "claude-code", "--dry-run").stdout
     assert said.startswith("--- /dev/null\n+++ ")
     assert "settings.local.json: would be installed" in said
     assert not local(command).parent.exists()
     command("install", "claude-code")
     once = local(command).read_text()
-    assert "would be uninstalled; nothing else was in it" in command("uninstall", "claude-code", "--dry-run").stdout
+    assert "would be uninstalled; the file held nothing else" in command("uninstall", "claude-code", "--dry-run").stdout
     assert local(command).read_text() == once
     command("uninstall", "claude-code", "--local")
     assert not local(command).exists()
 
 
 def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
-    """None is taken away before `uninstall`; `--all-events` takes them all."""
+    """None is removed before `uninstall`; `--all-events` installs them all."""
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text('{"redaction": {"enabled": false}}')
     command("install", "claude-code")
@@ -148,7 +148,7 @@ def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
 
 
 def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And runs where `agent-hooks` is on the PATH; where it is not, that is told."""
+    """It needs `agent-hooks` on the PATH, and a warning says so if it is not there."""
     served("install", "claude-code", "--project")
     path = served.project / ".claude" / "settings.json"
     assert (entry(path)["command"], entry(path)["args"]) == (
@@ -163,7 +163,7 @@ def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypat
 
 @pytest.mark.behaviour("B9")
 def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the home directory, or where Claude Code is told to look."""
+    """The file is in the home directory, or in Claude Code's own configuration directory."""
     command("install", "claude-code", "--user")
     assert "PreToolUse" in (home / ".claude" / "settings.json").read_text()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "other"))
@@ -212,7 +212,9 @@ def test_a_file_that_git_would_take_along_is_told(below: str, command: Command) 
     command.project /= below
     command.project.mkdir(exist_ok=True)
     warned = command("install", "claude-code").stderr
-    remedy = warned.partition("warning: git does not ignore .claude/settings.local.json; to let it: ")[2]
+    remedy = warned.partition("warning: git does not ignore .claude/settings.local.json; to make it ignore the file: ")[
+        2
+    ]
     assert remedy == f"echo 'settings.local.json*' >> {exclude}\n"
     subprocess.run(remedy, shell=True, cwd=command.project, check=True)
     assert command("install", "claude-code").stderr == ""
@@ -248,22 +250,22 @@ def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
 
 
 def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home: Path) -> None:
-    """Before the settings name it."""
+    """It is written before the settings name it."""
     (home / ".agent").write_text("no directory")
     done = command("install", "claude-code", code=1)
-    assert f"{home}/.agent/bridges/agent-hooks-claude-code.py: cannot be written: " in done.stderr
+    assert f"cannot write {home}/.agent/bridges/agent-hooks-claude-code.py: Not a directory" in done.stderr
     assert not local(command).exists()
 
 
 def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -> None:
-    """Nobody but the person knows which of the two is wanted."""
+    """Only the person knows which of the two they want."""
     path = local(command)
     path.parent.mkdir()
     path.write_text('{"a": 1}')
     command("install", "claude-code")
     path.write_text(json.dumps({**json.loads(path.read_text()), "b": 2}))
     said = command("uninstall", "claude-code").stdout
-    assert "how it was before is in .claude/settings.local.json.before-agent-hooks" in said
+    assert "its text from before the installation is in .claude/settings.local.json.before-agent-hooks" in said
     assert json.loads(path.read_text()) == {"a": 1, "b": 2}
 
 
@@ -316,10 +318,10 @@ def install(path: Path, names: list[str] = EVENTS) -> Edit:
     return edit(str(path), lambda found: CLAUDE.install(found, RUN, names), keep=True)
 
 
-def place(path: Path) -> Place:
+def place(path: Path) -> Installation:
     """Return the file as a place where we are installed."""
     found = tuple(CLAUDE.installed(json.loads(path.read_bytes())))
-    return Place(Target("local", str(path)), found)
+    return Installation(Target("local", str(path)), found)
 
 
 JSON = st.recursive(
@@ -362,7 +364,7 @@ LAYOUT = st.fixed_dictionaries(
 def test_install_and_uninstall_give_any_settings_back(
     found: dict[str, Any], layout: dict[str, Any], around: str, bom: bool, names: set[str]
 ) -> None:
-    """To the byte; in between nothing foreign is lost, and installing twice is installing once."""
+    """The file is the same to the byte; nothing foreign is lost in between, and installing twice changes nothing more."""
     before = (codecs.BOM_UTF8 if bom else b"") + (around + json.dumps(found, **layout) + around).encode()
     with TemporaryDirectory() as directory:
         path = Path(directory, "settings.json")
@@ -387,7 +389,7 @@ def test_install_and_uninstall_give_any_settings_back(
 @given(hooks=JSON | HOOKS, entry=st.dictionaries(st.sampled_from(["command", "args", "timeout", "if", "async"]), JSON))
 @settings(max_examples=60)
 def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, entry: dict[str, Any]) -> None:
-    """It runs at the start of each session, on whatever a person wrote there."""
+    """The search runs at the start of each session, on any JSON that a person may have written."""
     CLAUDE.installed({"hooks": hooks})
     ours = {"statusMessage": "agent_hooks: x", **entry}
     (found,) = CLAUDE.installed({"hooks": {"Stop": [{"hooks": [entry, ours]}], "Mine": hooks}})[:1]
@@ -399,7 +401,7 @@ def test_nothing_in_a_settings_file_breaks_the_search_for_entries(hooks: Any, en
 def test_an_edited_text_says_what_it_was_edited_to(
     old: dict[str, Any], new: dict[str, Any], layout: dict[str, Any]
 ) -> None:
-    """Whatever that is; what stays keeps its text."""
+    """This holds for any two objects; equal values keep their text."""
     text = json.dumps(old, **layout)
     for changed in (new, {**old, **new}):
         written = edited(text, changed)
@@ -408,18 +410,18 @@ def test_an_edited_text_says_what_it_was_edited_to(
     assert edited(text, old) == text
 
 
-# ---- what is missing -------------------------------------------------------------------------------------------------
+# ---- missing entries -------------------------------------------------------------------------------------------------
 
 
 def start(command: Command) -> str:
-    """Return what the person is told when a session starts."""
+    """Return the message to the person at the start of a session."""
     payload = {"hook_event_name": "SessionStart", "source": "startup", "cwd": str(command.project), "session_id": "1"}
     done = command("bridge", "claude-code", stdin=json.dumps(payload))
     return str(json.loads(done.stdout).get("systemMessage", ""))
 
 
 def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_start(command: Command) -> None:
-    """With the command that mends it."""
+    """The message has the command that mends it."""
     command("install", "claude-code")
     assert start(command) == ""
     command.add_hook("def register(api):\n    api.on('agent_end', lambda event, ctx: None)")
@@ -431,7 +433,7 @@ def test_a_hook_that_waits_for_an_event_that_is_not_installed_is_named_at_the_st
 
 
 def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Command) -> None:
-    """Also where no hook listens."""
+    """Gates are needed even without a hook that listens."""
     command("install", "claude-code")
     path = local(command)
     found = json.loads(path.read_text())
@@ -448,18 +450,18 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
 
 
 def test_places_are_found_once(home: Path) -> None:
-    """In the home directory, the project's file is the person's."""
+    """In the home directory, the project's file and the person's are the same."""
     path = home / ".claude" / "settings.json"
     command = Command(home)
     command("install", "claude-code", "--user", "--all-events")
-    assert [found.target.path for found in places(CLAUDE, str(home), {})] == [str(path)]
+    assert [found.target.path for found in installations(CLAUDE, str(home), {})] == [str(path)]
     command("install", "claude-code", "--user")
     assert sorted(events(path)) == sorted(EVENTS)
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_hook_that_cannot_be_loaded_is_told_at_once(command: Command) -> None:
-    """For it makes every call a denial."""
+    """It makes every call a denial."""
     path = command.add_hook("1 / 0")
     assert f"warning: {path}:1: " in command("install", "claude-code").stderr
 
@@ -478,7 +480,7 @@ def posted(path: Path) -> dict[str, Address]:
 
 @pytest.mark.behaviour("B23")
 def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_for(command: Command) -> None:
-    """Nobody else can read the file from then on, nobody sees the token, and port and token stay what they are."""
+    """Other users cannot read the file from then on, the token is never printed, and port and token stay the same."""
     path = local(command)
     path.parent.mkdir()
     path.write_text("{}")
@@ -504,7 +506,7 @@ def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_
 
 
 def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
-    """And nothing is kept, so it has to be asked for again."""
+    """No address is kept, so `--http` has to be given again."""
     said = command("install", "claude-code", "--http").stdout
     again = "agent-hooks install claude-code --http"
     assert f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}\n" in said
@@ -514,7 +516,7 @@ def test_http_where_nothing_is_posted_so_far_says_so(command: Command) -> None:
 
 
 def test_a_new_file_with_a_token_is_for_nobody_else(command: Command) -> None:
-    """From its first moment."""
+    """It has its rights from the first byte."""
     command.add_hook(TURNS)
     command("install", "claude-code", "--http")
     assert local(command).stat().st_mode & 0o777 == 0o600
@@ -564,9 +566,9 @@ def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(comm
     local(command).parent.mkdir()
     local(command).symlink_to(file)
     refused = command("install", "claude-code", "--http", code=1).stderr
-    assert "git would take the port and the token along; first: " in refused
+    assert "git would commit the port and the token; first run: " in refused
     assert file.read_text() == "{}"
-    git(refused.strip().rpartition("first: ")[2], cwd=command.project)
+    git(refused.strip().rpartition("first run: ")[2], cwd=command.project)
     command("install", "claude-code", "--http")
     assert list(posted(file)) == ["PostToolBatch"]
     assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=other) == b""
@@ -574,14 +576,14 @@ def test_a_token_goes_into_no_file_that_git_would_take_along_from_elsewhere(comm
 
 @pytest.mark.parametrize("tracked", [False, True])
 def test_a_token_goes_into_no_file_that_git_would_take_along(tracked: bool, command: Command) -> None:
-    """Nor into one that it has; the remedy works."""
+    """Neither a file that git would add nor one that it tracks gets a token; the remedy works."""
     git = partial(subprocess.run, cwd=command.project, check=True, shell=True)
     git("git init --quiet")
     if tracked:
         git("mkdir .claude; echo {} > .claude/settings.local.json; git add .")
     refused = command("install", "claude-code", "--http", code=1).stderr
-    assert "git would take the port and the token along; first: " in refused
+    assert "git would commit the port and the token; first run: " in refused
     assert not tracked or local(command).read_text() == "{}\n"
-    git(refused.strip().rpartition("first: ")[2])
+    git(refused.strip().rpartition("first run: ")[2])
     command("install", "claude-code", "--http")
     assert subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard"], cwd=command.project) == b""

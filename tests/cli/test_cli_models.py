@@ -87,7 +87,7 @@ def test_a_conversation_with_tools_on_real_files_and_a_hook_that_blocks_one(
 def test_a_failure_ends_the_run_with_one_clear_line_and_no_key(
     command: Command, kind: str, server: ModelServer
 ) -> None:
-    """Nowhere: not on the screen, not in the JSON, not in the session; it exits 1."""
+    """The key is neither on the screen nor in the JSON nor in the session; the exit code is 1."""
     server.play(Fail(401, f"invalid key: {KEY}"))
     done = command("run", "--json", "--model", f"{kind}:some-model", "hello", code=1)
     assert f"the model failed: {kind}:some-model: HTTP 401: invalid key: ***; check the key in " in done.stderr

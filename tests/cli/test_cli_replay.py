@@ -1,4 +1,4 @@
-"""`agent-hooks replay`, as somebody uses it who wants to know what a policy would have done."""
+"""`agent-hooks replay`, run as a person runs it to try a policy out."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answers(stdout: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_a_person_sees_who_would_have_done_what(command: Command) -> None:
-    """A row for each different call, the worst first; who answered how often; the sums."""
+    """A row for each different call, the worst first; a row for each hook and guard; the sums."""
     hook = command.add_hook(GATE)
     done = command("replay", str(RECORDED))
     rows = [row.split() for row in done.stdout.splitlines()]
@@ -74,7 +74,7 @@ def test_a_person_sees_who_would_have_done_what(command: Command) -> None:
 
 
 def test_a_program_gets_a_line_for_each_answer_and_a_summary(command: Command) -> None:
-    """With all that is known of the call."""
+    """The line has every known field of the call."""
     command.add_hook(GATE)
     rows, summary = answers(command("replay", "--json", str(RECORDED)).stdout)
     assert [(row["verdict"], row["then"]) for row in rows] == [
@@ -127,7 +127,7 @@ def test_a_program_gets_a_line_for_each_answer_and_a_summary(command: Command) -
     ],
 )
 def test_it_fails_on_a_verdict_or_a_worse_one(recorded: str, codes: dict[str, int], command: Command) -> None:
-    """For a check that runs with each change of the policy; names of tools in `command_intercept.yaml` are either's."""
+    """A check of each change of the policy needs this; `command_intercept.yaml` may name tools as either agent does."""
     (command.project / "t.jsonl").write_text(line(recorded))
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "command_intercept.yaml").write_text(
@@ -141,7 +141,7 @@ def test_it_fails_on_a_verdict_or_a_worse_one(recorded: str, codes: dict[str, in
 
 
 def test_nothing_is_run_and_no_file_is_touched(command: Command) -> None:
-    """Neither by a call that passes nor by one that is stopped; observers of results hear nothing."""
+    """This holds for calls that pass and for stopped ones; observers of results get nothing."""
     command.add_hook(
         """
         def register(api):
@@ -168,7 +168,7 @@ def test_nothing_is_run_and_no_file_is_touched(command: Command) -> None:
 
 
 def test_a_session_of_ours_is_replayed(command: Command) -> None:
-    """What was blocked then is said; a call that breaks its tool's schema was none."""
+    """The column `then` shows earlier blocks; a call that broke its tool's schema is not judged."""
     (command.project / "src").mkdir()
     command("run", '@bash rm -rf src\n@bash sudo ls\n@bash {"comand": "ls"}')
     rows, summary = answers(command("replay", "--json", ".agent/sessions", "--hook", str(PERMISSION)).stdout)
@@ -179,7 +179,7 @@ def test_a_session_of_ours_is_replayed(command: Command) -> None:
 
 
 def test_a_hook_that_cannot_be_loaded_is_an_error_and_no_verdict(command: Command) -> None:
-    """Rather than that every call would have been blocked."""
+    """Otherwise every call would seem to be blocked."""
     command.add_hook("def register(api:\n")
     done = command("replay", "--json", str(FIRST), code=1)
     assert done.stdout == ""
@@ -189,7 +189,7 @@ def test_a_hook_that_cannot_be_loaded_is_an_error_and_no_verdict(command: Comman
 
 
 def test_broken_settings_are_an_error(command: Command) -> None:
-    """Of the guards and of the transformers too."""
+    """The settings of guards and transformers count too."""
     (command.project / ".agent").mkdir()
     (command.project / ".agent" / "settings.json").write_text('{"guards": {"level": "lax"}}')
     assert "level" in command("replay", str(FIRST), code=1).stderr
@@ -199,7 +199,7 @@ def test_broken_settings_are_an_error(command: Command) -> None:
 
 
 def test_broken_lines_are_said_and_the_rest_goes_on(command: Command) -> None:
-    """With file and line, the first twenty of them."""
+    """The first twenty are printed with file and line."""
     broken = '{"type": "assist\n'
     (command.project / "t.jsonl").write_text(line("ls") + broken * 25 + line("rm -rf /", "2"))
     done = command("replay", "t.jsonl")
@@ -212,7 +212,7 @@ def test_broken_lines_are_said_and_the_rest_goes_on(command: Command) -> None:
 
 
 def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(command: Command) -> None:
-    """Before anything is judged."""
+    """A named file is refused before any call is judged."""
     (command.project / "all").mkdir()
     (command.project / "all" / "a.jsonl").write_text('{"some": "log"}\n')
     (command.project / "all" / "b.jsonl").write_text(line("rm -rf /"))
@@ -229,7 +229,7 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
 
 
 def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Command) -> None:
-    """Or nobody would know why a policy finds nothing."""
+    """Without a warning, a policy that is not loaded would seem to stop nothing."""
     command.add_hook(GATE)
     (command.project / "src").mkdir()
     done = command("replay", str(FIRST), "--cwd", "src")
@@ -238,7 +238,7 @@ def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Comma
 
 
 def test_a_pipe_can_be_replayed(command: Command) -> None:
-    """As `<(zcat old.jsonl.gz)` is one."""
+    """`<(zcat old.jsonl.gz)` is such a pipe."""
     done = subprocess.run(
         [sys.executable, "-m", "agent_hooks", "replay", "/dev/stdin"],
         input=line("rm -rf /"),
@@ -252,7 +252,7 @@ def test_a_pipe_can_be_replayed(command: Command) -> None:
 
 
 def test_failures_and_hooks_that_never_run_are_told_once(command: Command) -> None:
-    """Not for each of a hundred calls."""
+    """They are not repeated for each of a hundred calls."""
     command.add_hook(
         """
         def register(api):
@@ -267,7 +267,7 @@ def test_failures_and_hooks_that_never_run_are_told_once(command: Command) -> No
     )
     (command.project / "t.jsonl").write_text("".join(line("ls", str(number)) for number in range(100)))
     done = command("replay", "t.jsonl")
-    assert done.stderr.count("hook error at t.jsonl:1, told once: .agent/hooks/hook.py:9: fails on tool_call: ") == 1
+    assert done.stderr.count("hook error at t.jsonl:1, shown once: .agent/hooks/hook.py:9: fails on tool_call: ") == 1
     assert done.stderr.count("never runs: the tool 'Bash' is 'bash' here") == 1
     assert "100 calls in 1 file: 100 blocked" in done.stdout
 

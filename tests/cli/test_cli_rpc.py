@@ -62,7 +62,7 @@ def test_a_prompt_is_answered_at_acceptance_and_followed_by_events(command: Comm
 
 
 def test_prompts_from_a_pipe_are_worked_on_before_the_end(client: MakeClient) -> None:
-    """The end of stdin is no reason to drop what was asked for."""
+    """The end of stdin drops no prompt."""
     rpc = client()
     rpc.write(b'{"type":"prompt","message":"@bash echo one"}\r\n\n{"type":"get_state","id":7}')
     rpc.end()
@@ -84,7 +84,7 @@ def test_what_does_not_come_to_its_end_is_aborted_after_the_end_of_stdin(client:
 
 
 def test_a_prompt_during_a_run_is_delivered_to_it(client: MakeClient, command: Command) -> None:
-    """Before the next model request; attachments are kept."""
+    """It is delivered before the next model request, with its attachments."""
     command.add_hook(GATE)
     image = {"kind": "image", "fileName": "a.png", "mimeType": "image/png", "content": "aGk="}
     rpc = client("--hook", str(command.project / ".agent/hooks/hook.py"))
@@ -123,7 +123,7 @@ def test_a_failing_model_ends_its_run_with_the_error(client: MakeClient, command
 
 @pytest.mark.behaviour("U4", "U9")
 def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: Command) -> None:
-    """The reader runs before any hook; what else is asked meanwhile is answered too."""
+    """The reader runs before any hook; other requests are answered meanwhile."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -148,7 +148,7 @@ def test_a_dialog_of_the_session_start_is_answered(client: MakeClient, command: 
 
 
 def test_commands_from_before_the_hooks_are_loaded_wait_for_the_session(client: MakeClient, command: Command) -> None:
-    """And are answered for the session that is gone on with, in their order."""
+    """They are answered in their order, for the resumed session."""
     first = client("--cwd", ".")
     first.send("prompt", message="hello")
     first.expect("run_end")
@@ -168,7 +168,8 @@ def test_commands_from_before_the_hooks_are_loaded_wait_for_the_session(client: 
     (command.project / "go").touch()
     rpc.expect("run_end", aborted=False)
     records = rpc.end()
-    state, prompted = rpc.all("response")  # in this order; where the session's start lies between them is open
+    # The start of the session may come between these two.
+    state, prompted = rpc.all("response")
     assert (state["id"], state["data"]["messageCount"]) == (1, 2)
     assert (prompted["id"], prompted["success"]) == (2, True)
     (started,), (run,) = rpc.all("session", reason="start"), rpc.all("run_start", message="again")
@@ -203,7 +204,7 @@ ASKER = """
 def test_a_wrong_response_is_no_and_an_error_that_names_the_dialog(
     client: MakeClient, command: Command, responses: list[dict[str, Any]], got: list[Any]
 ) -> None:
-    """Each dialog has its own; what is right has no response record, and neither counts a second time."""
+    """Each dialog gets its own error; a right answer gets no response record, and a second answer does not count."""
     command.add_hook(ASKER)
     rpc = client()
     rpc.send("prompt", message="hello")
@@ -229,7 +230,7 @@ def test_a_wrong_response_is_no_and_an_error_that_names_the_dialog(
 
 @pytest.mark.behaviour("U8")
 def test_a_thousand_dialogs_at_once_with_other_commands_between_them(client: MakeClient, command: Command) -> None:
-    """Answered in any order: none is lost, none is crossed."""
+    """The answers come in any order: none is lost, and each reaches its own dialog."""
     command.add_hook("""
         import anyio, json
         def register(api):
@@ -277,7 +278,7 @@ def test_an_aborted_dialog_is_cancelled_for_the_client_too(client: MakeClient, c
 
 @pytest.mark.behaviour("U6")
 def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: MakeClient, command: Command) -> None:
-    """With the reason `timeout`."""
+    """The cancellation has the reason `timeout`."""
     command.add_hook("""
         import anyio
         def register(api):
@@ -297,7 +298,7 @@ def test_a_dialog_that_its_handler_gives_up_is_cancelled_for_the_client(client: 
 @pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown", "signal"])
 def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command, how: str) -> None:
-    """In a start handler, and in those of tool calls; exactly one session shutdown follows."""
+    """A start handler and handlers of tool calls get their defaults; exactly one session shutdown follows."""
     command.add_hook("""
         import anyio
         from pathlib import Path
@@ -344,7 +345,7 @@ def test_the_end_settles_every_open_dialog(client: MakeClient, command: Command,
 @pytest.mark.behaviour("U5")
 @pytest.mark.parametrize("how", ["end", "shutdown"])
 def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, command: Command, how: str) -> None:
-    """Before any prompt."""
+    """It is settled before any prompt."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -364,7 +365,7 @@ def test_the_end_settles_a_dialog_of_the_session_start(client: MakeClient, comma
 
 @pytest.mark.parametrize("how", ["end", "shutdown"])
 def test_a_session_that_does_not_get_started_can_be_ended(client: MakeClient, command: Command, how: str) -> None:
-    """Whatever a hook waits for at the start, and with no deadline."""
+    """Its hook waits for ever at the start, and has no deadline."""
     (command.project / ".agent").mkdir(exist_ok=True)
     (command.project / ".agent/settings.json").write_text('{"hookTimeout": null}')
     command.add_waiting_hook("start")
@@ -402,7 +403,7 @@ def test_a_signal_while_the_session_starts_ends_it_in_order(client: MakeClient, 
 
 @pytest.mark.behaviour("U7")
 def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeClient, command: Command) -> None:
-    """Also what the programs they start print and read."""
+    """The same holds for the programs that hooks start."""
     command.add_hook("""
         import os, subprocess, sys
         print("printed while loading")
@@ -427,7 +428,7 @@ def test_what_hooks_print_goes_to_the_log_and_their_stdin_is_empty(client: MakeC
 
 @pytest.mark.behaviour("U10")
 def test_a_failing_handler_is_one_record(client: MakeClient, command: Command) -> None:
-    """So is a hook that cannot be loaded."""
+    """A hook that cannot be loaded is one record too."""
     hook = command.add_hook("""
         def register(api):
             @api.on("turn_start")
@@ -482,7 +483,7 @@ def test_no_line_from_the_client_is_fatal(client: MakeClient) -> None:
 
 @pytest.mark.behaviour("U11")
 def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client: MakeClient) -> None:
-    """Reading goes on after its end; what the client gets has no separators either."""
+    """Reading goes on after its end; records for the client have no separators either."""
     rpc = client()
     rpc.write(b'{"type": "prompt", "message": "' + b"x" * 50_000_000 + b'"}\n')
     assert rpc.expect("response", command="parse")["error"].startswith("line 1: it is longer than 32 MiB")
@@ -496,7 +497,7 @@ def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client:
 
 
 def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Command) -> None:
-    """Also when stdin stays open; what hooks do at the end is done."""
+    """It ends even if stdin stays open, and hooks finish their work at the end."""
     command.add_hook("""
         from pathlib import Path
         def register(api):
@@ -517,14 +518,14 @@ def test_a_client_that_is_gone_ends_the_session(client: MakeClient, command: Com
     run.stdin.write(b'{"type": "prompt", "message": "@bash sleep 1000"}\n')
     run.stdin.flush()
     assert run.wait(timeout=PATIENCE) == 0
-    assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
+    assert run.stderr.read() == b"agent-hooks: the client did not read all records\n"
     run.stdin.close()
     run.stderr.close()
     assert (command.project / "seen").read_text() == "start\nshutdown\n"
 
 
 def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
-    """More than a pipe holds waits for it, and the process ends all the same."""
+    """The process ends even while more than a pipe holds waits for the client."""
     command.first = SOON
     command_line = command.line("run", "--mode", "rpc", "--no-session")
     pipe = subprocess.PIPE
@@ -535,12 +536,12 @@ def test_a_client_that_never_reads_holds_up_nobody(command: Command) -> None:
         run.stdin.write(json.dumps({"type": "prompt", "message": "x" * 500_000}).encode() + b"\n")
         run.stdin.close()
         assert run.wait(timeout=PATIENCE) == 0
-        assert run.stderr.read() == b"agent-hooks: the client did not read all that it was sent\n"
+        assert run.stderr.read() == b"agent-hooks: the client did not read all records\n"
         assert run.stdout.read().startswith(b'{"type":"session","reason":"start"')
 
 
 def test_a_closed_stdin_is_the_end(command: Command) -> None:
-    """In order, at once."""
+    """The session ends in order, at once."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session <&-"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
@@ -549,7 +550,7 @@ def test_a_closed_stdin_is_the_end(command: Command) -> None:
 
 
 def test_a_full_disk_under_stdout_is_told(command: Command) -> None:
-    """When records go to a file."""
+    """Records may go to a file, whose disk can be full."""
     line = f"{sys.executable} -m agent_hooks run --mode rpc --no-session < /dev/null > /dev/full"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
@@ -557,7 +558,7 @@ def test_a_full_disk_under_stdout_is_told(command: Command) -> None:
 
 
 def test_wrong_usage_is_told_in_words(command: Command) -> None:
-    """On stderr, and nothing on the wire."""
+    """The error is on stderr, and nothing is on the wire."""
     done = command("run", "--mode", "rpc", "hello", code=2)
     assert "prompts on stdin" in done.stderr
     done = command("run", "--mode", "rpc", "--resume", "missing.jsonl", code=1)
@@ -569,7 +570,7 @@ def test_wrong_usage_is_told_in_words(command: Command) -> None:
 
 
 def test_the_session_is_changed_and_every_change_has_its_response(client: MakeClient, command: Command) -> None:
-    """New, switched back, branched, cleared; the state says which one it is."""
+    """After new, switch, branch and clear, the state names the session."""
     rpc = client("--model", "puppet")
 
     def state() -> dict[str, Any]:
@@ -632,7 +633,7 @@ CAREFUL = """
 
 
 def test_a_hook_cancels_an_action_and_the_rest_waits_for_it(client: MakeClient, command: Command) -> None:
-    """In the order in which they came; the state can be asked for meanwhile."""
+    """The rest is answered in the order in which it came; `get_state` is answered meanwhile."""
     command.add_hook(CAREFUL)
     rpc = client()
     rpc.send("clear", id="clear")
@@ -651,7 +652,7 @@ def test_a_hook_cancels_an_action_and_the_rest_waits_for_it(client: MakeClient, 
 
 
 def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient, command: Command) -> None:
-    """What was dropped never begins, and its client hears of it."""
+    """A dropped request never begins, and the client gets an error for it."""
     command.add_hook(CAREFUL)
     rpc = client()
     rpc.send("clear", id="clear")
@@ -667,7 +668,7 @@ def test_an_abort_stops_an_action_and_drops_what_waits_for_it(client: MakeClient
 
 
 def test_an_abort_right_after_an_action_finds_it(client: MakeClient) -> None:
-    """In one breath: the session is not cleared a moment later, and what comes then is in order."""
+    """Both come in one write: the session is not cleared a moment later, and the next request works."""
     rpc = client()
     rpc.expect("session", reason="start")
     rpc.write(b'{"type":"clear","id":1}\n{"type":"abort","id":2}\n{"type":"prompt","id":3,"message":"hello"}\n')
@@ -694,7 +695,7 @@ def test_an_action_is_ended_with_the_session(client: MakeClient, command: Comman
 
 
 def test_an_abort_right_after_a_prompt_finds_it(client: MakeClient, command: Command) -> None:
-    """Also when the run has not begun yet: what a person stopped does not start a moment later."""
+    """It counts even if the run has not begun: an aborted prompt does not start a moment later."""
     rpc = client()
     rpc.write(b'{"type":"prompt","message":"@bash touch ran"}\n{"type":"abort","id":1}\n')
     assert rpc.expect("run_end")["aborted"] is True
@@ -704,7 +705,7 @@ def test_an_abort_right_after_a_prompt_finds_it(client: MakeClient, command: Com
 
 
 def test_a_compaction_is_a_command_and_its_entry_the_response(client: MakeClient, command: Command) -> None:
-    """No record holds what only a handler may ask for."""
+    """Records leave out the fields that only a handler may read."""
     (command.project / ".agent").mkdir(exist_ok=True)
     settings = {"compaction": {"keepRecentTokens": 1}}
     (command.project / ".agent" / "settings.json").write_text(json.dumps(settings))
@@ -756,7 +757,7 @@ def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command
 
 
 def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command: Command) -> None:
-    """In one run, with the count in the event; the last time is a warning."""
+    """In one run, the event has the count, and the last time is a warning."""
     hook = command.add_hook("""
         def register(api):
             api.on("agent_end", lambda event, ctx: {"continue": f"more {event.continued}"})
@@ -774,7 +775,7 @@ def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command:
 
 
 def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:
-    """Hooks that lie above the directory, for example."""
+    """Hooks in a directory above are an example."""
     command.add_hook(GATE)
     below = command.project / "below"
     below.mkdir()

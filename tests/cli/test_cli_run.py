@@ -39,7 +39,7 @@ RECORDER = """
 
 
 def recorded(project: Path) -> list[str]:
-    """Return what RECORDER saw."""
+    """Return the lines that RECORDER wrote."""
     lines = (project / "events.jsonl").read_text().splitlines()
     return [f"{kind}:{reason}" if reason else kind for kind, reason in map(json.loads, lines)]
 
@@ -75,14 +75,14 @@ def test_events_come_in_their_order(command: Command) -> None:
 
 
 def test_the_prompt_may_come_on_stdin_and_may_be_ten_megabytes(command: Command) -> None:
-    """A long prompt is a prompt."""
+    """A prompt of any length is accepted."""
     done = command("run", "--no-session", stdin="x" * 10_000_000 + "\n@bash echo got it\n")
     assert "got it" in done.stdout
     assert command("run", "--no-session", "-", stdin="@bash echo dash").stdout.endswith("dash\n")
 
 
 def test_hooks_named_on_the_command_line_are_relative_to_the_shell(command: Command) -> None:
-    """`--hook` is a file as the shell sees it, whatever `--cwd` says."""
+    """`--hook` is relative to the shell's directory, also with another `--cwd`."""
     (command.project / "elsewhere").mkdir()
     command.add_hook(GATE, "gate.py").rename(command.project / "gate.py")
     done = command("run", "--hook", "gate.py", "--cwd", "elsewhere", "@bash rm x\n@bash pwd")
@@ -91,7 +91,7 @@ def test_hooks_named_on_the_command_line_are_relative_to_the_shell(command: Comm
 
 
 def test_json_prints_one_event_per_line_in_wire_spelling(command: Command) -> None:
-    """Programs read what happened, also what was blocked."""
+    """Programs get every event, also of blocked calls."""
     command.add_hook(GATE)
     done = command("run", "--json", "-p", "@bash rm x")
     events: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
@@ -151,7 +151,7 @@ def test_a_session_directory_that_cannot_be_written_is_told_and_the_run_goes_on(
     ],
 )
 def test_a_hook_that_cannot_be_loaded_blocks_every_call(command: Command, source: str, says: str) -> None:
-    """Nobody knows what it meant to stop; the run goes on and says file, line and remedy."""
+    """It may have been meant to stop any of them; the run goes on and names file, line and remedy."""
     command.add_hook(source, "bad.py")
     done = command("run", "@bash touch done")
     assert not (command.project / "done").exists()
@@ -183,7 +183,7 @@ def test_a_gate_that_fails_blocks(command: Command, kind: str, body: str, says: 
 
 
 def test_a_hook_that_prints_does_not_disturb_the_answer(command: Command) -> None:
-    """Also what its programs print goes to stderr."""
+    """Output of the hook and of its programs goes to stderr."""
     command.add_hook(
         """
         import subprocess
@@ -266,7 +266,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(command: Command, args: list
 
 
 def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> None:
-    """Not JSON, not an object, a missing field, an unknown tool."""
+    """Input that is not JSON, not an object or lacks a field is not run, nor is an unknown tool."""
     done = command("run", '@write {"path": "x"}\n@write {oops\n@read {"path": 3}\n@nope')
     assert done.stdout.count("(error)") == 4
     for text in (
@@ -370,7 +370,7 @@ def test_a_reader_that_goes_away_does_not_break_the_run(command: Command) -> Non
 
 
 def test_on_a_terminal_the_words_are_streamed_and_a_spinner_turns(command: Command) -> None:
-    """What a person sees: words as they come, a line per call, no answer twice."""
+    """The words appear as they come, each call has a line, and the answer is not repeated."""
     text = command.on_terminal("run", "--no-session", "Let me see.\n@bash echo one; sleep 0.3; echo two")
     assert text.count("Let me see.") == 1
     assert text.count("1. bash echo one; sleep 0.3; echo two") == 1
@@ -403,7 +403,7 @@ def test_an_answer_that_cannot_be_written_is_told(command: Command, args: str) -
 
 
 def test_a_closed_stdout_is_no_reason_to_fail(command: Command) -> None:
-    """The tools still run; nobody reads the answer."""
+    """The tools still run; the answer is dropped."""
     line = f"{sys.executable} -m agent_hooks run '@bash touch done' >&-"
     done = subprocess.run(["bash", "-c", line], cwd=command.project, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
@@ -419,13 +419,13 @@ def test_a_directory_that_is_gone_is_named(command: Command) -> None:
 
 
 def test_names_with_brackets_are_shown_as_they_are(command: Command) -> None:
-    """They are no markup."""
+    """Brackets are not markup."""
     command.add_hook("def register(api):\n    api.on('tool_call', print)\n", "x [bold].py")
     assert ".agent/hooks/x [bold].py" in command("list").stdout
 
 
 def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -> None:
-    """As Ctrl-C would, in a handler as in a tool: in order, without a traceback, exit 130."""
+    """A handler and a tool end the run as Ctrl-C does: in order, without a traceback, with exit code 130."""
     command.add_hook(RECORDER)
     command.add_hook(
         """
@@ -443,7 +443,7 @@ def test_a_handler_that_raises_keyboard_interrupt_interrupts(command: Command) -
 
 
 def test_a_secret_in_the_reason_of_a_block_is_not_shown(command: Command) -> None:
-    """Neither in the answer nor in the line about the call."""
+    """It is neither in the answer nor in the line about the call."""
     command.add_hook("""\
         from agent_hooks import Block
 
@@ -480,7 +480,7 @@ def test_odd_prompts_and_arguments_end_in_a_result(command: Command, prompt: str
 
 
 def test_a_task_that_calls_sys_exit_does_not_end_the_run_as_if_all_were_well(command: Command) -> None:
-    """Exit 1, and who reads it knows why."""
+    """The exit code is 1, and stderr names the cause."""
     command.add_hook(
         """
         import asyncio, sys
@@ -556,7 +556,7 @@ def test_a_second_signal_ends_a_run_that_does_not_stop(command: Command) -> None
 
 @pytest.mark.behaviour("U12")
 def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: Command) -> None:
-    """A pipe is no person."""
+    """Interactive mode needs a terminal, and a pipe is none."""
     done = command("run", "--mode", "interactive", code=2)
     assert "interactive mode needs a terminal" in done.stderr
     assert "-p PROMPT" in done.stderr

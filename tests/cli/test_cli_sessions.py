@@ -25,7 +25,7 @@ def files(command: Command) -> list[Path]:
 
 
 def prompts(path: Path) -> list[str]:
-    """Return what the person said in a session."""
+    """Return the person's messages in a session."""
     messages = [
         entry["message"] for entry in map(json.loads, path.read_text().splitlines()) if entry["type"] == "message"
     ]
@@ -164,7 +164,7 @@ def test_a_signal_while_the_session_starts_still_shuts_it_down_once(command: Com
 
 
 def test_the_thinking_level_of_a_session_comes_back(command: Command) -> None:
-    """And the model it was last used with is told."""
+    """A notice names the model that it was last used with."""
     (command.project / "s.jsonl").write_text('{"text": "fine"}\n')
     command("run", "--model", "script:s.jsonl", "--thinking", "high", "one")
     [path] = files(command)
@@ -175,7 +175,7 @@ def test_the_thinking_level_of_a_session_comes_back(command: Command) -> None:
 
 
 def test_a_conversation_is_compacted_by_the_settings(command: Command) -> None:
-    """In print mode as everywhere."""
+    """Print mode compacts as the other modes do."""
     settings = command.project / ".agent" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"compaction": {"thresholdTokens": 100, "keepRecentTokens": 50}}')

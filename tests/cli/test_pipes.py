@@ -1,4 +1,4 @@
-"""stdin as lines, stdout as records: whatever the sizes, whoever stops first."""
+"""stdin as lines, stdout as records: of any size, and with either end closing first."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_hooks.cli.rpc.pipes import Lines, RecordWriter, read_chunks
+from agent_hooks.cli.rpc.pipes import LineReader, RecordWriter, read_chunks
 from support import PATIENCE
 
 
 def lines_of(chunks: list[bytes], limit: int) -> list[tuple[int, bytes | None]]:
     """Return all that a cutter yields."""
-    lines = Lines(limit)
+    lines = LineReader(limit)
     return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.end()]
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda part: part.replace(b"x", b"\n"))))
 def test_lines_do_not_depend_on_how_their_bytes_arrive(chunks: list[bytes]) -> None:
-    """Half lines are joined, and a long one takes no other with it."""
+    """Half lines are joined, and a line that is too long does not affect the next."""
     whole = b"".join(chunks)
     expected = [(number, line if len(line) <= 8 else None) for number, line in enumerate(whole.split(b"\n"), 1)]
     if expected[-1][1] == b"":
@@ -36,7 +36,7 @@ def test_lines_do_not_depend_on_how_their_bytes_arrive(chunks: list[bytes]) -> N
 
 def test_a_line_that_is_too_long_is_told_before_it_ends_and_is_not_kept() -> None:
     """A client that never sends a newline fills no memory."""
-    lines = Lines(100)
+    lines = LineReader(100)
     told = [line for _ in range(1000) for line in lines.feed(b"x" * 99)]
     assert told == [(1, None)]
     assert list(lines.end()) == []
@@ -62,7 +62,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 async def test_chunks_are_read_until_the_end(pipe: tuple[int, int]) -> None:
-    """More than a pipe holds, and nothing is read ahead of the reader."""
+    """More bytes come than a pipe holds, and none are read ahead of the reader."""
     source, sink = pipe
     data = os.urandom(300_000)
 
@@ -82,7 +82,7 @@ async def test_a_descriptor_that_cannot_be_read_is_at_its_end(pipe: tuple[int, i
 
 
 def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, int], anyio_backend: str) -> None:
-    """It ends, and what is sent afterwards goes nowhere."""
+    """The loop ends, and later input is dropped."""
 
     async def read_a_little() -> None:
         with anyio.move_on_after(0.01):
@@ -95,7 +95,7 @@ def test_the_event_loop_does_not_wait_for_what_is_never_sent(pipe: tuple[int, in
 
 PROGRAM = """\
 import sys, anyio
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.cli.rpc.pipes import RecordWriter
 
 async def main():
@@ -142,7 +142,7 @@ def run_program(body: str, backend: str, **options: object) -> subprocess.Popen[
 
 
 def test_records_of_many_threads_come_whole_and_each_in_its_order(anyio_backend: str) -> None:
-    """Beside what others print, which is not on the wire."""
+    """Other output of the process is not on the wire."""
     body = """
 from threading import Thread
 
@@ -167,7 +167,7 @@ async def work(writer):
 
 
 def test_a_client_that_closes_its_end_is_gone(anyio_backend: str) -> None:
-    """The program hears of it, and what it says after that is dropped."""
+    """`gone` is set, and later records are dropped."""
     body = """
 async def work(writer):
     with anyio.fail_after(60):
@@ -183,7 +183,7 @@ async def work(writer):
 
 
 async def test_a_client_that_has_stopped_reading_is_gone_in_the_end(pipe: tuple[int, int]) -> None:
-    """Nobody waits for it, and it fills no more memory."""
+    """No thread waits for it, and later records take no memory."""
     source, sink = pipe
     writer = RecordWriter(sink, max_unread=2**20, patience=0)
     with anyio.fail_after(PATIENCE):

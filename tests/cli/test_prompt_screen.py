@@ -1,4 +1,4 @@
-"""The screen of the interactive mode: keys from a pipe, and what the terminal is sent."""
+"""The screen of the interactive mode: keys from a pipe, and the output to the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as prompt_
 
 
 class Person:
-    """Types, and looks at what the terminal was sent."""
+    """Types, and reads the output to the terminal."""
 
     def __init__(self, screen: PromptScreen, keyboard: PipeInput, sent: io.StringIO, did: list[str]) -> None:
         self.screen, self.keyboard, self.did = screen, keyboard, did
@@ -86,7 +86,7 @@ async def test_an_answer_is_shown_before_its_line_ends(tmp_path: Path) -> None:
 
 
 async def test_a_line_longer_than_the_terminal_shows_its_end(tmp_path: Path) -> None:
-    """And is whole once it has ended."""
+    """The whole line is printed once it has ended."""
     words = " ".join(f"word{number}" for number in range(1000))
     async with at_a_screen(tmp_path) as person:
         person.screen.text(words)
@@ -105,7 +105,7 @@ async def test_what_other_threads_say_is_shown(tmp_path: Path) -> None:
 
 
 async def test_the_keyboard_goes_away_with_a_dialog_open(tmp_path: Path) -> None:
-    """The dialog is cancelled, later ones at once, and what is said then still comes out."""
+    """The dialog is cancelled, later ones at once, and later lines are still printed."""
     async with at_a_screen(tmp_path) as person:
         ui = TerminalUI(person.screen)
         async with anyio.create_task_group() as tasks:
@@ -118,7 +118,7 @@ async def test_the_keyboard_goes_away_with_a_dialog_open(tmp_path: Path) -> None
 
 
 async def test_ctrl_c_clears_then_aborts_then_leaves(tmp_path: Path) -> None:
-    """What is typed between two of them makes the second a first one."""
+    """A key between two of them makes the second count as a first."""
     async with at_a_screen(tmp_path) as person:
         person.keyboard.send_text("text\x03x\x03\r")
         await person.sees("Ctrl-C again quits")
@@ -141,7 +141,7 @@ async def test_alt_enter_and_a_backslash_begin_another_line(tmp_path: Path) -> N
 async def test_a_terminal_that_is_gone_is_told_of_and_not_raised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Showing never fails; its size is what it might be."""
+    """Printing never fails; the size is that of a usual terminal."""
     read, write = os.pipe()
     os.close(read)
     terminal = OwnTerminal()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_hooks.cli.rpc import protocol
-from agent_hooks.cli.rpc.protocol import Command, UnreadableLine, parse
+from agent_hooks.cli.rpc.protocol import Request, UnreadableLine, parse
 from agent_hooks.ui.rpc import HookUiResponse
 from running import Command as CommandLine
 from running import RpcClient
@@ -56,16 +56,16 @@ BAD: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize("command", GOOD, ids=str)
 def test_a_command_is_read_as_the_schema_says(command: dict[str, Any]) -> None:
-    """Both agree that it is one."""
+    """Both accept it."""
     COMMAND.validate(command)
     read = parse(json.dumps(command).encode())
-    assert isinstance(read, Command | HookUiResponse)
+    assert isinstance(read, Request | HookUiResponse)
     assert (read.type, read.id) == (command["type"], command.get("id"))
 
 
 @pytest.mark.parametrize(("command", "name", "error"), BAD, ids=str)
 def test_what_is_no_command_is_told_with_its_place(command: Any, name: str, error: str) -> None:
-    """Both agree that it is none."""
+    """Both refuse it."""
     assert not COMMAND.is_valid(command)
     read = parse(json.dumps(command).encode())
     assert isinstance(read, UnreadableLine)
@@ -75,7 +75,7 @@ def test_what_is_no_command_is_told_with_its_place(command: Any, name: str, erro
 
 @pytest.mark.parametrize("id", ["x", 5])
 def test_an_error_comes_back_with_the_id_that_could_be_read(id: str | int) -> None:
-    """So that the client knows which of its commands it is about."""
+    """The client needs the id to find its request."""
     for command in ({"type": "prompt", "id": id}, {"type": "nonsense", "id": id}, {"id": id}):
         read = parse(json.dumps(command).encode())
         assert isinstance(read, UnreadableLine)
@@ -84,13 +84,13 @@ def test_an_error_comes_back_with_the_id_that_could_be_read(id: str | int) -> No
 
 @given(st.one_of(st.binary(), st.recursive(st.none() | st.text() | st.integers() | st.floats(), st.lists).map(str)))
 def test_reading_never_raises(line: str | bytes) -> None:
-    """Whatever a client sends."""
+    """Any bytes that a client sends get a result."""
     assert isinstance(parse(line if isinstance(line, bytes) else line.encode()), UnreadableLine)
 
 
 @given(st.dictionaries(st.sampled_from(["type", "id", "message", "value", "entryIndex"]), st.text() | st.integers()))
 def test_the_schema_and_the_reader_agree(command: dict[str, Any]) -> None:
-    """On any object, as far as 64 bits go."""
+    """They agree on any object, with integers of up to 64 bits."""
     if all(isinstance(value, str) or abs(value) < 2**62 for value in command.values()):
         read = parse(json.dumps(command).encode())
         assert isinstance(read, UnreadableLine) is not COMMAND.is_valid(command)

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
-from agent_hooks.server.stub import config_of, stub_path, stub_text, write_stub
+from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 from support import PATIENCE
 
@@ -168,7 +169,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     agent.write_stub()
     assert agent() == {}
     os.kill(server["pid"], signal.SIGSTOP)
-    agent.command.first = "from agent_hooks.cli.commands import serve; serve._PATIENCE = 0.3"
+    agent.command.first = "from agent_hooks.server import control; control.PATIENCE = 0.3"
     stopped = agent.command("serve", "--stop").stdout
     assert "does not answer" in stopped
     assert "ended by force" in stopped

@@ -13,6 +13,6 @@ from tmux import Tmux
 
 @pytest.fixture
 def terminal(project: Path) -> Iterator[Callable[..., Tmux]]:
-    """Give what opens a terminal in the project: `terminal(columns=20, rows=10)`."""
+    """Return a function that opens a terminal in the project: `terminal(columns=20, rows=10)`."""
     with ExitStack() as stack:
         yield lambda **size: stack.enter_context(closing(Tmux(project, **size)))

@@ -18,7 +18,7 @@ Terminal = Callable[..., Tmux]
 
 
 def test_commands_that_look_and_set(terminal: Terminal, command: Command) -> None:
-    """Help, hooks, model, thinking level; what there is not is said, with the nearest that there is."""
+    """Help, hooks, model, thinking level; for an unknown name, the nearest known one is shown."""
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)\n")
     tmux = terminal(rows=50)
     tmux.start_agent("--no-session")
@@ -75,7 +75,7 @@ def test_interceptors_change_and_block_commands(terminal: Terminal, command: Com
 
 
 def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Command) -> None:
-    """And what cannot be done now, or at all, changes nothing."""
+    """A command that cannot be carried out changes nothing."""
     tmux = terminal(rows=50)
     tmux.start_agent()
     tmux.enter("/hooks")
@@ -123,7 +123,7 @@ def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, co
 
 
 def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:
-    """A hook that hangs is not waited for; what was typed meanwhile is not lost."""
+    """A hook that hangs is not waited for; a line typed meanwhile is not lost."""
     command.add_hook("""
         import anyio
         from agent_hooks import Compaction
@@ -153,7 +153,7 @@ def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, comman
     tmux.lacks("queued: ")
     tmux.sees("meanwhile", times=2)
     tmux.enter("/compact")
-    assert "hook error" not in tmux.sees("summed up what is old")
+    assert "hook error" not in tmux.sees("summed up the older part")
 
 
 def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Terminal, command: Command) -> None:
@@ -169,7 +169,7 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
     tmux.sees("one\ntwo\nthree\n>")
     tmux.type("/c")
     tmux.press("Tab")
-    tmux.sees("sum up what is old")
+    tmux.sees("sum up the older part")
     tmux.press("Tab", "Tab")
     tmux.until(lambda screen: "> /compact" in screen, "the second of them")
     tmux.press("Enter")
@@ -190,7 +190,7 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
 
 
 def test_a_dialog_comes_and_goes_without_touching_what_was_being_typed(terminal: Terminal, command: Command) -> None:
-    """Also at the very start, and when the hook itself stops waiting for an answer."""
+    """This holds at the very start, and when the hook itself stops waiting for an answer."""
     command.add_hook("""
         import anyio
         from pathlib import Path
@@ -229,20 +229,20 @@ def test_a_dialog_comes_and_goes_without_touching_what_was_being_typed(terminal:
 
 
 def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, command: Command, home: Path) -> None:
-    """And what was typed is still there in this run."""
+    """The lines of this run can still be recalled."""
     (home / ".agent" / "prompt_history").mkdir(parents=True)
     tmux = terminal()
     tmux.start_agent("--no-session")
     for text in ("first", "second"):
         tmux.enter(text)
         tmux.sees(text, times=2)
-    assert tmux.history().count("what you type is not remembered: ") == 1
+    assert tmux.history().count("your lines are not remembered: ") == 1
     tmux.press("Up", "Up")
     tmux.ends_with("> first")
 
 
 def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, command: Command) -> None:
-    """And says how much there was before."""
+    """A line says how many messages came before."""
     script = "\n".join(f'{{"text": "answer {number}"}}' for number in range(15))
     (command.project / "turns.jsonl").write_text(script)
     tmux = terminal(rows=50)
@@ -260,7 +260,7 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
 
 
 def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, command: Command) -> None:
-    """What came of the calls, who sent a message, and a summary, which nobody said."""
+    """The calls have their outcome, messages of hooks their sender, and a summary is marked as one."""
     command.add_hook(
         """
         from agent_hooks import Block, Compaction
@@ -286,7 +286,7 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     tmux.enter("hello")
     tmux.sees("hello", times=2)
     tmux.enter("/compact")
-    tmux.sees("summed up what is old")
+    tmux.sees("summed up the older part")
     tmux.enter("@bash sudo true")
     tmux.sees("1. bash sudo true (error)")
     tmux.enter("@bash echo one")
@@ -309,7 +309,7 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
 
 
 def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal, command: Command) -> None:
-    """And how long it is, however long its first words are."""
+    """Each session also has its number of messages, even if its first words are long."""
     command("run", "please " * 20)
     (session,) = (command.project / ".agent" / "sessions").glob("*.jsonl")
     a_day = 24 * 3600

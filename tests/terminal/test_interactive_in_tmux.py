@@ -176,7 +176,7 @@ def test_a_signal_in_a_dialog_ends_the_session_in_order(terminal: Terminal, comm
 
 
 def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(terminal: Terminal, command: Command) -> None:
-    """Nobody can answer any more: the dialog is cancelled, and the hooks get their time; SIGHUP comes twice."""
+    """The dialog is cancelled, and the hooks get their time to end; SIGHUP comes twice."""
     command.add_hook(GATE, "gate.py")
     command.add_hook(DIARY, "diary.py")
     command.add_hook("""
@@ -218,7 +218,7 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
 
 
 def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, command: Command) -> None:
-    """A hook that takes its time at the end holds nobody up."""
+    """A hook that takes long at the end does not keep the person waiting."""
     command.add_waiting_hook("shutdown", deaf=True)
     tmux = terminal()
     modes = tmux.shell("stty -g")
@@ -234,7 +234,7 @@ def test_who_is_in_a_hurry_presses_ctrl_c_until_it_ends(terminal: Terminal, comm
 
 
 def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, command: Command) -> None:
-    """Before anybody can be told to quit, it is the signal that it is elsewhere."""
+    """Before the session has started, Ctrl-C is the usual signal."""
     command.add_waiting_hook("start")
     tmux = terminal()
     tmux.enter("agent run")
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_session_that_does_not_get_started(terminal: Terminal, com
 
 
 def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: Command) -> None:
-    """Also when a hook tears the whole program down."""
+    """The terminal is given back even if a hook ends the whole program."""
     command.add_hook("""
         import asyncio, sys
         def register(api):
@@ -256,7 +256,7 @@ def test_an_error_of_ours_gives_the_terminal_back(terminal: Terminal, command: C
     modes = tmux.shell("stty -g")
     tmux.start_agent()
     tmux.enter("@bash sleep 1000")
-    tmux.sees("something called sys.exit(3)")
+    tmux.sees("a hook called sys.exit(3)")
     tmux.sees("left with 1")
     assert tmux.shell("stty -g") == modes
 
@@ -336,7 +336,7 @@ def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_nam
 
 
 def test_a_hook_that_keeps_the_agent_going_is_seen_and_ended(terminal: Terminal, command: Command) -> None:
-    """What it wants bears its name; after so many times the person is told, and goes on."""
+    """Its messages bear its name; at the limit the agent stops, and the person can go on."""
     command.add_hook("""
         from agent_hooks import Continue
         def register(api):
@@ -356,7 +356,7 @@ def test_a_hook_that_keeps_the_agent_going_is_seen_and_ended(terminal: Terminal,
 
 
 def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command: Command) -> None:
-    """And the reason is told; what was queued before it is not lost."""
+    """The reason is printed, and the messages queued before are kept."""
     tmux = terminal()
     tmux.start_agent("--no-session")
     tmux.enter("@bash until test -e go; do sleep 0.01; done")
@@ -377,7 +377,7 @@ def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command
 
 
 def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(terminal: Terminal, command: Command) -> None:
-    """Or is dropped by another Esc, and then seen to be."""
+    """Another Esc drops it, and the screen shows that."""
     tmux = terminal()
     tmux.start_agent("--no-session")
     for text, last in (("one more thing", "go on"), ("and another", "Escape")):
@@ -397,7 +397,7 @@ def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(termina
 
 
 def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: Terminal, command: Command) -> None:
-    """Nor on screen: the conversation stays, and goes on."""
+    """The conversation stays on screen, and goes on."""
     command.add_hook("""
         def register(api):
             @api.on("session")
@@ -422,7 +422,7 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
 
 
 def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -> None:
-    """And the error says what there is instead."""
+    """The error names the other modes."""
     tmux = terminal()
     tmux.enter("TERM=dumb agent run")
     tmux.sees("not TERM=dumb")
@@ -430,7 +430,7 @@ def test_a_terminal_that_cannot_move_its_cursor_is_refused(terminal: Terminal) -
 
 
 def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, command: Command, home: Path) -> None:
-    """In a file of the person's alone."""
+    """The file is for the person alone."""
     tmux = terminal()
     for text in ("of yesterday", "of today"):
         tmux.start_agent("--no-session")

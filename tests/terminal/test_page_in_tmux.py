@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks.cli.modes.interactive import COMMANDS, KEYS
+from agent_hooks.cli.interactive.slash_commands import COMMANDS, KEYS
 from test_docs import ROOT, blocks, without
 from tmux import Tmux
 
@@ -41,7 +41,7 @@ def shows(lines: list[str], screen: str) -> bool:
 
 
 def test_the_page_has_every_key_and_command() -> None:
-    """With the words of /help for the keys."""
+    """The page describes keys in the words of /help."""
     page = PAGE.read_text()
     assert [key for key, does in KEYS.items() if f"| {key} | {does} |" not in page] == []
     assert [command for command in COMMANDS if f"| `{command}" not in page] == []

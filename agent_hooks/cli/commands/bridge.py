@@ -1,4 +1,4 @@
-"""`agent-hooks bridge`: what another agent runs at each of its events; a payload on stdin, one JSON object on stdout."""
+"""`agent-hooks bridge`: answer one event of another agent, by the resident server or in this process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.answering import answer
 from agent_hooks.server.stub import command_of
+from agent_hooks.storage.files import StorageError
 
 
 @click.command("bridge")
@@ -20,11 +21,11 @@ from agent_hooks.server.stub import command_of
 def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -> None:
     """Answer one EVENT of another AGENT: its payload on stdin, one JSON object on stdout.
 
-    `agent-hooks install` makes the agent run this. EVENT says what a payload that cannot be read was about.
+    `agent-hooks install` makes the agent run this. EVENT is the event's name, for a payload that cannot be read.
     """
     bridge = open_bridge(agent)
     if resident and bridge.runs_here(os.environ):
-        with suppress(OSError):  # where the file cannot be written, this process judges
-            run = [*command_of(bridge), *([event] if event else [])]
-            os.execv(run[0], run)  # noqa: S606  # there is nothing for a shell in it
+        with suppress(StorageError):  # without the generated file, this process judges
+            args = [*command_of(bridge), *([event] if event else [])]
+            os.execv(args[0], args)  # noqa: S606  # no shell reads the arguments
     ctx.exit(answer(bridge, event))

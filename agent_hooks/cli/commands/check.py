@@ -1,4 +1,4 @@
-"""`agent-hooks check`: load hook files and say what is wrong with them, without running an agent."""
+"""`agent-hooks check`: load hook files and report their problems, without running an agent."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 import anyio
 import click
 
-from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.setup import count, short
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.screen.wording import count, short
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
@@ -41,7 +41,7 @@ def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
     for path, transformers in read:
         steps = sum(step.problem is None for step in transformers.configured)
         click.echo(f"{short(path)}: read, {count(steps, 'transformer')}")
-    ctx.exit(FAILED if problems else 0)
+    ctx.exit(FAILED if problems else OK)
 
 
 def _read(path: str, cwd: str) -> Transformers:

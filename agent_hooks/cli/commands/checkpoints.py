@@ -1,4 +1,4 @@
-"""`agent-hooks checkpoints`: what checkpoints there are, and back to one of them."""
+"""`agent-hooks checkpoints`: list the checkpoints of a working tree, compare them, and go back to one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from datetime import datetime
 import anyio
 import click
 import msgspec
-from rich.table import Table
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, printable
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.setup import console, count
+from agent_hooks.cli.screen.wording import console, count, plain_table
 from agent_hooks.errors import did_you_mean
 
 _DAY = 24 * 60 * 60  # seconds
-_SHORT = 8  # characters of a session id that are shown; `--session` takes as few as are clear
+_SHORT = 8  # characters of a session id in the table
 
 session_option = click.option(
     "--session", "session", metavar="ID", help="Only this session; the beginning of its id is enough."
@@ -46,9 +45,7 @@ def list_command(session: str | None, cwd: str, as_json: bool) -> None:
     elif not found:
         click.echo("no checkpoints; the hook examples/hooks/git_checkpoint.py makes one before each turn")
     else:
-        table = Table(box=None, pad_edge=False)
-        for column in ("session", "name", "made", "not saved"):
-            table.add_column(column, overflow="fold")
+        table = plain_table("session", "name", "made", "not saved")
         for each in found:
             made = datetime.fromtimestamp(each.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
             table.add_row(each.session_id[:_SHORT], each.name, made, "; ".join(map(str, each.skipped)))
@@ -60,12 +57,12 @@ def list_command(session: str | None, cwd: str, as_json: bool) -> None:
 @session_option
 @cwd_option
 def diff_command(name: str | None, session: str | None, cwd: str) -> None:
-    """Show what changed since checkpoint NAME (as `list` shows it), or since the last one."""
+    """Show the changes since checkpoint NAME (as `list` shows it), or since the last one."""
 
-    async def look() -> str:
+    async def patch() -> str:
         return (await checkpoints.diff(cwd, await _chosen(cwd, session, name))).patch
 
-    click.echo(anyio.run(look), nl=False)
+    click.echo(anyio.run(patch), nl=False)
 
 
 @command.command("restore")
@@ -73,15 +70,15 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 @session_option
 @cwd_option
 def restore_command(name: str | None, session: str | None, cwd: str) -> None:
-    """Bring the files back to what they were at checkpoint NAME, or at the last one; `undo` takes that back.
+    """Restore the files as they were at checkpoint NAME, or at the last one; `undo` takes that back.
 
     Ignored files, the index, stash, HEAD and branches are not touched.
     """
 
-    async def go() -> Restored:
+    async def restored() -> Restored:
         return await checkpoints.restore(cwd, await _chosen(cwd, session, name))
 
-    _tell(anyio.run(go))
+    _report(anyio.run(restored))
 
 
 @command.command("undo")
@@ -90,10 +87,10 @@ def restore_command(name: str | None, session: str | None, cwd: str) -> None:
 def undo_command(session: str | None, cwd: str) -> None:
     """Take the last restore back; a second time takes that back in turn."""
 
-    async def go() -> Restored:
+    async def restored() -> Restored:
         return await checkpoints.undo(cwd, await _session_id(cwd, session))
 
-    _tell(anyio.run(go))
+    _report(anyio.run(restored))
 
 
 @command.command("prune")
@@ -107,15 +104,15 @@ def prune_command(session: str | None, older_than: float | None, keep: int | Non
     if older_than is None and keep is None and not everything:
         raise click.UsageError("which ones? Say --older-than DAYS, --keep N or --all")
 
-    async def go() -> tuple[Checkpoint, ...]:
+    async def pruned() -> tuple[Checkpoint, ...]:
         seconds = None if older_than is None else older_than * _DAY
         return await checkpoints.prune(cwd, await _session_id(cwd, session), older_than=seconds, keep_last=keep or 0)
 
-    click.echo(f"forgot {count(len(anyio.run(go)), 'checkpoint')}")
+    click.echo(f"forgot {count(len(anyio.run(pruned)), 'checkpoint')}")
 
 
 async def _session_id(cwd: str, beginning: str | None) -> str | None:
-    """Return the one session id that begins so; `None` when none was asked for."""
+    """Return the only session id with this beginning, `None` for `None`; raises `CheckpointError`."""
     if beginning is None:
         return None
     ids = sorted({each.session_id for each in await checkpoints.list(cwd)})
@@ -124,7 +121,7 @@ async def _session_id(cwd: str, beginning: str | None) -> str | None:
         return beginning
     if not matching:
         there = f"; there are: {', '.join(ids)}" if ids else ""
-        raise CheckpointError(f"--session {beginning}: no session with checkpoints begins so{there}")
+        raise CheckpointError(f"--session {beginning}: no session with checkpoints has an id that begins so{there}")
     if len(matching) > 1:
         raise CheckpointError(f"--session {beginning!r}: several sessions begin so: {', '.join(matching)}")
     return matching[0]
@@ -135,7 +132,7 @@ async def _of_session(cwd: str, session: str | None) -> tuple[Checkpoint, ...]:
 
 
 async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint:
-    """Return the checkpoint a person means: of the session they name, or of the one with the newest checkpoint."""
+    """Return the checkpoint that a person names; without a session, the one with the newest checkpoint counts."""
     found = await _of_session(cwd, session)
     if not found:
         raise CheckpointError("there are no checkpoints here")
@@ -148,7 +145,7 @@ async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint
     return mine[name]
 
 
-def _tell(done: Restored) -> None:
+def _report(done: Restored) -> None:
     which = f"of session {done.checkpoint.session_id[:_SHORT]}"
     click.echo(f"restored {done.checkpoint.name} {which}: {_files(done.written, 'written')}, ", nl=False)
     click.echo(f"{_files(done.deleted, 'deleted')}; `agent-hooks checkpoints undo` takes it back")

@@ -1,4 +1,4 @@
-"""`agent-hooks doctor`: what is wrong with hooks, settings and installations, and what mends it."""
+"""`agent-hooks doctor`: the problems of hooks, settings and installations, and the remedy for each."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.cli.doctor.agents import AGENT_CHECKS, AgentCase
-from agent_hooks.cli.doctor.checks import CHECKS, Case, Finding
-from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.doctor import AGENT_CHECKS, CHECKS
+from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
+from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.setup import console, set_up
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.screen.wording import console
+from agent_hooks.cli.setup import set_up
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import SettingsError
-from agent_hooks.installs.places import PROGRAM, places
+from agent_hooks.installs.places import installations
 from agent_hooks.ui.harmless import harmless
+
+_MARKS = {"ok": "ok", "warning": "WARNING", "problem": "PROBLEM"}
 
 
 @click.command("doctor")
@@ -30,26 +33,30 @@ from agent_hooks.ui.harmless import harmless
 def command(ctx: click.Context, agent: str | None, cwd: str, as_json: bool) -> None:
     """Check hooks, settings and installations, and show the remedy for each problem; exit 1 when there is one.
 
-    An installation is tried out: your hooks see a call of Bash, `true`, in a session named "agent-hooks doctor".
+    An installation is tried out: your hooks get a call of Bash, `true`, in a session named "agent-hooks doctor".
     """
     with ReservedStdout():
-        found = [_from_here(finding, cwd) for finding in _examine(agent, os.path.abspath(cwd))]
+        found = [_from_here(each, cwd) for each in _examine(agent, os.path.abspath(cwd))]
     if as_json:
-        click.echo(json.dumps({"findings": [finding._asdict() for finding in found]}))
+        click.echo(json.dumps({"findings": [_as_json(each) for each in found]}))
     else:
         _print(found)
-    ctx.exit(FAILED if any(finding.status == "problem" for finding in found) else 0)
+    ctx.exit(FAILED if any(each.status == "problem" for each in found) else OK)
 
 
-def _from_here(finding: Finding, cwd: str) -> Finding:
-    """Return a finding with a remedy that works in this directory: `install` and others work in their own."""
-    if os.path.samefile(cwd, ".") or not finding.remedy.startswith(f"{PROGRAM} "):
-        return finding
-    return finding._replace(remedy=f"cd {shlex.quote(os.path.relpath(cwd))} && {finding.remedy}")
+def _from_here(diagnosis: Diagnosis, cwd: str) -> Diagnosis:
+    """Return the diagnosis with a remedy that works in the current directory."""
+    if not diagnosis.in_project or os.path.samefile(cwd, "."):
+        return diagnosis
+    return diagnosis._replace(remedy=f"cd {shlex.quote(os.path.relpath(cwd))} && {diagnosis.remedy}")
 
 
-def _examine(agent: str | None, cwd: str) -> list[Finding]:
-    case, failure, found = Case(cwd, None), None, list[Finding]()
+def _as_json(diagnosis: Diagnosis) -> dict[str, str]:
+    return {"status": diagnosis.status, "what": diagnosis.what, "text": diagnosis.text, "remedy": diagnosis.remedy}
+
+
+def _examine(agent: str | None, cwd: str) -> list[Diagnosis]:
+    case, failure, found = Case(cwd, None), None, list[Diagnosis]()
     try:
         case = case._replace(setup=anyio.run(set_up, case.cwd, ()))
     except SettingsError as exc:
@@ -57,23 +64,23 @@ def _examine(agent: str | None, cwd: str) -> list[Finding]:
     for check in CHECKS:
         found += list(check(case))
     if failure is not None:
-        found.append(Finding("problem", "settings", failure, "mend the file; until then every tool call is denied"))
+        found.append(Diagnosis("problem", "settings", failure, "mend the file; until then every tool call is denied"))
     for name in BRIDGES if agent is None else [agent]:
         bridge = open_bridge(name)
-        there = places(bridge, case.cwd)
-        examined = AgentCase(case, bridge, name == agent, there, bridge.facts(case.cwd, os.environ), found)
+        installed = installations(bridge, case.cwd)
+        examined = AgentCase(case, bridge, name == agent, installed, bridge.facts(case.cwd, os.environ), found)
         for agent_check in AGENT_CHECKS:
             found += list(agent_check(examined))
     return found
 
 
-def _print(found: Iterable[Finding]) -> None:
-    from rich.table import Table  # here, for it is large
+def _print(found: Iterable[Diagnosis]) -> None:
+    from rich.table import Table  # here, because it is large
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column(overflow="fold")
-    for status, what, text, remedy in found:
-        mark = {"ok": "ok", "warning": "WARNING", "problem": "PROBLEM"}[status]
-        table.add_row(mark, what, harmless(f"{text}\n→ {remedy}" if remedy else text))
+    for each in found:
+        text = f"{each.text}\n→ {each.remedy}" if each.remedy else each.text
+        table.add_row(_MARKS[each.status], each.what, harmless(text))
     console().print(table)

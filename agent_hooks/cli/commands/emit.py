@@ -1,4 +1,4 @@
-"""`agent-hooks emit`: fire one event at a hook, and show each handler's answer, its time, and the outcome."""
+"""`agent-hooks emit`: fire one event at a hook, and show the answer and the time of each handler, and the outcome."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import anyio
 import click
 import msgspec
-from rich.table import Table
 from rich.text import Text
 
-from agent_hooks.cli.main import FAILED
+from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.setup import console, short
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.screen.wording import console, plain_table, short
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.table import EVENT_NAMES, SPECS
 from agent_hooks.errors import HookError, did_you_mean
@@ -55,7 +54,7 @@ from agent_hooks.values.events import (
 )
 @click.option("--tool", default="bash", show_default=True, help="The tool, for tool events.")
 @click.option("--input", "input_text", metavar="JSON", default="{}", help="The tool's input, for tool events.")
-@click.option("--output", default="", metavar="TEXT", help="What the tool returned, for tool_result.")
+@click.option("--output", default="", metavar="TEXT", help="The tool's output, for tool_result.")
 @cwd_option
 @json_option
 @click.pass_context
@@ -69,10 +68,10 @@ def command(
     cwd: str,
     as_json: bool,
 ) -> None:
-    """Fire one EVENT at a hook file and show what its handlers answer.
+    """Fire one EVENT at a hook file and show the answers of its handlers.
 
     EVENT is a name such as tool_call; for session add the reason: session:before_clear.
-    Only the files named by --hook take part. Nobody is there to be asked.
+    Only the files named by --hook take part. No dialog is shown: each gets its default answer.
     """
     fired = _event(event, tool, _input(input_text), output)
     with ReservedStdout():
@@ -83,7 +82,7 @@ def command(
         click.echo(json.dumps({"handlers": emitted.rows, "outcome": _plain(emitted.outcome)}))
     else:
         _print(fired, emitted.rows, emitted.outcome)
-    ctx.exit(FAILED if emitted.broken or emitted.errors else 0)
+    ctx.exit(FAILED if emitted.broken or emitted.errors else OK)
 
 
 def _input(text: str) -> dict[str, Any]:
@@ -120,17 +119,17 @@ def _event(name: str, tool: str, input: dict[str, Any], output: str) -> Event[An
 
 
 def _compaction() -> SessionEvent:
-    """Return the event of a conversation of two prompts, as the host would ask about it."""
+    """Return the event of a compaction, as the host emits it for a conversation of two prompts."""
     entries: list[Entry] = [SessionHeader(version=1, id="emit", timestamp=now_iso(), cwd=os.getcwd())]
     for prompt, answer in (("What is in this directory?", "A file."), ("Delete it.", "It is gone.")):
-        said = AssistantMessage(content=answer, timestamp=now_ms(), provider="emit", model="emit")
-        asked = UserMessage(content=prompt, timestamp=now_ms())
-        entries += [MessageEntry(timestamp=now_iso(), message=asked), MessageEntry(timestamp=now_iso(), message=said)]
+        reply = AssistantMessage(content=answer, timestamp=now_ms(), provider="emit", model="emit")
+        messages = (UserMessage(content=prompt, timestamp=now_ms()), reply)
+        entries += [MessageEntry(timestamp=now_iso(), message=message) for message in messages]
     return prepare(entries, model=ModelRef(provider="emit", id="emit"))
 
 
 class Emitted(NamedTuple):
-    """What came of it: a row per handler, the combined answer, and what went wrong."""
+    """The result of an event: a row per handler, the combined answer, and the failures to load and to run."""
 
     rows: list[dict[str, Any]]
     outcome: Any
@@ -191,9 +190,7 @@ def _print(event: Event[Any], rows: list[dict[str, Any]], outcome: Any) -> None:
     if not rows:
         console().print(Text(f"no handler of {event.type}"))
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("hook", "handler", "answer", "time"):
-        table.add_column(column, overflow="fold")
+    table = plain_table("hook", "handler", "answer", "time")
     for row in rows:
         answer = "failed: " + row["error"] if row["error"] else _short_answer(row["answer"])
         took = "" if row["seconds"] is None else f"{row['seconds'] * 1000:.1f} ms"

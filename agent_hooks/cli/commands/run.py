@@ -1,4 +1,4 @@
-"""`agent-hooks run`: a small real agent, with the hooks of the place it works in; in one of three modes."""
+"""`agent-hooks run`: a small real agent with the hooks of its directory, in one of three modes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 import anyio
 import click
 
-from agent_hooks.cli.main import on_a_terminal
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option
+from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model
@@ -67,10 +67,10 @@ def command(
     as_json: bool,
     allow_once: tuple[str, ...],
 ) -> None:
-    """Run an agent on PROMPT (or on what stdin says), with your hooks.
+    """Run an agent on PROMPT (or on the text of stdin), with your hooks.
 
-    The default model needs no key: it is a puppet that does what the prompt says. A line "@bash ls -la" calls a tool,
-    lines of one block are one turn, a line "---" starts the next turn.
+    The default model needs no key: it is a puppet that follows the prompt. A line "@bash ls -la" calls a tool, lines
+    of one block are one turn, a line "---" starts the next turn.
 
     A blocked call is a normal outcome: the run exits 0.
     """
@@ -78,7 +78,7 @@ def command(
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
     name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
     if prompt is not None:
-        prompt = prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are no text
+        prompt = prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are not UTF-8
     try:
         model = open_model(model_name)
     except ModelError as exc:
@@ -99,6 +99,7 @@ def command(
 
 
 def _prompt(prompt: str | None) -> str:
+    """Return the prompt of print mode, read from stdin if it is absent or `-`; raises `click.UsageError`."""
     if prompt is None or prompt == "-":
         piped = sys.stdin is not None and not sys.stdin.isatty()
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""

@@ -1,4 +1,4 @@
-"""`agent-hooks schema`: the JSON Schema of settings files, of events, or of what an RPC client says and hears."""
+"""`agent-hooks schema`: the JSON Schema of settings files, of events, or of the lines of RPC mode."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from agent_hooks.values.events import EVENTS
 
 
 @click.command("schema")
-@click.argument("what", type=click.Choice(["settings", "events", "rpc"]))
-def command(what: str) -> None:
+@click.argument("kind", type=click.Choice(["settings", "events", "rpc"]))
+def command(kind: str) -> None:
     """Print the JSON Schema of settings files, of events, or of the lines of RPC mode."""
-    if what == "rpc":
+    if kind == "rpc":
         schema = protocol.schema()
     else:
-        schema = msgspec.json.schema(SettingsFile if what == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
-    if what == "settings":  # the guards read their own section
+        schema = msgspec.json.schema(SettingsFile if kind == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
+    # The schema of settings leaves the guards' section open, because the guards read it themselves.
+    if kind == "settings":
         section = msgspec.json.schema(GuardsSection)
         schema["$defs"] |= section["$defs"]
         schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}

@@ -1,1 +1,24 @@
-"""The checks of `agent-hooks doctor`."""
+"""The checks of `agent-hooks doctor`: each is a function that yields diagnoses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from agent_hooks.cli.doctor import entries, sources, trial
+from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
+
+CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (sources.versions, sources.hooks, sources.guards)
+AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
+    entries.agent_version,
+    trial.distributions,
+    entries.settings_files,
+    entries.commands,
+    entries.failures_and_timeouts,
+    entries.events,
+    entries.doubled_entries,
+    entries.hindrances,
+    trial.server_directory,
+    trial.call,
+    trial.posts,
+)
+"""`trial.posts` comes after `trial.call`, which has started the server."""

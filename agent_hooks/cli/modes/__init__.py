@@ -1,4 +1,4 @@
-"""The three ways to run an agent; one module per mode, with `async def run(start) -> int`, imported when it is used."""
+"""The modes in which an agent runs; each module has `async def run(start) -> int` and is imported when it is used."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ MODES = {
 
 
 def mode(name: str) -> Callable[[Start], Awaitable[int]]:
-    """Return the function that runs an agent in a mode; it returns the exit code."""
+    """Return the function that runs an agent in a mode and returns the exit code."""
     member: Any = import_module(MODES[name])
-    return member.run  # type: ignore[no-any-return]  # every member has `run`
+    return member.run  # type: ignore[no-any-return]  # every mode has `run`

@@ -1,7 +1,6 @@
-"""What every mode starts with: what was asked for, and the pieces put together of it.
+"""The start of every mode: the arguments of `run`, and the runner and host made from them.
 
-A mode first sees to its stdin and stdout, then calls `load` (which runs the hooks' own code), `runner` and `host`.
-Above: the modes, run.  Below: host, runner, loader.
+A mode first takes over stdin and stdout, then calls `load` (which runs the code of hooks), `runner` and `host`.
 """
 
 from __future__ import annotations
@@ -10,20 +9,19 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import date
 from typing import NamedTuple
 
 import anyio
 from msgspec.structs import replace
 
-from agent_hooks.cli.main import INTERRUPTED
-from agent_hooks.cli.setup import Setup, agent_guards, set_up, short, unused_hooks
-from agent_hooks.cli.stderr import complain
+from agent_hooks.cli.lifetime import INTERRUPTED
+from agent_hooks.cli.screen.wording import short
+from agent_hooks.cli.setup import Setup, agent_guards, set_up
+from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
-from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
-from agent_hooks.guards.config import GuardException, expired, read_sections
+from agent_hooks.guards.config import GuardException
 from agent_hooks.hooks.loader import LoadedHook
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
@@ -35,14 +33,14 @@ from agent_hooks.runner.runner import HookRunner
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
-Warn = Callable[[str], object]
+Report = Callable[[str], object]
 
 
 class Start(NamedTuple):
-    """What was asked for on the command line.
+    """The arguments of `agent-hooks run`.
 
-    `thinking_level`: `None` for the session's own; `resume`: the file of a session to go on with, `go_on`: the latest
-    one of `cwd`; `no_session`: save nothing; `allow_once`: rules of guards of which one veto is lifted.
+    `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
+    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted.
     """
 
     cwd: str
@@ -56,13 +54,11 @@ class Start(NamedTuple):
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
 
-    async def load(self, warn: Warn, error: Warn) -> Setup:
+    async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
         setup = await set_up(self.cwd, self.hook_files)
-        if warning := unused_hooks(setup.cwd):
+        for warning in setup.warnings():
             warn(warning)
-        for sentence in expired(read_sections(setup.settings.guards, tuple(BUILTIN)), date.today()):
-            warn(sentence)
         for failure in setup.loaded.errors:
             error(f"hook not loaded, so every tool call is blocked: {failure}")
         for failure in setup.transformers.errors:
@@ -86,7 +82,7 @@ class Start(NamedTuple):
         return runner
 
     def host(self, setup: Setup, runner: HookRunner, view: View) -> SessionHost:
-        """Return the agent and its session; raises `SessionError` when the session to go on with cannot be read."""
+        """Return the agent and its session; raises `SessionError` when the session to resume cannot be read."""
         return SessionHost(
             runner=runner,
             model=self.model,
@@ -98,12 +94,11 @@ class Start(NamedTuple):
         )
 
     def _guards(self, setup: Setup) -> list[Guard]:
-        """Return the guards that the settings ask for."""
-        settings = read_sections(setup.settings.guards, tuple(BUILTIN))
+        settings = setup.guard_settings
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
         return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd, setup.hook_files)
 
-    def _session(self, cwd: str, warn: Warn) -> Session:
+    def _session(self, cwd: str, warn: Report) -> Session:
         if self.resume is not None:
             return Session.open(self.resume, cwd)
         if self.go_on:
@@ -120,8 +115,8 @@ class Start(NamedTuple):
             return Session(cwd=cwd)
 
 
-def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
-    """Return the built-in tools and those of the hooks, which may replace a built-in one but not each other."""
+def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:
+    """Return the built-in tools and those of the hooks, which may replace a built-in tool but not each other's."""
     tools = {tool.name: tool for tool in builtin_tools(cwd=cwd)}
     owners: dict[str, str] = {}
     for hook in hooks:
@@ -137,30 +132,32 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Warn) -> list[Tool]:
 async def until_signal(
     *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
 ) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel the block on SIGINT, SIGTERM or SIGHUP; the scope's `cancelled_caught` tells so afterwards.
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP; afterwards, `cancelled_caught` of the scope tells whether it was.
 
-    `before` is called before that.  A second signal calls `last_words` and ends the process at once; but not SIGHUP,
-    which comes twice when a terminal goes: from its shell and from the system.
+    `before` is called before the cancellation.  A second signal calls `last_words` and ends the process at once, except
+    for SIGHUP: it comes twice when a terminal closes, from the shell and from the system.
     """
 
     async def watch() -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:
-                if scope.cancel_called and number != signal.SIGHUP:  # somebody is in a hurry, or a tool does not stop
+                if scope.cancel_called and number != signal.SIGHUP:  # the person is in a hurry, or a tool hangs
                     last_words()
-                    with suppress(OSError):  # nobody hears it
+                    with suppress(OSError):  # stderr is closed
                         complain("interrupted again; leaving at once")
                     os._exit(INTERRUPTED)
                 before()
                 scope.cancel()
 
+    # Not `async with`: a task group would wrap the mode's own exception in a group.
     tasks = anyio.create_task_group()
     await tasks.__aenter__()
     try:
         with anyio.CancelScope() as scope:
             tasks.start_soon(watch)
             yield scope
-    finally:  # as if nothing had been raised: a task group would wrap the mode's own exception in a group
+    finally:
         tasks.cancel_scope.cancel()
         await tasks.__aexit__(None, None, None)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # hooks are still to unload, and the end may be that of the terminal
+    # Hooks have to unload yet, and the closed terminal may send its second SIGHUP.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)

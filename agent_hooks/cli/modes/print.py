@@ -1,18 +1,16 @@
-"""Print mode: one prompt, its answer on stdout, and the end.  Above: run.  Below: base, output."""
+"""Print mode: one prompt, its answer on stdout, and the end."""
 
 from __future__ import annotations
 
-from agent_hooks.cli.lifetime import leave_soon
-from agent_hooks.cli.main import FAILED, INTERRUPTED, OK
+from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.screen.output import JsonScreen, Screen
-from agent_hooks.cli.stderr import complain
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.errors import ModelError
 
 
 async def run(start: Start) -> int:
-    """Work on one prompt; a signal cancels it; whatever happens, the session is shut down once."""
+    """Work on one prompt; a signal cancels it; in every case, the session is shut down once."""
     with ReservedStdout() as stdout:
         code = await _run(start, JsonScreen(stdout) if start.as_json else Screen(stdout))
     if stdout.broken:

@@ -1,1 +1,1 @@
-"""The wire of RPC mode."""
+"""The wire of RPC mode, and the queue of a client's requests."""

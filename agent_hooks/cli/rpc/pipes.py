@@ -1,7 +1,6 @@
-"""stdin and stdout as a wire of lines, which nobody else reads from or writes to.
+"""stdin and stdout as a wire of lines, which hooks and their programs neither read nor write.
 
 Both ends have a daemon thread: a pipe may block, and neither the event loop nor the end of the process may wait for it.
-Above: modes.rpc.  Below: errors, wire.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from anyio.lowlevel import current_token
 from agent_hooks.errors import os_reason
 from agent_hooks.values.wire import to_json
 
-MAX_LINE = 32 * 1024 * 1024  # bytes of one line from the client; an image of 24 MB fits
-MAX_UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client that has stopped reading
-PATIENCE = 30.0  # seconds without reading anything, after which a client has stopped
+MAX_LINE = 32 * 1024 * 1024  # bytes of a client's line; an image of 24 MB fits
+MAX_UNREAD = 64 * 1024 * 1024  # bytes that may wait for the client
+PATIENCE = 30.0  # seconds until a client that does not read is given up
 _CHUNK = 64 * 1024
 
 
 def reserve_stdin() -> int:
-    """Return a descriptor of the real stdin; from now on everybody else finds an empty one."""
+    """Return a descriptor of the real stdin; from now on, descriptor 0 is empty."""
     real = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -34,10 +33,10 @@ def reserve_stdin() -> int:
     return real
 
 
-class Lines:
-    """Cuts bytes into lines at LF and nowhere else; of one longer than `limit` bytes nothing is kept.
+class LineReader:
+    """Splits bytes into lines at LF only; a line longer than `limit` bytes is dropped.
 
-    Yields the number of a line, from 1, and its bytes, `None` for one that is too long.
+    Yields the number of each line, from 1, and its bytes, `None` for a line that is too long.
     """
 
     def __init__(self, limit: int = MAX_LINE) -> None:
@@ -47,7 +46,7 @@ class Lines:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
-        """Take more bytes; yield the lines that they end, and a line that is too long as soon as it is."""
+        """Take more bytes; yield the lines that they end, and a line as soon as it is too long."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             yield from self._take(end)
@@ -59,7 +58,7 @@ class Lines:
         yield from self._take(rest)
 
     def end(self) -> Iterator[tuple[int, bytes | None]]:
-        """Yield what the last newline was followed by, if anything."""
+        """Yield the bytes after the last newline, if there are any."""
         if self._begun:
             yield self._number, bytes(self._begun)
 
@@ -74,8 +73,8 @@ class Lines:
 
 
 async def read_chunks(file: int) -> AsyncIterator[bytes]:
-    """Yield what can be read from a descriptor, until its end; a failure is its end."""
-    os.set_blocking(file, True)  # some programs leave it the other way
+    """Yield the bytes of a descriptor as they come, until its end or a failure."""
+    os.set_blocking(file, True)  # the parent process may have changed it
     token = current_token()
     wanted = Semaphore(0)
     arrived = anyio.Event()
@@ -93,7 +92,7 @@ async def read_chunks(file: int) -> AsyncIterator[bytes]:
             more = bool(chunk)
             try:
                 from_thread.run_sync(arrived.set, token=token)
-            except (anyio.RunFinishedError, RuntimeError):  # the event loop ended first: nobody reads on
+            except (anyio.RunFinishedError, RuntimeError):  # the event loop has ended
                 return
 
     Thread(target=work, name="agent_hooks stdin", daemon=True).start()
@@ -109,18 +108,18 @@ async def read_chunks(file: int) -> AsyncIterator[bytes]:
 class RecordWriter:
     """Writes records to a descriptor, in the order in which they were sent.
 
-    `send` may be called from any thread and returns at once.  `gone` is set when the client does not read any more; what
-    is sent after that is dropped.  `broken` tells of any failure but a closed pipe, a full disk for example.
+    `send` may be called from any thread and returns at once.  `gone` is set when the client has stopped reading; records
+    sent after that are dropped.  `broken` is the reason of any failure but a closed pipe, a full disk for example.
     """
 
     def __init__(self, file: int, *, max_unread: int = MAX_UNREAD, patience: float = PATIENCE) -> None:
         self.gone = anyio.Event()
         self.broken: str | None = None
-        os.set_blocking(file, True)  # some programs leave it the other way
+        os.set_blocking(file, True)  # as in `read_chunks`
         self._file = file
         self._max_unread = max_unread
         self._patience = patience
-        self._read_at = monotonic()  # when the client has last read something, or had nothing to read
+        self._read_at = monotonic()  # the client read then, or had nothing to read
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = Lock()
         self._unread = 0  # bytes in the queue
@@ -130,7 +129,7 @@ class RecordWriter:
         self._thread.start()
 
     def send(self, record: object) -> None:
-        """Write a record as a line, soon."""
+        """Queue a record; the thread writes it as a line."""
         line = to_json(record) + b"\n"
         for separator, escape in _SEPARATORS:
             line = line.replace(separator, escape)
@@ -146,7 +145,7 @@ class RecordWriter:
             self._give_up()
 
     def close(self, timeout: float) -> bool:
-        """Write what was sent, for at most `timeout` seconds; return whether the client has been given all of it."""
+        """Write the queued records, for at most `timeout` seconds; return whether all of them were written."""
         self._lines.put(None)
         self._thread.join(0 if self._dead else timeout)
         return not self._dead and not self._thread.is_alive()
@@ -168,16 +167,15 @@ class RecordWriter:
     def _give_up(self) -> None:
         with self._lock:
             self._dead = True
-        # in a thread, for this one may be the event loop's, or one that the event loop waits for
-        Thread(target=self._tell, name="agent_hooks stdout", daemon=True).start()
+        # In a new thread, because this one may be the event loop's, or one that the event loop waits for.
+        Thread(target=self._set_gone, name="agent_hooks stdout", daemon=True).start()
 
-    def _tell(self) -> None:
+    def _set_gone(self) -> None:
         try:
             from_thread.run_sync(self.gone.set, token=self._token)
-        except (anyio.RunFinishedError, RuntimeError):  # the event loop ended first: nobody waits
+        except (anyio.RunFinishedError, RuntimeError):  # the event loop has ended
             pass
 
 
-_SEPARATORS = tuple(  # within strings only; legal there, but many clients' line readers stop at them
-    (separator.encode(), f"\\u{ord(separator):04x}".encode()) for separator in "\u2028\u2029\x85"
-)
+# JSON allows these in strings, but the line readers of many clients stop at them.
+_SEPARATORS = tuple((separator.encode(), f"\\u{ord(separator):04x}".encode()) for separator in "\u2028\u2029\x85")

@@ -1,6 +1,6 @@
-"""What an RPC client and the agent say to each other: commands in, records out, one JSON object a line.
+"""The wire of RPC mode: the client sends requests, the agent sends records, one JSON object a line.
 
-Above: modes.rpc, schema.  Below: events, ui.rpc.
+The documentation and the JSON Schema call a request a command.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from agent_hooks.ui.rpc import (
 from agent_hooks.values.content import Attachment, CompactionEntry
 from agent_hooks.values.events import EVENTS, ModelRef
 
-# ---- in --------------------------------------------------------------------------------------------------------------
+# ---- requests --------------------------------------------------------------------------------------------------------
 
 
-class Command(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", forbid_unknown_fields=True):
-    """Base of the commands; `id` comes back with the response."""
+class Request(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", forbid_unknown_fields=True):
+    """Base of the requests; the response has the same `id`."""
 
     type: ClassVar[str]
 
     id: str | int | None = None
 
 
-class Prompt(Command, frozen=True, kw_only=True, tag="prompt"):
-    """Let the agent work on a message; while it works, the message is queued.  Answered at acceptance."""
+class Prompt(Request, frozen=True, kw_only=True, tag="prompt"):
+    """Let the agent work on a message; while it works, the message is queued.  The response says that it was accepted."""
 
     type: ClassVar[str] = "prompt"
 
@@ -42,31 +42,31 @@ class Prompt(Command, frozen=True, kw_only=True, tag="prompt"):
     attachments: tuple[Attachment, ...] = ()
 
 
-class Abort(Command, frozen=True, kw_only=True, tag="abort"):
-    """Stop what runs, and drop the commands that wait for their turn; does not wait itself."""
+class Abort(Request, frozen=True, kw_only=True, tag="abort"):
+    """Abort the run or action under way, and refuse the requests that wait; does not wait itself."""
 
     type: ClassVar[str] = "abort"
 
 
-class Shutdown(Command, frozen=True, kw_only=True, tag="shutdown"):
-    """End the session and the process; does not wait for its turn."""
+class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
+    """End the session and the process; does not wait."""
 
     type: ClassVar[str] = "shutdown"
 
 
-class GetState(Command, frozen=True, kw_only=True, tag="get_state"):
-    """Ask how things stand."""
+class GetState(Request, frozen=True, kw_only=True, tag="get_state"):
+    """Ask for the state of the session."""
 
     type: ClassVar[str] = "get_state"
 
 
-class NewSession(Command, frozen=True, kw_only=True, tag="new_session"):
+class NewSession(Request, frozen=True, kw_only=True, tag="new_session"):
     """Leave this session and start another."""
 
     type: ClassVar[str] = "new_session"
 
 
-class SwitchSession(Command, frozen=True, kw_only=True, tag="switch_session"):
+class SwitchSession(Request, frozen=True, kw_only=True, tag="switch_session"):
     """Leave this session and go on with the one in `session_file`."""
 
     type: ClassVar[str] = "switch_session"
@@ -74,13 +74,13 @@ class SwitchSession(Command, frozen=True, kw_only=True, tag="switch_session"):
     session_file: str
 
 
-class Clear(Command, frozen=True, kw_only=True, tag="clear"):
+class Clear(Request, frozen=True, kw_only=True, tag="clear"):
     """Forget the conversation."""
 
     type: ClassVar[str] = "clear"
 
 
-class Branch(Command, frozen=True, kw_only=True, tag="branch"):
+class Branch(Request, frozen=True, kw_only=True, tag="branch"):
     """Go back to before the user message that is entry `entry_index` of the session."""
 
     type: ClassVar[str] = "branch"
@@ -88,7 +88,7 @@ class Branch(Command, frozen=True, kw_only=True, tag="branch"):
     entry_index: int
 
 
-class Compact(Command, frozen=True, kw_only=True, tag="compact"):
+class Compact(Request, frozen=True, kw_only=True, tag="compact"):
     """Put a summary in the place of the older messages."""
 
     type: ClassVar[str] = "compact"
@@ -96,7 +96,7 @@ class Compact(Command, frozen=True, kw_only=True, tag="compact"):
     custom_instructions: str | None = None
 
 
-COMMANDS: tuple[type[Command], ...] = (
+REQUESTS: tuple[type[Request], ...] = (
     Prompt,
     Abort,
     Shutdown,
@@ -110,19 +110,19 @@ COMMANDS: tuple[type[Command], ...] = (
 
 
 class UnreadableLine(Struct, frozen=True):
-    """A line that is no command: what is wrong with it, and what could be read of `type` and `id`."""
+    """A line that is not a request: the error, and its `type` and `id` as far as they can be read."""
 
     error: str
     command: str = "parse"
     id: str | int | None = None
 
 
-_decoder = msgspec.json.Decoder(Union[(*COMMANDS, HookUiResponse)])  # made from a tuple
-_TYPES = sorted([*(kind.type for kind in COMMANDS), HookUiResponse.type])
+_decoder = msgspec.json.Decoder(Union[(*REQUESTS, HookUiResponse)])  # made from a tuple
+_TYPES = sorted([*(kind.type for kind in REQUESTS), HookUiResponse.type])
 
 
-def parse(line: bytes) -> Command | HookUiResponse | UnreadableLine:
-    """Return what a line says; never raises."""
+def parse(line: bytes) -> Request | HookUiResponse | UnreadableLine:
+    """Return the request or answer in a line, or an `UnreadableLine`; never raises."""
     try:
         return _decoder.decode(line)  # type: ignore[no-any-return]  # the union is made at run time
     except msgspec.ValidationError as exc:
@@ -146,20 +146,20 @@ def parse(line: bytes) -> Command | HookUiResponse | UnreadableLine:
     return UnreadableLine(f"{kind}: {error}", kind, known_id)
 
 
-# ---- out -------------------------------------------------------------------------------------------------------------
+# ---- records ---------------------------------------------------------------------------------------------------------
 
 
 class Record(Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
-    """Base of what the agent says beside events and dialogs; what has no value is left out."""
+    """Base of the records beside events and dialogs; a field without a value is left out."""
 
     type: ClassVar[str]
 
 
 class Response(Record, frozen=True, kw_only=True, tag="response"):
-    """What came of a command.
+    """The outcome of a request.
 
-    `id`: as the command had it; `command`: its type, and `parse` for a line that cannot be read; `error`: if it was not
-    done.  A `hook_ui_response` gets one only when something is wrong with it, with the id of the dialog.
+    `id`: that of the request; `command`: its type, or `parse` for a line that cannot be read; `error`: the reason if it
+    was refused.  A `hook_ui_response` gets a response only if it is wrong, with the id of the dialog.
     """
 
     type: ClassVar[str] = "response"
@@ -171,7 +171,7 @@ class Response(Record, frozen=True, kw_only=True, tag="response"):
 
 
 class State(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How things stand; `session_file` is `null` when the session is not saved."""
+    """The state of the session; `session_file` is `null` when it is not saved."""
 
     session_id: str
     session_file: str | None
@@ -189,9 +189,9 @@ class StateResponse(Response, frozen=True, kw_only=True, tag="response"):
 
 
 class ActionResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of a session action: whether a hook cancelled it and why.
+    """The outcome of a session action: whether a hook cancelled it, and its reason.
 
-    `text`: of the user message that was branched from; `compaction_entry`: the new entry of a `compact`.
+    `text`: that of the user message at a `branch`; `compaction_entry`: the new entry of a `compact`.
     """
 
     cancelled: bool
@@ -207,7 +207,7 @@ class ActionResponse(Response, frozen=True, kw_only=True, tag="response"):
 
 
 class MessageUpdate(Record, frozen=True, kw_only=True, tag="message_update"):
-    """More of the model's words."""
+    """The next piece of the model's words."""
 
     type: ClassVar[str] = "message_update"
 
@@ -224,7 +224,7 @@ class RunStart(Record, frozen=True, kw_only=True, tag="run_start"):
 
 
 class MessageInjected(Record, frozen=True, kw_only=True, tag="message_injected"):
-    """A message is delivered to the working agent: one that was queued, or what a hook wants it to go on with.
+    """A message is delivered to the working agent: a queued one, or one of a hook that wants the agent to go on.
 
     `source` as in `run_start`.
     """
@@ -236,7 +236,7 @@ class MessageInjected(Record, frozen=True, kw_only=True, tag="message_injected")
 
 
 class RunEnd(Record, frozen=True, kw_only=True, tag="run_end"):
-    """The agent is done: in order, aborted, or because of `error`, the model's as a rule."""
+    """The run has ended: in order, aborted, or because of `error`, which is the model's as a rule."""
 
     type: ClassVar[str] = "run_end"
 
@@ -245,9 +245,9 @@ class RunEnd(Record, frozen=True, kw_only=True, tag="run_end"):
 
 
 class HookErrorRecord(Record, frozen=True, kw_only=True, tag="hook_error"):
-    """A hook failed; `outcome` says whether that blocked what was about to happen.
+    """A hook failed; `outcome` tells whether the failure blocked the event.
 
-    `reason`: of a `session` event; `line`: in the hook's file.  `event` is `load` for a hook that could not be loaded.
+    `reason`: that of a `session` event; `line`: in the hook's file.  `event` is `load` for a hook that failed to load.
     """
 
     type: ClassVar[str] = "hook_error"
@@ -262,7 +262,7 @@ class HookErrorRecord(Record, frozen=True, kw_only=True, tag="hook_error"):
 
 
 def hook_error_record(error: HookError) -> HookErrorRecord:
-    """Return the record of a hook's failure."""
+    """Return the record for the failure of a hook."""
     return HookErrorRecord(
         hook_path=error.hook_path,
         event=error.event,
@@ -283,10 +283,10 @@ _RECORDS = (
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a line: `$defs` has `Command` for what a client sends and `Record` for what it gets."""
-    kinds = (*COMMANDS, HookUiResponse, *_RECORDS)
+    """Return the JSON Schema of a line: `$defs` has `Command` for a client's lines and `Record` for the agent's."""
+    kinds = (*REQUESTS, HookUiResponse, *_RECORDS)
     refs, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    commands = len(COMMANDS) + 1
+    commands = len(REQUESTS) + 1
     definitions = dict(definitions) | {
         "Command": {"anyOf": list(refs[:commands])},
         "Record": {"anyOf": list(refs[commands:])},

@@ -1,1 +1,1 @@
-"""What a person sees at a terminal."""
+"""Output for a person at a terminal: lines, tables, the prompt line."""

@@ -1,4 +1,4 @@
-"""What the prompt line completes and remembers.  Above: prompt, modes.interactive.  Below: errors."""
+"""The completions and the history of the prompt line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CommandCompleter(Completer):
 
 
 class PromptHistory(FileHistory):
-    """What the person typed, in a file of theirs alone; when that cannot be used, only in memory."""
+    """The lines that the person typed, in a file that only they can read; in memory if that file cannot be used."""
 
     def __init__(self, path: str, warn: Callable[[str], None]) -> None:
         super().__init__(path)
@@ -51,6 +51,7 @@ class PromptHistory(FileHistory):
             self._failed(exc)
 
     def _failed(self, exc: OSError) -> None:
+        """Warn once."""
         if self._warn is not None:
-            self._warn(f"{self._path}: what you type is not remembered: {os_reason(exc)}")
+            self._warn(f"{self._path}: your lines are not remembered: {os_reason(exc)}")
             self._warn = None

@@ -1,17 +1,16 @@
-"""What `agent-hooks run` shows: the answer on stdout, everything else on stderr."""
+"""The screens of print mode: the answer goes to stdout, all other lines to stderr."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from agent_hooks.cli.setup import short
-from agent_hooks.cli.stdout import ReservedStdout
+from agent_hooks.cli.screen.wording import hook_error_text, short
+from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.harmless import harmless
@@ -21,33 +20,34 @@ from agent_hooks.values.tool import call_line
 from agent_hooks.values.wire import to_json
 
 
-class Lines:
-    """What a run shows as lines, wherever they are printed."""
+class TurnPrinter:
+    """Makes lines of the tool calls and failures of a turn; a subclass prints them."""
 
     def __init__(self) -> None:
-        self._running: dict[str, str] = {}  # the calls under way, and what is said of each
+        self._running: dict[str, str] = {}  # id of a running call → its status
 
     def tool_judged(self, call: ToolCallContent) -> None:
-        """Start to wait for the hooks that judge a call."""
+        """Show that hooks judge a call."""
         self._wait(call.id, f"hooks judge {_line(call)}")
 
     def tool_runs(self, call: ToolCallContent) -> None:
-        """Start to wait for a tool."""
+        """Show that a tool runs."""
         self._wait(call.id, _line(call))
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
-        """Show the last line a tool has printed."""
+        """Show the last line that a tool has printed."""
         if lines := partial.text.splitlines():
             self._wait(call.id, f"{call.name}: {lines[-1][:100]}")
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        """Print one line: the call, and what came of it."""
+        """Print a line with the call and its outcome."""
         self._running.pop(call.id, None)
         name, _, rest = harmless(call_line(call.name, judged.input)).partition(" ")
         line = Text.assemble(("• ", "bold"), (name, "bold"), f" {rest}".rstrip(), " → ")
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
-            line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")  # without secrets
+            # The reason in the output, because redaction has taken the secrets out of it.
+            line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")
         else:
@@ -59,27 +59,26 @@ class Lines:
         self._print(Text(harmless(f"warning: {text}"), "yellow"))
 
     def hook_error(self, error: HookError) -> None:
-        """Print a hook's failure."""
-        shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
-        self._print(Text(harmless(f"hook error: {shown} ({error.outcome})"), "red"))
+        """Print the failure of a hook."""
+        self._print(Text(f"hook error: {hook_error_text(error)}", "red"))
 
     def error(self, text: str) -> None:
         """Print an error."""
         self._print(Text(harmless(text), "bold red"))
 
-    def _wait(self, call_id: str, what: str) -> None:
-        """Show that a call is under way."""
+    def _wait(self, call_id: str, status: str) -> None:
+        """Show the status of a running call."""
         raise NotImplementedError
 
     def _print(self, line: Text) -> None:
-        """Show a line that stays."""
+        """Print a line."""
         raise NotImplementedError
 
 
-class Screen(Lines):
+class Screen(TurnPrinter):
     """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
 
-    Showing never fails: when the terminal is gone, the run still ends in order.
+    It ignores failures to print: when the terminal is gone, the run still ends in order.
     """
 
     def __init__(self, stdout: ReservedStdout) -> None:
@@ -92,18 +91,18 @@ class Screen(Lines):
     # ---- View
 
     def run_started(self, text: str, source: str | None) -> None:
-        """Show nothing: who started it knows."""
+        """Print nothing: the prompt is in the command line."""
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Stop the spinner; the mode says the rest."""
+        """Stop the spinner; the mode prints the error."""
         self.rest()
 
     def injected(self, text: str, source: str | None) -> None:
-        """Print what a hook has the agent go on with; print mode takes no other messages."""
-        self._print(said(text, source))
+        """Print a message of a hook; print mode has no others."""
+        self._print(sent(text, source))
 
     def text(self, delta: str) -> None:
-        """Stream the model's words, if somebody watches."""
+        """Stream the model's words to a terminal."""
         self.rest()
         if self._stdout.is_terminal:
             self._stdout.write(delta)
@@ -124,9 +123,9 @@ class Screen(Lines):
                 self._status.stop()
             self._status = None
 
-    def _wait(self, call_id: str, what: str) -> None:
+    def _wait(self, call_id: str, status: str) -> None:
         """Turn the spinner, on a terminal."""
-        self._running[call_id] = what
+        self._running[call_id] = status
         if not self._console.is_terminal:
             return
         with suppress(OSError):
@@ -143,8 +142,8 @@ class Screen(Lines):
         with suppress(OSError):
             self._end_line()
             self._console.print(line)
-        for call_id, what in list(self._running.items())[-1:]:  # other calls still run
-            self._wait(call_id, what)
+        for call_id, status in list(self._running.items())[-1:]:  # other calls still run
+            self._wait(call_id, status)
 
     def _end_line(self) -> None:
         if not self._at_line_start:
@@ -153,23 +152,23 @@ class Screen(Lines):
 
 
 class JsonScreen(Screen):
-    """The same for programs: one JSON event per line on stdout, and no answer there."""
+    """Shows a run to a program: one JSON event per line on stdout, and no answer there."""
 
     def text(self, delta: str) -> None:
-        """Print nothing: the words come with their message."""
+        """Print nothing: the words are in the event of their message."""
 
     def answer(self, text: str) -> None:
-        """Print nothing: the words come with their message."""
+        """Print nothing: the words are in the event of their message."""
 
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
         self._stdout.write(to_json(event).decode() + "\n")
 
 
-def said(text: str, source: str | None) -> Text:
-    """Return a message to the agent as it is shown, with the hook that sent it."""
-    whose = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
-    return Text.assemble(("> ", "bold"), whose, (harmless(text), "bold"))
+def sent(text: str, source: str | None) -> Text:
+    """Return the line for a message to the agent, with the hook that sent it."""
+    sender = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
+    return Text.assemble(("> ", "bold"), sender, (harmless(text), "bold"))
 
 
 def _line(call: ToolCallContent) -> str:

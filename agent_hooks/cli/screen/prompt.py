@@ -1,14 +1,13 @@
 """The screen of the interactive mode: the conversation above, a prompt line or a dialog at the bottom.
 
 One prompt_toolkit application runs from the start to the end and owns the terminal; the conversation is printed above it
-and stays in the terminal's scrollback.  Above: modes.interactive.  Below: output, ui.terminal.
+and stays in the terminal's scrollback.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,9 +18,8 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import (
     BufferControl,
     CompletionsMenu,
@@ -38,23 +36,24 @@ from prompt_toolkit.output import Output
 from rich.console import Console
 from rich.text import Text
 
+from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import CommandCompleter, PromptHistory
-from agent_hooks.cli.screen.output import Lines, said
+from agent_hooks.cli.screen.output import TurnPrinter, sent
+from agent_hooks.cli.screen.status import spinning_line, unfinished_lines, waiting_lines
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.harmless import harmless
-from agent_hooks.ui.terminal import STYLE, Dialog, Line, cut, fragments, wrap
+from agent_hooks.ui.terminal import STYLE, Dialog, Line, fragments
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
-SPINNER = "|/-\\"
 SPINNER_STEP = 0.15  # seconds
 
 
-class PromptScreen(Lines):
+class PromptScreen(TurnPrinter):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
-    `submit` gets what the person typed, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.  `print`
-    and `say` may be called from any thread.
+    `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.
+    `print` and `say` may be called from any thread.
     """
 
     def __init__(
@@ -69,21 +68,21 @@ class PromptScreen(Lines):
         leave: Callable[[], None],
     ) -> None:
         super().__init__()
-        self._submit, self._abort, self._leave = submit, abort, leave
-        self._partial = ""  # the line of the answer that has no end yet
-        self._queued: list[str] = []  # typed while the agent works, and not delivered yet
-        self._doing: str | None = None  # what goes on
+        self.submit, self.abort, self.leave = submit, abort, leave
+        self.buffer = Buffer(completer=CommandCompleter(commands), history=history, multiline=True)
+        self.buffer.on_text_changed += lambda buffer: self._typed()
+        self.interrupted = False  # by Ctrl-C, with no key since
+        self.between_sessions = True  # before its start and after its end
+        self._partial = ""  # the unfinished line of the answer
+        self._queued: list[str] = []  # messages that wait for the agent
+        self._doing: str | None = None  # the status line
         self._goes_on = asyncio.Event()
-        self._between = True  # before the session and after it; Ctrl-C is the signal then that it is elsewhere
-        self._interrupted = False  # by a Ctrl-C, and nothing has been typed since
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
         self._spins = 0
-        self._buffer = Buffer(completer=CommandCompleter(commands), history=history, multiline=True)
-        self._buffer.on_text_changed += lambda buffer: self._typed()
         self._prompt = Window(
-            BufferControl(self._buffer),
+            BufferControl(self.buffer),
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
@@ -91,7 +90,7 @@ class PromptScreen(Lines):
         )
         self._app: Application[None] = Application(
             Layout(self._layout(), self._prompt),
-            key_bindings=self._keys(),
+            key_bindings=prompt_keys(self),
             style=STYLE,
             erase_when_done=True,
             input=input,
@@ -100,8 +99,9 @@ class PromptScreen(Lines):
         self._paper = Console(
             force_terminal=True, color_system="auto", highlight=False, markup=False, soft_wrap=True, file=io.StringIO()
         )
-        self._app.ttimeoutlen = 0.1  # seconds until a lone Esc counts …
-        self._app.timeoutlen = 0.3  # … and until it is no Alt
+        # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.
+        self._app.ttimeoutlen = 0.1
+        self._app.timeoutlen = 0.3
         self.busy("starting")
 
     # ---- the application
@@ -114,7 +114,7 @@ class PromptScreen(Lines):
             with suppress(EOFError):
                 await self._app.run_async(pre_run=started, handle_sigint=False)
         finally:
-            self._loop = None  # from here on everything is written at once
+            self._loop = None  # from now on, text is written at once
             spinner.cancel()
             if self._dialog is not None:
                 self._dialog.close(None)
@@ -144,35 +144,34 @@ class PromptScreen(Lines):
         )
 
     def _live_lines(self) -> list[Line]:
-        """Return the end of the line that the model is writing."""
-        if not self._partial or self._dialog is not None:
-            return []
-        size = self._size()
-        lines = wrap(self._partial[-size.columns * size.rows :], size.columns)
-        return [("", line) for line in lines[-max(1, size.rows - 4) :]]
+        return [] if self._dialog is not None else unfinished_lines(self._partial, self._size())
 
     def _status_lines(self) -> list[Line]:
-        """Return what goes on, and what waits."""
+        """Return the status line, and the messages that wait."""
         if self._dialog is not None:
             return []
         columns = self._size().columns
         lines = []
         if self._doing is not None:
-            doing = "; ".join(self._running.values()) or self._doing
-            mark = SPINNER[self._spins % len(SPINNER)]
-            hint = "" if columns < 40 else " · Ctrl-C hurries" if self._between else " · Esc aborts"
-            lines.append(("class:hint", cut(f"{mark} {harmless(doing)}", columns - len(hint)) + hint))
-        label = "queued" if self._doing is not None else "for the next request"  # an abort leaves it there
-        shown = [f"{label}: {' '.join(text.split())}" for text in self._queued[-2:]]
-        shown += ["Ctrl-C again quits"] if self._interrupted else []
-        return lines + [("class:hint", cut(harmless(text), columns)) for text in shown]
+            status = "; ".join(self._running.values()) or self._doing
+            hint = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
+            lines.append(spinning_line(status, self._spins, hint, columns))
+        # After an abort, messages wait until the person sends one.
+        label = "queued" if self._doing is not None else "for the next request"
+        notes = ["Ctrl-C again quits"] if self.interrupted else []
+        return lines + waiting_lines(label, self._queued, notes, columns)
 
     # ---- the prompt line
 
+    @property
+    def active(self) -> bool:
+        """Whether the prompt line is shown, and no dialog in its place."""
+        return self._dialog is None
+
     def offer(self, text: str) -> None:
-        """Put a text into the prompt line, if nothing stands there yet."""
-        if not self._buffer.text:
-            self._buffer.set_document(Document(text, len(text)))
+        """Put a text into the prompt line if it is empty."""
+        if not self.buffer.text:
+            self.buffer.set_document(Document(text, len(text)))
 
     def queued(self, text: str) -> None:
         """Show that a message waits for the agent."""
@@ -181,83 +180,30 @@ class PromptScreen(Lines):
 
     def ready(self) -> None:
         """Show that the session has started."""
-        self._between = False
+        self.between_sessions = False
         self.busy(None)
 
     def leaving(self) -> None:
-        """Show that the end has begun."""
-        self._between = True
+        """Show that the session ends."""
+        self.between_sessions = True
         self.busy("ending")
 
-    def busy(self, what: str | None) -> None:
-        """Show that something goes on, until `None`."""
-        self._doing = what
-        (self._goes_on.clear if what is None else self._goes_on.set)()
+    def busy(self, status: str | None) -> None:
+        """Show a status with a spinner, `None` for none."""
+        self._doing = status
+        (self._goes_on.clear if status is None else self._goes_on.set)()
         self._app.invalidate()
 
     def _typed(self) -> None:
-        self._interrupted = False
-
-    # ---- keys
-
-    def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-        at_prompt = Condition(lambda: self._dialog is None)
-
-        @keys.add("enter", filter=at_prompt)
-        def _enter(event: KeyPressEvent) -> None:
-            buffer, state = self._buffer, self._buffer.complete_state
-            if state is not None and state.current_completion is not None:
-                buffer.complete_state = None  # takes what is chosen
-            elif buffer.document.text_before_cursor.endswith("\\"):
-                buffer.delete_before_cursor()
-                buffer.newline(copy_margin=False)
-            elif text := buffer.text.rstrip():
-                buffer.append_to_history()
-                buffer.reset()
-                self._submit(text)
-
-        @keys.add("escape", "enter", filter=at_prompt)
-        def _newline(event: KeyPressEvent) -> None:
-            self._buffer.newline(copy_margin=False)
-
-        @keys.add("escape", filter=at_prompt & ~has_completions)
-        def _escape(event: KeyPressEvent) -> None:
-            self._abort()
-
-        @keys.add("escape", filter=at_prompt & has_completions)
-        def _no_completion(event: KeyPressEvent) -> None:
-            self._buffer.cancel_completion()
-
-        @keys.add("c-c", filter=at_prompt)
-        def _interrupt(event: KeyPressEvent) -> None:
-            if self._between:
-                signal.raise_signal(signal.SIGINT)
-            elif self._interrupted:
-                self._leave()
-            elif self._buffer.text:
-                self._buffer.reset()
-            else:
-                self._abort()
-            self._interrupted = True
-
-        @keys.add("c-d", filter=at_prompt & Condition(lambda: not self._buffer.text))
-        def _end(event: KeyPressEvent) -> None:
-            self._leave()
-
-        @keys.add("c-z", filter=at_prompt)
-        def _suspend(event: KeyPressEvent) -> None:
-            event.app.suspend_to_background()
-
-        return keys
+        self.interrupted = False
 
     # ---- the stage of dialogs
 
     async def show(self, dialog: Dialog) -> None:
-        """Show a dialog in the place of the prompt line until it is closed; what was typed there stays."""
+        """Show a dialog in the place of the prompt line until it is closed; the text of the prompt line stays."""
         closed = anyio.Event()
         dialog.on_close = closed.set
-        if not self._app.is_running:  # nobody is there any more
+        if not self._app.is_running:  # the terminal is gone
             dialog.close(None)
         self._dialog = dialog
         self._focus(dialog.focus)
@@ -272,7 +218,7 @@ class PromptScreen(Lines):
         self._app.invalidate()
 
     def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
-        """Print a line of its own; from any thread."""
+        """Print a notice on a line of its own; from any thread."""
         self._print(Text(f"{MARKS[type]} {harmless(text)}", STYLES[type]))
 
     # ---- View
@@ -283,7 +229,7 @@ class PromptScreen(Lines):
         self.injected(text, source)
 
     def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Print what came in the way, if something did."""
+        """Print the error, or that the run was aborted."""
         self.busy(None)
         self._running.clear()
         self._end_line()
@@ -294,33 +240,33 @@ class PromptScreen(Lines):
         self._app.invalidate()
 
     def injected(self, text: str, source: str | None) -> None:
-        """Print a message to the agent, and which hook sent it."""
+        """Print a message to the agent, and the hook that sent it."""
         if source is None and text in self._queued:
             self._queued.remove(text)
         self._end_line()
-        self.print(Text(), said(text, source))
+        self.print(Text(), sent(text, source))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
         self.print(Text(f"> {harmless(command)}", "bold"))
 
     def rule(self, text: str) -> None:
-        """Print where something else begins."""
+        """Print a line between two parts of the conversation."""
         self.print(ruled(text))
 
     def stray(self, line: str) -> None:
-        """Print what a hook or its program has printed; from any thread."""
+        """Print a line that a hook or a program of its has printed; from any thread."""
         self._print(Text(f"  {harmless(line.rstrip())}", "bright_black"))
 
     def text(self, delta: str) -> None:
-        """Show the model's words as they come; whole lines go up into the conversation."""
+        """Show the model's words as they come; whole lines move up into the conversation."""
         *lines, self._partial = (self._partial + harmless(delta)).split("\n")
         if lines:
             self._write("".join(f"{line}\n" for line in lines))
         self._app.invalidate()
 
-    def _wait(self, call_id: str, what: str) -> None:
-        self._running[call_id] = what
+    def _wait(self, call_id: str, status: str) -> None:
+        self._running[call_id] = status
         self._end_line()
         self._app.invalidate()
 
@@ -332,7 +278,7 @@ class PromptScreen(Lines):
     # ---- printing
 
     def print(self, *lines: object) -> None:
-        """Print what rich can, above the prompt line; from any thread.  Text must be harmless already."""
+        """Print renderables of rich above the prompt line; from any thread.  Text must be harmless already."""
         with self._paper.capture() as captured:
             for line in lines:
                 self._paper.print(line)
@@ -354,14 +300,14 @@ class PromptScreen(Lines):
         app.invalidate()
 
     def _on_loop(self, function: Callable[..., None], *args: str) -> None:
-        """Call a function at once, or soon when this is another thread than the application's."""
+        """Call a function in the application's thread: at once if this is it, else soon."""
         if self._loop is None or threading.get_ident() == self._thread:
             function(*args)
         else:
-            with suppress(RuntimeError):  # the loop has ended: nobody looks any more
+            with suppress(RuntimeError):  # the loop has ended, and with it the screen
                 self._loop.call_soon_threadsafe(function, *args)
 
 
 def ruled(text: str) -> Text:
-    """Return the line where something else begins."""
+    """Return the line between two parts of the conversation."""
     return Text(f"── {harmless(text)} ──", "bright_black")

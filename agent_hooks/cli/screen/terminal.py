@@ -1,4 +1,4 @@
-"""The terminal, taken for one application and given back.  Above: modes.interactive.  Below: nothing."""
+"""The terminal, taken over by one application and given back."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 PIPE_SIZE = 65536  # bytes that a pipe holds
-LONGEST_LINE = 10_000  # bytes of what a hook prints without a line's end, before it is shown
+LONGEST_LINE = 10_000  # bytes of an unfinished line, before it is shown
 SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"  # no bracketed paste, a cursor, no colours
 
 
 class OwnTerminal:
     """The terminal for one application alone: `with OwnTerminal() as terminal`.
 
-    What anybody else prints on stdout or stderr, also a program that a hook starts, goes to `show` instead, line by line
-    and from a thread of its own: a hook that blocks the event loop must not wait for its reader.  Who reads stdin finds
-    it at its end: keys are the application's.  `gone` is called when the terminal cannot be written to any more.
+    Other output on stdout or stderr, of hooks and the programs that they start, goes to `show` line by line.  A thread
+    reads it, because a hook that blocks the event loop must not wait for its reader.  stdin is empty for everything
+    but the application.  `gone` is called when the terminal can no longer be written to.
     """
 
     def __init__(self) -> None:
         self.show: Callable[[str], None] = lambda line: None
         self.gone: Callable[[], None] = lambda: None
-        self._kept = [0, 1, 2]  # the file descriptors of the terminal: others, while it is ours
+        self._kept = [0, 1, 2]  # the descriptors of the terminal
 
     def __enter__(self) -> OwnTerminal:
         _flush()
@@ -60,8 +60,8 @@ class OwnTerminal:
             os.close(file)
 
     def give_back(self) -> None:
-        """Make the terminal, stdin, stdout and stderr what they were, whatever has happened."""
-        with suppress(OSError, termios.error):  # it is gone
+        """Restore the modes of the terminal, and stdin, stdout and stderr; never fails."""
+        with suppress(OSError, termios.error):  # the terminal is gone
             termios.tcsetattr(self._kept[0], termios.TCSADRAIN, self._modes)
             os.write(self.fileno(), SANE)
         for number, kept in enumerate(self._kept):
@@ -80,7 +80,7 @@ class OwnTerminal:
     encoding = "utf-8"
 
     def write(self, text: str) -> None:
-        """Write; when the terminal is gone, tell so instead of failing."""
+        """Write; call `gone` instead of failing when the terminal is gone."""
         data = text.encode(self.encoding, "replace")
         try:
             while data:
@@ -89,26 +89,26 @@ class OwnTerminal:
             self.gone()
 
     def flush(self) -> None:
-        """Do nothing: everything is written at once."""
+        """Do nothing: `write` keeps no buffer."""
 
     def fileno(self) -> int:
         """Return the terminal's file descriptor."""
         return self._kept[1]
 
     def isatty(self) -> bool:
-        """Say yes."""
+        """Return `True`."""
         return True
 
     def size(self) -> Size:
-        """Return how large the terminal is now."""
+        """Return the current size of the terminal, 24 rows of 80 columns when it is gone."""
         try:
             columns, rows = os.get_terminal_size(self.fileno())
-        except OSError:  # it is gone
+        except OSError:
             columns = rows = 0
         return Size(rows or 24, columns or 80)
 
     def _read(self) -> None:
-        """Hand on line by line; at the end, what has been printed by then: a program may still hold the pipe."""
+        """Pass on each line; at the end, pass on the rest and stop, even if a program still holds the pipe open."""
         rest, ended = b"", False
         while not ended:
             ready, _, _ = select.select([self._reads, self._ends], [], [])

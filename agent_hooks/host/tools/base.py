@@ -1,4 +1,4 @@
-"""The common parts of the built-in tools: error results, limits of the output, safe access to files.
+"""The common parts of the built-in tools: error results and limits of the output.
 
 The model reads the output of a tool, so a failure is a text with the next step, and every output has a limit.
 """
@@ -6,18 +6,13 @@ The model reads the output of a tool, so a failure is a text with the next step,
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from msgspec import Struct
-
-from agent_hooks.errors import os_reason
+from agent_hooks.storage.files import StorageError
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, ToolDetails, Truncation
 
@@ -55,7 +50,7 @@ class BuiltinTool(ABC):
         """Run the tool and return its output; a mistake that the model can correct is an output with `is_error`."""
         try:
             return await self.run(input, on_update)
-        except Refused as exc:
+        except (Refused, StorageError) as exc:
             return ToolOutput(clean(str(exc)), is_error=True)
 
     @abstractmethod
@@ -239,101 +234,3 @@ def listing_output(
     where = f"the full text is in {path}" if path else "the full text could not be kept; ask for less"
     note = f"[cut: the first {count(kept.output_lines, 'line')} of {kept.total_lines} ({of}); {where}]"
     return ToolOutput(with_line(text, note), details(truncation=kept, full_output_path=path))
-
-
-# ---- files -----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def refusing(action: str, path: str) -> Iterator[None]:
-    """Turn an `OSError` in the block into `Refused`: `cannot read x: Permission denied`."""
-    try:
-        yield
-    except OSError as exc:
-        raise Refused(f"cannot {action} {path}: {os_reason(exc)}") from None
-
-
-class _Kind(Struct, frozen=True):
-    """What a path is that is no regular file."""
-
-    test: Callable[[int], bool]
-    words: str
-
-
-_KINDS = (
-    _Kind(stat.S_ISDIR, "a directory; use ls to see what is in it"),
-    _Kind(stat.S_ISFIFO, "a FIFO, not a regular file"),
-    _Kind(stat.S_ISSOCK, "a socket, not a regular file"),
-)
-
-
-def check_regular(status: os.stat_result, path: str) -> None:
-    """Refuse what is no regular file: reading or replacing a FIFO or a device could block or do harm."""
-    if stat.S_ISREG(status.st_mode):
-        return
-    words = next((kind.words for kind in _KINDS if kind.test(status.st_mode)), "a device, not a regular file")
-    raise Refused(f"{path} is {words}")
-
-
-def open_regular(path: str, shown: str) -> BinaryIO:
-    """Open a regular file for reading without ever blocking; `shown` is its name in errors.  Raises `Refused`."""
-    with refusing("read", shown):
-        check_regular(os.stat(path), shown)  # before opening: opening alone can set a device in motion
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            check_regular(os.fstat(fd), shown)  # again: the path may have been exchanged in between
-        except BaseException:  # whatever happened, nobody else will close it
-            os.close(fd)
-            raise
-        return os.fdopen(fd, "rb")
-
-
-def write_atomically(path: str, data: bytes, shown: str, *, secret: bool = False) -> None:
-    """Put `data` in the place of a file in one step; readers see the old text or the new, never a part.
-
-    Makes the parent directories, follows a symlink to its target, keeps an existing file's mode and owner.  `shown` is
-    the path's name in errors; `secret`: only the owner may read the file from now on.  Raises `Refused`.
-    """
-    target = os.path.realpath(path)
-    directory = os.path.dirname(target)
-    _make_directory(directory, shown)
-    with refusing("write", shown):
-        old = _existing(target, shown)
-        draft = os.path.join(directory, f".agent-hooks-{secrets.token_hex(8)}.tmp")
-        kept = 0o700 if secret else 0o7777
-        # 0o666 lets the umask decide about a new file, as for any program
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 & kept)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                if old is not None:
-                    with suppress(PermissionError):  # only root may give files away
-                        os.fchown(fd, old.st_uid, old.st_gid)
-                    os.fchmod(fd, stat.S_IMODE(old.st_mode) & kept)
-            os.replace(draft, target)
-        except BaseException:  # whatever happened, no draft stays behind
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
-
-
-def _make_directory(directory: str, shown: str) -> None:
-    with refusing("write", shown):
-        try:
-            os.makedirs(directory, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            culprit = directory
-            while not os.path.lexists(culprit):
-                culprit = os.path.dirname(culprit)
-            raise Refused(f"cannot write {shown}: {culprit} is not a directory") from None
-
-
-def _existing(target: str, shown: str) -> os.stat_result | None:
-    try:
-        status = os.stat(target)
-    except FileNotFoundError:
-        return None
-    check_regular(status, shown)
-    if not os.access(target, os.W_OK):  # replacing needs no permission on the file itself; writing should
-        raise Refused(f"cannot write {shown}: the file is write-protected")
-    return status

@@ -15,12 +15,10 @@ from agent_hooks.host.tools.base import (
     clean,
     cut_head,
     object_schema,
-    open_regular,
-    refusing,
     text_schema,
     with_line,
-    write_atomically,
 )
+from agent_hooks.storage.files import open_regular, refusing, write_atomically
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate
 

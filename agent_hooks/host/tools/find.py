@@ -17,11 +17,11 @@ from agent_hooks.host.tools.base import (
     number_schema,
     object_schema,
     printable,
-    refusing,
     text_schema,
     with_line,
 )
 from agent_hooks.host.tools.listing import excluding, list_files
+from agent_hooks.storage.files import refusing
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import FindToolDetails, OnUpdate
 

@@ -26,18 +26,17 @@ from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
     Refused,
-    check_regular,
     count,
     exclude_schema,
     listing_output,
     number_schema,
     object_schema,
     printable,
-    refusing,
     text_schema,
     with_line,
 )
 from agent_hooks.host.tools.listing import Excluding, excluding, list_files
+from agent_hooks.storage.files import check_regular, refusing
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import GrepToolDetails, OnUpdate
 

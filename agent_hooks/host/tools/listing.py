@@ -18,7 +18,9 @@ from anyio import from_thread, to_thread
 from pathspec import GitIgnoreSpec
 
 from agent_hooks.concurrency.process import stream
-from agent_hooks.host.tools.base import Refused, count, open_regular
+from agent_hooks.host.tools.base import Refused, count
+from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.storage.git import NO_PROGRAMS, git_environment
 
 _MOST_ALTERNATIVES = 1000
 _ALL_BELOW = re.compile(r"/\*\*(/?)[ \r]*\Z")
@@ -80,12 +82,8 @@ async def _git_files(directory: str) -> set[str] | None:
 
 async def _git(git: str, directory: str, *args: str) -> tuple[int, bytes]:
     output = bytearray()
-    # a repository's own config must not name a program we then run, and GIT_DIR of a caller must not mislead
-    argv = [git, "-c", "core.fsmonitor=false", "-C", directory, *args]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    code, _ = await stream(
-        argv, cwd="/", stdout=output.extend, stderr=lambda _: None, env=env | {"GIT_OPTIONAL_LOCKS": "0"}
-    )
+    argv = [git, *NO_PROGRAMS, "-C", directory, *args]
+    code, _ = await stream(argv, cwd="/", stdout=output.extend, stderr=lambda _: None, env=git_environment())
     return code, bytes(output)
 
 
@@ -156,7 +154,7 @@ def _ignore_file(directory: str) -> list[_Ignore]:
             # For pathspec, `a/**` matches the directory a/ itself too; for git it does not.  Both read `a/**/*` alike.
             lines = [_ALL_BELOW.sub(r"/**/*\1", line) for line in os.fsdecode(file.read()).split("\n")]
     # There is no such file, or git could not read it either.
-    except (Refused, OSError):
+    except (StorageError, OSError):
         return []
     return [_Ignore(directory, GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line)))]
 

@@ -16,9 +16,9 @@ from agent_hooks.host.tools.base import (
     number_schema,
     object_schema,
     printable,
-    refusing,
     text_schema,
 )
+from agent_hooks.storage.files import refusing
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import LsToolDetails, OnUpdate
 

@@ -23,11 +23,10 @@ from agent_hooks.host.tools.base import (
     lines_of,
     number_schema,
     object_schema,
-    open_regular,
-    refusing,
     text_schema,
     with_line,
 )
+from agent_hooks.storage.files import open_regular, refusing
 from agent_hooks.values.content import ImageContent, ToolOutput
 from agent_hooks.values.tool import OnUpdate, ReadToolDetails, Truncation
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from anyio import to_thread
 
-from agent_hooks.host.tools.base import BuiltinTool, Refused, object_schema, text_schema, write_atomically
+from agent_hooks.host.tools.base import BuiltinTool, Refused, object_schema, text_schema
+from agent_hooks.storage.files import write_atomically
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate
 

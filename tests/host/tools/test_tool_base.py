@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_hooks.host.tools import builtin_tools
-from agent_hooks.host.tools.base import check_regular, cut_head, cut_tail, lines_of, open_regular, printable
+from agent_hooks.host.tools.base import cut_head, cut_tail, lines_of, printable
 from agent_hooks.values.tool import Tool
 
 texts = st.lists(st.sampled_from(["\n", "a", "é", "€", "😀", "\r", "line of words"]), max_size=60).map("".join)
@@ -150,24 +149,6 @@ async def test_paths_start_at_cwd_or_home(project: Path, home: Path) -> None:
     assert (await tools["read"].execute("1", {"path": "here"})).text == "here"
     assert (await tools["read"].execute("1", {"path": "~/there"})).text == "there"
     assert (await tools["read"].execute("1", {"path": str(home / "there")})).text == "there"
-
-
-def test_a_file_exchanged_while_it_is_opened_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    path.write_text("")
-    seen: list[int] = []
-
-    def second_time(status: os.stat_result, shown: str) -> None:
-        seen.append(1)
-        if len(seen) == 2:
-            path.unlink()
-            os.mkfifo(path)
-            status = os.stat(path)
-        check_regular(status, shown)
-
-    monkeypatch.setattr("agent_hooks.host.tools.base.check_regular", second_time)
-    with pytest.raises(Exception, match="FIFO"):
-        open_regular(str(path), "file")
 
 
 def test_a_name_is_shown_on_one_line() -> None:

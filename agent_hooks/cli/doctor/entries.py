@@ -1,0 +1,165 @@
+"""The checks of installed entries: their commands, timeouts and events, and the settings that disable them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from glob import glob
+from pathlib import Path
+
+import agent_hooks
+from agent_hooks.bridges.base import OURS, Installed
+from agent_hooks.bridges.driver import never_reached, wrong_matchers
+from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, run_program
+from agent_hooks.cli.screen.wording import short
+from agent_hooks.errors import SettingsError, shown
+from agent_hooks.installs.edits import read_settings
+from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.places import PROGRAM, Installation, doubled, install_line, missing
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.stub import config_of, stub_text
+
+
+def agent_version(case: AgentCase) -> Iterator[Diagnosis]:
+    """Name the agent's version, and the version that the bridge was tested with."""
+    facts = case.facts
+    path = shutil.which(facts.program)
+    if path is None:
+        if case.asked or case.entries:
+            text = f"there is no `{facts.program}` on the PATH, so its version is unknown"
+            remedy = "put it there, unless you start it in another way"
+            yield case.warning(f"{text}; entries in its settings count all the same", remedy)
+        return
+    done = run_program([path, "--version"])
+    output = "" if isinstance(done, str) else done.stdout.strip()
+    version = re.search(r"\d+(\.\d+)+", output)
+    if version is None:
+        why = done if isinstance(done, str) else shown(output or done.stderr)
+        yield case.warning(f"{path} --version prints no version: {why}")
+    elif version[0] != facts.tested:
+        yield case.ok(f"version {version[0]}; tested with {facts.tested}")
+    else:
+        yield case.ok(f"version {version[0]}, which this was tested with")
+
+
+def settings_files(case: AgentCase) -> Iterator[Diagnosis]:
+    """Name the settings files that hold entries of ours."""
+    for each in case.installations:
+        if each.problem:
+            yield case.problem(each.problem)
+        else:
+            installed = dict.fromkeys(entry.event for entry in each.entries)
+            yield case.ok(f"{short(each.target.path)}: {', '.join(installed)}")
+    if not case.entries:
+        remedy = install_line(case.bridge, "local")
+        yield Diagnosis("problem" if case.asked else "ok", case.bridge.name, "not installed", remedy, in_project=True)
+
+
+def commands(case: AgentCase) -> Iterator[Diagnosis]:
+    """Check that the programs and files in the commands of entries exist and are of this version."""
+    for installation, entry in _one_of_each_command(case):
+        if entry.address is None:
+            yield from _program(case, installation, entry)
+            yield from _files(case, installation, entry)
+
+
+def _program(case: AgentCase, installation: Installation, entry: Installed) -> Iterator[Diagnosis]:
+    name = entry.command[0]
+    program = shutil.which(name)
+    if program is None:
+        missing = "is not there" if os.path.isabs(name) else "is not on the PATH"
+        remedy = install_line(case.bridge, installation.target.name)
+        yield case.problem(f"{short(installation.target.path)}: {name} {missing}", remedy, in_project=True)
+    elif name == PROGRAM:
+        done = run_program([program, "--version"])
+        output = done if isinstance(done, str) else done.stdout.strip()
+        if not output.endswith(f" {agent_hooks.__version__}"):
+            text = f"{program} on the PATH is another version: {shown(output)}"
+            yield case.warning(text, "put the one that you mean first on the PATH")
+
+
+def _files(case: AgentCase, installation: Installation, entry: Installed) -> Iterator[Diagnosis]:
+    generated = stub_path(case.bridge)
+    remedy = install_line(case.bridge, installation.target.name)
+    if str(generated) in entry.command and shutil.which(entry.command[0]) is not None:
+        if not generated.is_file():
+            yield case.problem(f"{generated} is not there", remedy, in_project=True)
+        elif _text_of(generated) != stub_text(config_of(case.bridge)):
+            text = f"{generated} is of another version, or of another Python"
+            yield case.warning(text, remedy, in_project=True)
+    for word in entry.command[1:-1]:
+        if os.path.isabs(word) and word != str(generated) and not os.path.exists(word):
+            yield case.problem(f"{short(installation.target.path)}: {word} is not there", remedy, in_project=True)
+
+
+def failures_and_timeouts(case: AgentCase) -> Iterator[Diagnosis]:
+    """Check that a failure of a gate denies, and that the agent waits longer than our own deadline."""
+    rows = {row.name: row for row in case.bridge.describe()}
+    for installation, entry in case.entries:
+        row, where = rows.get(entry.event), f"{short(installation.target.path)}: {entry.event}"
+        remedy = install_line(case.bridge, installation.target.name)
+        if row is None:
+            continue
+        if row.gate and not entry.fails_closed:
+            yield case.problem(f"{where}: a failure of the command lets the call pass", remedy, in_project=True)
+        if row.timeout is not None and (entry.timeout or 0) < row.timeout:
+            given = "the agent's own timeout" if entry.timeout is None else f"a timeout of {entry.timeout:g} s"
+            text = f"{where} has {given}, which ends before ours: {row.timeout} s"
+            yield case.warning(text, remedy, in_project=True)
+
+
+def events(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report handlers that wait for an event that never comes."""
+    for problem in missing(case.bridge, case.installations, case.case.listened):
+        yield case.problem(problem.text, problem.remedy, in_project=True)
+    setup = case.case.setup
+    if not case.entries or setup is None:
+        return
+    for name in never_reached(case.bridge.describe(), case.case.listened):
+        yield case.warning(f"hooks listen to {name}, and this agent has no such event")
+    for text in wrong_matchers(HookRunner(setup.loaded.hooks, cwd=case.case.cwd), case.bridge.tools):
+        yield case.problem(text, "name the tool as this agent does")
+
+
+def doubled_entries(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report events that fire twice, by two settings files or by an agent that reads another one's settings."""
+    for problem in doubled(case.bridge, case.installations, short):
+        yield case.warning(problem.text, problem.remedy, in_project=True)
+    if not case.entries:
+        return
+    for pattern in case.facts.others:
+        for path in sorted(glob(os.path.join(case.case.cwd, os.path.expanduser(pattern)))):
+            text = _text_of(Path(path))
+            if OURS in text or PROGRAM in text:
+                both = f"{short(path)} runs agent_hooks too, and its agent also reads the settings of"
+                yield case.warning(f"{both} {case.bridge.name}", "keep one of the two")
+
+
+def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report the agent's own settings that disable hooks."""
+    if not case.entries:
+        return
+    posted = [entry.command[0] for _, entry in case.entries if entry.address is not None]
+    names = [*case.bridge.settings_files(os.environ).values(), *case.facts.files]
+    for path in dict.fromkeys(os.path.join(case.case.cwd, os.path.expanduser(name)) for name in names):
+        try:
+            settings = read_settings(path)[1]
+        except SettingsError:  # `settings_files` reports it
+            continue
+        for each in case.bridge.hindrances(path, settings, case.case.cwd, posted):
+            text = f"{short(path)}: {each.text}"
+            yield Diagnosis("problem" if each.always else "warning", case.bridge.name, text, each.remedy)
+
+
+def _one_of_each_command(case: AgentCase) -> Iterable[tuple[Installation, Installed]]:
+    """Return an entry for each command that differs in more than the event."""
+    return {(each.target.path, entry.command[:-1]): (each, entry) for each, entry in case.entries}.values()
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

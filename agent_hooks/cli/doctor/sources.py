@@ -1,0 +1,46 @@
+"""The checks of hooks and settings."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+
+import agent_hooks
+from agent_hooks.cli.doctor.base import Case, Diagnosis
+from agent_hooks.cli.screen.wording import count
+from agent_hooks.cli.setup import unused_hooks
+from agent_hooks.errors import SettingsError
+
+
+def versions(case: Case) -> Iterator[Diagnosis]:
+    """Name the running versions of agent_hooks and Python."""
+    python = f"Python {platform.python_version()} ({sys.executable})"
+    yield Diagnosis("ok", "agent_hooks", f"{agent_hooks.__version__}, {python}")
+
+
+def hooks(case: Case) -> Iterator[Diagnosis]:
+    """Report each hook that fails to load, by file and line, and hooks in a directory that is not searched."""
+    if case.setup is not None:
+        for error in case.setup.errors:
+            yield Diagnosis("problem", "hooks", str(error), "mend or remove it; until then it blocks calls")
+        loaded, steps = case.setup.loaded.hooks, case.setup.transformers.configured
+        handlers = sum(len(each) for hook in loaded for each in hook.handlers.values())
+        handlers += sum(len(hook.api.interceptors) for hook in loaded)
+        text = f"{count(len(loaded), 'hook')}, {count(handlers, 'handler')}, {count(len(steps), 'transformer')}"
+        yield Diagnosis("ok", "hooks", text)
+    if text := unused_hooks(case.cwd) or "":
+        yield Diagnosis("warning", "hooks", text)
+
+
+def guards(case: Case) -> Iterator[Diagnosis]:
+    """Check the guards' section of the settings."""
+    if case.setup is None:
+        return
+    try:
+        _ = case.setup.guard_settings
+    except SettingsError as exc:
+        yield Diagnosis("problem", "guards", str(exc), "mend the file; until then every tool call is denied")
+    else:
+        redaction = "on" if case.setup.redactor is not None else "off"
+        yield Diagnosis("ok", "settings", f"read; redaction is {redaction}")

@@ -1,0 +1,174 @@
+"""The slash commands of interactive mode: each shows something, changes the session, or sets the model."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable
+
+from rich.text import Text
+
+from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
+from agent_hooks.cli.screen.hooks_table import hooks_table
+from agent_hooks.cli.screen.prompt import PromptScreen
+from agent_hooks.cli.screen.wording import NO_HOOKS, count
+from agent_hooks.cli.setup import Setup
+from agent_hooks.errors import did_you_mean
+from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.model import THINKING_LEVELS
+from agent_hooks.host.models import open_model
+from agent_hooks.host.session_file import list_sessions
+from agent_hooks.ui.terminal import TerminalUI
+from agent_hooks.values.content import MessageEntry, UserMessage, text_of_content
+
+REPLAYED = 20  # messages of a resumed session that are shown again
+COMMANDS = {
+    "/help": "commands and keys",
+    "/hooks": "the hooks, in the order they run",
+    "/resume": "go on with an earlier session",
+    "/new": "begin another session",
+    "/clear": "forget the conversation; its session stays on disk",
+    "/branch": "go back before one of your messages",
+    "/compact": "sum up the older part; text after it names the things to keep",
+    "/model": "the model, or another one: /model anthropic:NAME",
+    "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
+    "/quit": "end",
+}
+KEYS = {
+    "Enter": "sends; while the agent works, the message waits for the next request to the model",
+    "Alt-Enter": "begins another line, as does a backslash before Enter",
+    "Tab": "completes a command",
+    "Up, Down": "go through your earlier lines, also of other sessions",
+    "Esc": "aborts the agent's work; in a dialog, cancels it",
+    "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
+    "Ctrl-D": "quits, on an empty line",
+}
+PATTERN = re.compile(r"(/[a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+class SlashCommands:
+    """The commands as methods: `await SlashCommands(host, setup, screen, ui, quit).carry_out(name, argument)`."""
+
+    def __init__(
+        self, host: SessionHost, setup: Setup, screen: PromptScreen, ui: TerminalUI, quit: Callable[[], object]
+    ) -> None:
+        self._host = host
+        self._setup = setup
+        self._screen = screen
+        self._ui = ui
+        self._leave = quit
+        self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
+            "/help": self._help,
+            "/hooks": self._hooks,
+            "/resume": self._resume,
+            "/new": self._new,
+            "/clear": self._clear,
+            "/branch": self._branch,
+            "/compact": self._compact,
+            "/model": self._model,
+            "/thinking": self._thinking,
+            "/quit": self._quit,
+        }
+
+    async def carry_out(self, name: str, argument: str) -> None:
+        """Carry out a command, after the interceptors of commands; raises `AgentHooksError`."""
+        if (command := self._commands.get(name)) is None:
+            hint = did_you_mean(name, COMMANDS)
+            self._screen.error(f"there is no command {name}{hint}; to send it to the agent, begin with a space")
+        else:
+            await command(await self._host.command(name[1:], argument))
+
+    def show_conversation(self) -> None:
+        """Print the last messages of a resumed session."""
+        messages = self._host.messages
+        if len(messages) > REPLAYED:
+            self._screen.rule(f"{len(messages) - REPLAYED} earlier messages")
+        self._screen.print(*transcript(messages[-REPLAYED:]))
+
+    # ---- commands that show something
+
+    async def _help(self, argument: str) -> None:
+        for rows in (COMMANDS, KEYS):
+            width = max(map(len, rows))
+            self._screen.print(*(Text.assemble((f"{key:{width}}", "bold"), f"  {does}") for key, does in rows.items()))
+
+    async def _hooks(self, argument: str) -> None:
+        self._screen.print(hooks_table(self._setup) or Text(NO_HOOKS))
+
+    # ---- commands that change the session
+
+    async def _resume(self, argument: str) -> None:
+        if argument:
+            path: str | None = os.path.join(self._setup.cwd, os.path.expanduser(argument))
+        else:
+            path = await self._choose_session()
+        if path is not None and self._done(await self._host.switch_session(path)):
+            self._screen.rule(f"resumed {os.path.basename(path)}")
+            self.show_conversation()
+
+    async def _choose_session(self) -> str | None:
+        current = self._host.state().session_file
+        sessions = [each for each in list_sessions(self._setup.cwd) if each.path != current and each.messages]
+        options = [
+            labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
+        ]
+        if not options:
+            self._screen.say("there is no other session here", "info")
+        index = await self._ui.choose("Which session?", options)
+        return None if index is None else sessions[index].path
+
+    async def _new(self, argument: str) -> None:
+        if self._done(await self._host.new_session()):
+            self._screen.rule("a new session")
+
+    async def _clear(self, argument: str) -> None:
+        if self._done(await self._host.clear()):
+            self._screen.rule("the conversation is forgotten")
+
+    async def _branch(self, argument: str) -> None:
+        entries = [
+            (index, entry, entry.message)
+            for index, entry in enumerate(self._host.entries)
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+        ]
+        options = [labelled(entry.timestamp, text_of_content(message.content)) for _, entry, message in entries]
+        if not options:
+            self._screen.say("there is nothing to go back to yet", "info")
+        chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)
+        if chosen is None:
+            return
+        outcome = await self._host.branch(entries[chosen][0])
+        if self._done(outcome):
+            text = outcome.text or ""
+            self._screen.rule(f"back before: {first_words(text)}")
+            self._screen.offer(f" {text}" if PATTERN.fullmatch(text) else text)
+
+    async def _compact(self, argument: str) -> None:
+        outcome = await self._host.compact(argument or None)
+        if self._done(outcome) and outcome.entry is not None:
+            self._screen.rule("summed up the older part")
+
+    def _done(self, outcome: Outcome) -> bool:
+        if outcome.cancelled:
+            self._screen.say(f"nothing changed: {outcome.reason}", "warning")
+        return not outcome.cancelled
+
+    # ---- commands that set something
+
+    async def _model(self, argument: str) -> None:
+        if argument:
+            self._host.set_model(open_model(argument))
+        model = self._host.state().model
+        self._screen.say(f"model: {model.provider}:{model.id}", "info")
+
+    async def _thinking(self, argument: str) -> None:
+        levels = {level: level for level in THINKING_LEVELS}
+        if argument in levels:
+            self._host.set_thinking_level(levels[argument])
+        elif argument:
+            self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
+            return
+        self._screen.say(f"thinking: {self._host.state().thinking_level}", "info")
+
+    async def _quit(self, argument: str) -> None:
+        self._leave()

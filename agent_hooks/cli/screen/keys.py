@@ -1,0 +1,91 @@
+"""The keys of the prompt line."""
+
+from __future__ import annotations
+
+import signal
+from typing import Protocol
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+
+class Prompt(Protocol):
+    """The prompt line as its keys need it.
+
+    `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
+    `interrupted`: the last key was Ctrl-C.
+    """
+
+    buffer: Buffer
+    interrupted: bool
+
+    @property
+    def active(self) -> bool: ...
+
+    @property
+    def between_sessions(self) -> bool: ...
+
+    def submit(self, text: str) -> None: ...
+
+    def abort(self) -> object: ...
+
+    def leave(self) -> None: ...
+
+
+def prompt_keys(prompt: Prompt) -> KeyBindings:
+    """Return the key bindings; they do nothing while a dialog is shown."""
+    keys = KeyBindings()
+    at_prompt = Condition(lambda: prompt.active)
+
+    @keys.add("enter", filter=at_prompt)
+    def _enter(event: KeyPressEvent) -> None:
+        _take_line(prompt)
+
+    @keys.add("escape", "enter", filter=at_prompt)
+    def _newline(event: KeyPressEvent) -> None:
+        prompt.buffer.newline(copy_margin=False)
+
+    @keys.add("escape", filter=at_prompt & ~has_completions)
+    def _escape(event: KeyPressEvent) -> None:
+        prompt.abort()
+
+    @keys.add("escape", filter=at_prompt & has_completions)
+    def _no_completion(event: KeyPressEvent) -> None:
+        prompt.buffer.cancel_completion()
+
+    @keys.add("c-c", filter=at_prompt)
+    def _interrupt(event: KeyPressEvent) -> None:
+        if prompt.between_sessions:
+            signal.raise_signal(signal.SIGINT)  # as at any other program
+        elif prompt.interrupted:
+            prompt.leave()
+        elif prompt.buffer.text:
+            prompt.buffer.reset()
+        else:
+            prompt.abort()
+        prompt.interrupted = True
+
+    @keys.add("c-d", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
+    def _end(event: KeyPressEvent) -> None:
+        prompt.leave()
+
+    @keys.add("c-z", filter=at_prompt)
+    def _suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    return keys
+
+
+def _take_line(prompt: Prompt) -> None:
+    """Take the chosen completion, begin another line after a backslash, or submit the text."""
+    buffer, state = prompt.buffer, prompt.buffer.complete_state
+    if state is not None and state.current_completion is not None:
+        buffer.complete_state = None
+    elif buffer.document.text_before_cursor.endswith("\\"):
+        buffer.delete_before_cursor()
+        buffer.newline(copy_margin=False)
+    elif text := buffer.text.rstrip():
+        buffer.append_to_history()
+        buffer.reset()
+        prompt.submit(text)

@@ -1,0 +1,54 @@
+"""The same words and tables wherever a command prints: counts, paths, failures of hooks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agent_hooks.errors import HookError
+from agent_hooks.ui.harmless import harmless
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.table import Table
+
+NO_HOOKS = "no hooks: ~/.agent/hooks and ./.agent/hooks hold none"
+
+
+def count(number: int, thing: str) -> str:
+    """Return `1 handler`, `2 handlers`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def short(path: str | Path) -> str:
+    """Return a path as a person would write it: relative to the current directory if it lies below it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def hook_error_text(error: HookError) -> str:
+    """Return the line for a failure of a hook, fit for a terminal, with short paths."""
+    shown = replace(error, hook_path=short(error.hook_path), file=error.file and short(error.file))
+    return harmless(f"{shown} ({error.outcome})")
+
+
+def console() -> Console:
+    """Return a console for tables on stdout: as wide as the terminal, and 200 columns without one."""
+    from rich.console import Console  # here, because it is large and most commands need none
+
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
+
+
+def plain_table(*columns: str) -> Table:
+    """Return an empty table without lines, whose cells are folded rather than cut."""
+    from rich.table import Table  # here, as above
+
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

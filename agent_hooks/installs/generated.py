@@ -1,0 +1,21 @@
+"""The place of the generated file that another agent runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.settings import agent_home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIRECTORY = "bridges"
+"""The directory of the generated files, in the agent home."""
+
+
+def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
+    """Return the path of the generated file of a bridge: `bridges/agent-hooks-<name>.py` in the agent home."""
+    from pathlib import Path  # here, because the process of one event needs no path
+
+    return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")

@@ -1,0 +1,85 @@
+"""The edits that install and uninstall a bridge, planned before any of them is made."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from agent_hooks.bridges.base import LOOPBACK, Address, Bridge
+from agent_hooks.bridges.driver import needed_events
+from agent_hooks.installs.edits import Edit, edit, undo
+from agent_hooks.installs.places import Installation, at_target, entry_command, targets
+
+# Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections.
+_FIRST_PORT, _PORTS = 20000, 12000
+
+
+def choose_address(own: Installation | None, by_http: bool | None) -> Address | None:
+    """Return the address for events by HTTP, `None` for no HTTP; with `by_http` `None`, the installed one stays."""
+    installed = next((entry.address for entry in own.entries if entry.address is not None), None) if own else None
+    if by_http is None:
+        return installed
+    return (installed or new_address()) if by_http else None
+
+
+def new_address() -> Address:
+    """Return a free address: no program listens at its port, and no outgoing connection gets that port."""
+    while True:
+        port = _FIRST_PORT + secrets.randbelow(_PORTS)
+        with socket.socket() as trial, suppress(OSError):
+            trial.bind((LOOPBACK, port))
+            return Address(port, secrets.token_urlsafe())
+
+
+def installing(
+    bridge: Bridge,
+    project: str,
+    name: str,
+    installed: Sequence[Installation],
+    *,
+    listened: Collection[str],
+    address: Address | None = None,
+    all_events: bool = False,
+) -> list[Edit]:
+    """Return the edit of the settings file `name`, and then the one that takes the same out of the local file.
+
+    `listened`: the events that hooks listen to; events that are installed already stay.  Raises `SettingsError`.
+    """
+    rows, known = bridge.describe(), targets(bridge, project)
+    events = {row.name for row in rows} if all_events else set(needed_events(rows, listened))
+    own, local = at_target(installed, known[name]), at_target(installed, known["local"])
+    moved = local if local != own else None
+    for each in (own, moved):
+        events |= {entry.event for entry in each.entries} if each is not None else set()
+    command, path = entry_command(bridge, name), known[name].path
+    first = own is None or not own.entries
+    added = edit(path, lambda settings: bridge.install(settings, command, events, address), keep=first)
+    edits = [replace(added, secret=address is not None)]
+    if moved is not None and moved.entries:
+        edits.append(uninstalling(bridge, moved))
+    return edits
+
+
+def uninstalling(bridge: Bridge, installation: Installation) -> Edit:
+    """Return the edit that takes our entries out of a settings file; raises `SettingsError`."""
+    command = entry_command(bridge, installation.target.name)
+    events = {entry.event for entry in installation.entries}
+
+    def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
+        return bridge.uninstall(bridge.install(settings, command, events))
+
+    return undo(installation.target.path, bridge.uninstall, forth_and_back)
+
+
+def diff_of(bridge: Bridge, planned: Edit) -> str:
+    """Return an edit as a unified diff; `…` stands for each token of the HTTP entries."""
+    entries = [entry for settings in planned.settings() for entry in bridge.installed(settings)]
+    diff = planned.diff()
+    for token in {entry.address.token for entry in entries if entry.address is not None}:
+        diff = diff.replace(token, "…")
+    return diff

@@ -1,0 +1,17 @@
+"""Locks between processes: `flock`, which ends with the process that holds it, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+
+
+def try_lock(file: int) -> bool:
+    """Lock an open file until it is closed; return `False` if another process holds the lock.
+
+    Raises `OSError` on a file system without locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
