@@ -188,10 +188,10 @@ class HookAPI:
     def on(self, event: str, handler: Any = None, /, **options: Any) -> Any:
         """Subscribe a handler; call it with one, or use it as a decorator.
 
-        `priority`: higher runs first, default 0.  `tool`: only events of these tools, as an exact name, a compiled regular
-        expression that is searched in the name, or a list of both.  `on_error`: whether a failure of the handler means
-        `"block"` or `"continue"`; each event has its default.  `inline`: run a quick plain `def` on the event loop, without
-        a thread and without a deadline.
+        `priority`: higher runs first, default 0.  `tool`: only events of these tools, as an exact name, a compiled
+        regular expression that is searched in the name, or a list of both.  `on_error`: whether a failure of the handler
+        means `"block"` or `"continue"`; each event has its default.  `inline`: run a quick plain `def` on the event loop,
+        without a thread and without a deadline.
 
         A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
@@ -251,10 +251,10 @@ class HookAPI:
     def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
         """Register an interceptor at a point such as `"tool.before"`; call it with a handler, or use it as a decorator.
 
-        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists their
-        fields.  `id`: unique, by default made of the file and the function's name; `priority`: higher runs first; `tool`,
-        `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that undoes the
-        registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that cannot work.
+        The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
+        their fields.  `id`: unique, by default made of the file and the function's name; `priority`: higher runs first;
+        `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
+        undoes the registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that cannot work.
         """
         if callable(point):
             raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')

@@ -1,7 +1,7 @@
 """Compile hook files, and keep their bytecode for the next load.
 
-An entry of the cache holds the source that its bytecode was made from, and counts only for that very source.  Python's own
-`.pyc` files are keyed on whole seconds, so they can be stale.  To compare the sources costs less than a digest of them.
+An entry of the cache holds the source that its bytecode was made from, and counts only for that very source.  Python's
+own `.pyc` files are keyed on whole seconds, so they can be stale.  Comparing the sources costs less than a digest.
 
 The cache is in the person's own cache directory, not beside the hook: a project from elsewhere could bring bytecode along
 that differs from its source.  Without a directory that only this person can write, there is no cache.
@@ -27,8 +27,8 @@ _RUNNING = f"{sys.version} {sys.implementation.cache_tag} {sys.flags.optimize}".
 def compiled(source: bytes, path: str, compile: Callable[[], CodeType]) -> CodeType:
     """Return the code of `source`, the contents of the file at `path`; call `compile` if the cache does not have it.
 
-    A cache that cannot be read or written, or that is damaged, makes this slower and is no error.  Exceptions of `compile` go
-    through.
+    A cache that cannot be read or written, or that is damaged, makes this slower and is no error.  Exceptions of `compile`
+    go through.
     """
     directory = cache_directory()
     if directory is None:
@@ -85,9 +85,9 @@ def _hash(data: bytes) -> bytes:
 def cache_directory() -> str | None:
     """Return the directory of the cache, or `None` if there is no place that only this person can write.
 
-    It is `$XDG_CACHE_HOME/agent-hooks/bytecode`, or that below `~/.cache`, and is made if need be.  It is looked up once in
-    the life of a process.  Where another agent runs us, a project's settings may set XDG_CACHE_HOME, so AGENT_HOOKS_CACHE
-    comes first.
+    It is `$XDG_CACHE_HOME/agent-hooks/bytecode`, or that below `~/.cache`, and is made if need be.  It is looked up once
+    in the life of a process.  Where another agent runs us, a project's settings may set XDG_CACHE_HOME, so
+    AGENT_HOOKS_CACHE comes first.
     """
     above = os.environ.get("AGENT_HOOKS_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # There is no home directory, or the path means another place in each working directory.

@@ -2,8 +2,8 @@
 
 Two hooks in different directories may each `import helpers`, and each must get its own.  So every hook is a member of a
 private package whose path is the hook's directory, and hooks run with an `__import__` that looks in that directory first.
-This holds while the hook loads and, unlike a changed `sys.path`, also for an import inside a handler.  A file beside a hook
-never shadows a module of the standard library.
+This holds while the hook loads and, unlike a changed `sys.path`, also for an import inside a handler.  A file beside a
+hook never shadows a module of the standard library.
 
 All hooks share one copy of the builtins, which is Python's own but for `__import__`: a copy for each hook would be two
 thirds of the memory that a hook takes.  The shared `__import__` finds the importing hook by the caller's globals.
@@ -142,11 +142,12 @@ def _importing_package(globals: Mapping[str, Any] | None, frame: FrameType | Non
     `__import__("helpers")` and code that a hook runs with `exec` come without the hook's globals.  The hook is then found
     in the frames of the callers.
     """
-    while globals is None or not str(globals.get("__package__")).startswith(_PREFIX):
+    names = globals or {}
+    while not str(names.get("__package__")).startswith(_PREFIX):
         if frame is None:
             return None
-        globals, frame = frame.f_globals, frame.f_back
-    package = _package_of(globals["__package__"])
+        names, frame = frame.f_globals, frame.f_back
+    package = _package_of(names["__package__"])
     return package if package in sys.modules else None
 
 

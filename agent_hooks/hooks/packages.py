@@ -16,8 +16,8 @@ def is_package(path: str) -> bool:
 def is_hook_package(path: str) -> bool:
     """Tell whether `path` is a directory that is meant as a hook, rather than a package that hooks import.
 
-    This reads the `__init__.py` and runs nothing.  A file that cannot be parsed counts as a hook, because it may be a gate:
-    loading it reports the error.
+    This reads the `__init__.py` and runs nothing.  A file that cannot be parsed counts as a hook, because it may be a
+    gate, and to load it reports the error.
     """
     try:
         with open(os.path.join(path, INIT), "rb") as file:
