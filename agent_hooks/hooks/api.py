@@ -254,7 +254,8 @@ class HookAPI:
         The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
         their fields.  `id`: unique, by default made of the file and the function's name; `priority`: higher runs first;
         `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
-        undoes the registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that cannot work.
+        undoes the registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that
+        cannot work.
         """
         if callable(point):
             raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')

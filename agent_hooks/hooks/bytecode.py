@@ -27,8 +27,8 @@ _RUNNING = f"{sys.version} {sys.implementation.cache_tag} {sys.flags.optimize}".
 def compiled(source: bytes, path: str, compile: Callable[[], CodeType]) -> CodeType:
     """Return the code of `source`, the contents of the file at `path`; call `compile` if the cache does not have it.
 
-    A cache that cannot be read or written, or that is damaged, makes this slower and is no error.  Exceptions of `compile`
-    go through.
+    A cache that is damaged, or that cannot be read or written, makes this slower and is no error.  An exception of
+    `compile` goes through.
     """
     directory = cache_directory()
     if directory is None:
