@@ -1,4 +1,4 @@
-"""What handlers cost that do not listen: nothing."""
+"""The cost of handlers that do not listen to an event: nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hook(number: int, *subscriptions: tuple[str, str]) -> LoadedHook:
 
 
 def run(effort: Effort, peers: Peers) -> list[Row]:
-    """Measure ten handlers that listen, alone and among 10,000 that do not."""
+    """Measure ten handlers that listen to an event, alone and among 10,000 that do not."""
     listening = [("tool_call", "bash")] * 10
     others = [
         hook(number, *[(event, f"tool_{number}") for event in ("tool_call", "tool_result")] * (HANDLERS // 2))
@@ -48,7 +48,7 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
             goal=GOAL,
             note="to the same 10 alone",
         ),
-        Row("the first call of a tool among them", first * 1e3, "ms", note="looks through all handlers, once per tool"),
+        Row("the first call of a tool among them", first * 1e3, "ms", note="searches all handlers, once for each tool"),
     ]
 
 

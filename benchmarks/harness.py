@@ -39,8 +39,8 @@ QUICK = Effort(rounds=7, seconds=0.003, quick=True)
 class Row:
     """One line of the table; `measured` and the targets are in `unit`, the lower the better.
 
-    `must`: above it is a defect.  `goal`: the number to reach for.  `problem`: the reason why there is no number; `broken`:
-    whether that reason is an error of the benchmark.
+    `must`: above it is a defect.  `goal`: the number to reach for.  `problem`: the reason why there is no number;
+    `broken`: whether that reason is an error of the benchmark.
     """
 
     name: str

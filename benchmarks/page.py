@@ -1,4 +1,7 @@
-"""Write the tables of a whole run into `docs/performance.md`, between two marks; the prose around them is written by hand."""
+"""Write the tables of a whole run into `docs/performance.md`, between two marks.
+
+The prose around the marks is written by hand.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system = SYSTEMS.get(platform.system(), platform.system())
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"Measured with {python} on {system} ({platform.machine()}) with {cores} cores, which other programs used too"
+    return (
+        f"Measured with {python} on {system} ({platform.machine()}) with {cores} cores, which other programs used too"
+    )
 
 
 def number(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What replaying recorded sessions costs: reading them, and the guards."""
+"""The cost of a replay of recorded sessions: to read them, and the guards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from benchmarks.peer_runs import Peers
 CALLS = 100_000
 SECONDS = 60.0
 HOME = "/home/dev/app"
-PART = 500  # calls that one side works on in a round
+# Calls that one side works on in a round.
+PART = 500
 
 
 def lines(calls: int) -> Iterator[str]:
@@ -53,7 +54,7 @@ def write(path: Path, calls: int) -> None:
 
 
 def replayed(path: Path) -> Side:
-    """Return the side that takes the file through the built-in guards."""
+    """Return the side that replays the file with the built-in guards."""
 
     async def open_gates(reader: Reader) -> Gates:
         return Gates(HookRunner([], cwd=HOME, ui=ReplayUI(), mode="replay", guards=builtin_guards()))
@@ -98,7 +99,7 @@ def read(path: Path) -> Side:
 
 
 def parsed(path: Path) -> Side:
-    """Return the floor of that: each line through the standard library's `json`."""
+    """Return the floor of reading: each line through the standard library's `json`."""
 
     async def side(loops: int) -> float:
         begin = perf_counter()
@@ -112,7 +113,7 @@ def parsed(path: Path) -> Side:
 
 
 def run(effort: Effort, peers: Peers) -> list[Row]:
-    """Measure a replay against its guards and reading against parsing, then the command on a long transcript."""
+    """Measure a replay against its guards and reading against parsing, then the command with a long transcript."""
     with tempfile.TemporaryDirectory() as directory:
         part, whole = Path(directory, "part.jsonl"), Path(directory, "whole.jsonl")
         write(part, 200 if effort.quick else PART)
@@ -141,6 +142,6 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
 
 
 def _spent() -> float:
-    """Return the processor time of the processes that were waited for, in seconds."""
+    """Return the processor time of the processes that have ended, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
