@@ -47,7 +47,7 @@ class Project:
             "permission_mode": "default",
             "hook_event_name": EVENT,
             "tool_name": "Bash",
-            "tool_input": {"command": "git status --short && ls -la src", "description": "Show what has changed"},
+            "tool_input": {"command": "git status --short && ls -la src", "description": "Show the changes"},
             "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
         }
         self.payload.write_text(json.dumps(payload))

@@ -22,7 +22,7 @@ from benchmarks.peer_runs import Peers
 
 FILES = 100
 TO_IMPORTLIB = (1.2, 0.95)
-SOURCE = '''"""Stop what needs a person."""
+SOURCE = '''"""Stop commands that need a person."""
 
 from agent_hooks import Block, HookAPI, HookContext, ToolCall
 
