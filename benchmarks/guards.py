@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.base import GuardedCall
@@ -94,12 +94,12 @@ _guards = builtin_guards()
 
 
 def _step(input: dict[str, str], cwd: str) -> float:
-    begin = perf_counter()
+    begin = thread_time()
     ask_guards(_guards, guarded_call("bash" if "command" in input else "read", input, cwd), print)
-    return perf_counter() - begin
+    return thread_time() - begin
 
 
 def _seconds(guard: CommandSafetyGuard, asked: GuardedCall) -> float:
-    begin = perf_counter()
+    begin = thread_time()
     guard.find(asked)
-    return perf_counter() - begin
+    return thread_time() - begin

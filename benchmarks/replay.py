@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 from agent_hooks.guards import builtin_guards
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
@@ -60,10 +60,10 @@ def replayed(path: Path) -> Side:
         return Gates(HookRunner([], cwd=HOME, ui=ReplayUI(), mode="replay", guards=builtin_guards()))
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             await Replay(open_gates, lambda answered: None, print).run([Transcript(str(path))])
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
@@ -75,11 +75,11 @@ def judged(path: Path) -> Side:
         calls = [found for _, found in transcript if isinstance(found, RecordedCall)]
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             for call in calls:
                 ask_guards(guards, guarded_call(call.tool_name, call.input, HOME), print)
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
@@ -88,12 +88,12 @@ def read(path: Path) -> Side:
     """Return the side that reads the calls."""
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             with Transcript(str(path)) as transcript:
                 for _ in transcript:
                     pass
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
@@ -102,12 +102,12 @@ def parsed(path: Path) -> Side:
     """Return the floor of reading: each line through the standard library's `json`."""
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             with path.open("rb") as file:
                 for line in file:
                     json.loads(line)
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from time import perf_counter
 from typing import Any
 
 import anyio.to_thread
@@ -56,10 +57,11 @@ def main() -> None:
     """Bind this process to some cores, measure, and print one JSON object."""
     cores = int(sys.argv[1])
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    emit, statement = runner_with("tool_call", 1, judge).emit, "await run(f, e, None)"
     sides = {
-        "emit": unrolled("await emit(event)", emit=runner_with("tool_call", 1, judge).emit, event=TOOL_CALL),
-        "to_thread": unrolled("await run(f, e, None)", run=asyncio.to_thread, f=judge, e=TOOL_CALL),
-        "anyio": unrolled("await run(f, e, None)", run=anyio.to_thread.run_sync, f=judge, e=TOOL_CALL),
+        "emit": unrolled("await emit(event)", clock=perf_counter, emit=emit, event=TOOL_CALL),
+        "to_thread": unrolled(statement, clock=perf_counter, run=asyncio.to_thread, f=judge, e=TOOL_CALL),
+        "anyio": unrolled(statement, clock=perf_counter, run=anyio.to_thread.run_sync, f=judge, e=TOOL_CALL),
     }
     rounds = asyncio.run(interleave(sides, QUICK if "--quick" in sys.argv else FULL))
     print(json.dumps({**{side: rounds.seconds(side) for side in sides}, "ratio": rounds.ratio("emit", "to_thread")}))

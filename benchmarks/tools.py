@@ -28,15 +28,15 @@ LINE = "2026-01-01 12:00:00 INFO GET https://example.com/x?y=1 200 12 ms\n"
 # The first call of a process imports the guards and their parser.
 FIRST_CALL = """
 import asyncio
-from time import perf_counter
+from time import process_time
 from agent_hooks import HookRunner, wrap_tool
 from agent_hooks.guards import builtin_guards
 from benchmarks.hooks import BareTool
 
 tool = wrap_tool(BareTool(), HookRunner([], cwd=".", guards=builtin_guards()))
-begin = perf_counter()
+begin = process_time()
 asyncio.run(tool.execute("1", {"command": "git status --short"}))
-print(perf_counter() - begin)
+print(process_time() - begin)
 """
 
 

@@ -398,6 +398,9 @@ def _is_text_pattern(part: object) -> bool:
 
 
 def _check_matcher(where: str, tool: object) -> None:
+    # By far the commonest matcher.
+    if type(tool) is str and tool:
+        return
     parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
     if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
         raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

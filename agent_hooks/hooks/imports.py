@@ -69,9 +69,9 @@ def import_hook(path: str) -> ModuleType:
         sys.meta_path.insert(0, _finder)
     if not _hook_builtins:
         refresh_builtins()
-    directory, file = os.path.split(path)
+    directory, _, file = path.rpartition(os.sep)
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
-    package.__path__ = [directory]
+    package.__path__ = [directory or os.sep]
     sys.modules[package.__name__] = package
     # The `__init__.py` of a package is the private package itself, so that `from . import x` finds its names.
     whole = file == "__init__.py"
