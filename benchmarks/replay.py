@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from agent_hooks.transcripts.base import Reader, RecordedCall
 from agent_hooks.transcripts.replaying import Gates, Replay, ReplayUI
 from benchmarks.guards import commands
 from benchmarks.harness import Effort, Row, Side, interleave
+from benchmarks.imports import spent
 from benchmarks.peer_runs import Peers
 
 CALLS = 100_000
@@ -121,13 +121,13 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
         rounds = asyncio.run(interleave(sides, effort))
         calls = 2_000 if effort.quick else CALLS
         write(whole, calls)
-        before = _spent()
+        before = spent()
         subprocess.run(
             [sys.executable, "-m", "agent_hooks", "replay", "--json", "--cwd", directory, str(whole)],
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        took = _spent() - before
+        took = spent() - before
     return [
         Row("a call replayed", rounds.ratio("replay", "guards"), note="the built-in guards alone, on the same call"),
         Row("reading a transcript", rounds.ratio("read", "json"), note="`json.loads` of its lines"),
@@ -139,9 +139,3 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
             note="through the built-in guards, in a new process; of its own time",
         ),
     ]
-
-
-def _spent() -> float:
-    """Return the processor time of the processes that have ended, in seconds."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
