@@ -6,7 +6,6 @@ The api knows the runner only through the protocol `Binding`.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
@@ -381,6 +380,11 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
 
 
 def _check_attachments(attachments: Sequence[object]) -> None:
+    if not attachments:
+        return
+    # Imported here, because it takes a millisecond, and few messages have attachments.
+    from base64 import b64decode
+
     for each in attachments:
         if not isinstance(each, Attachment):
             raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
