@@ -33,13 +33,13 @@ check: .venv/dev  ## everything CI checks but the tests
 explore: .venv/dev  ## property tests, with 3,000 examples each, other ones each time
 	$(BIN)/python -m pytest -q -n auto -m 'hypothesis and not client' --hypothesis-profile=explore
 
-bench: .venv/dev  ## what agent_hooks costs, beside the peers that are installed
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: .venv/dev  ## the cost of agent_hooks beside the installed peers; a whole run writes docs/performance.md
+	@$(BIN)/python -m benchmarks --write docs/performance.md $(ARGS)
 
-soak: .venv/dev  ## whether memory grows, for 20 s; a whole day: make soak ARGS='--seconds 0'
+soak: .venv/dev  ## 20 s of events, to see that memory does not grow; a whole day: make soak ARGS='--seconds 0'
 	@$(BIN)/python -m benchmarks.soak $(ARGS)
 
-bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; one that cannot be had is a printed line
+bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; a line for each that cannot be installed
 
 oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
 	.bench/oldest/bin/python -m pytest -q -n auto $(OLDEST_TESTS)

@@ -1,1 +1,1 @@
-"""What agent_hooks costs, as ratios of interleaved runs; see docs/performance.md."""
+"""The cost of agent_hooks, as ratios of interleaved runs; see docs/performance.md."""

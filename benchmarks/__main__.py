@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME…] [--json] [--quick]`."""
+"""`python -m benchmarks [NAME…] [--json] [--quick] [--write PAGE]`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import importlib
 import json
 import platform
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import FULL, QUICK, Row
+from benchmarks.harness import FULL, QUICK, Effort, Row, attempt
+from benchmarks.page import number, written
 from benchmarks.peer_runs import Peers
 
 BENCHMARKS = (
     "dispatch",
+    "threads",
     "tools",
     "loading",
     "imports",
@@ -30,27 +34,45 @@ BENCHMARKS = (
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the benchmarks that are named, or all, and print a table or one JSON object.
+    """Run the benchmarks with the given names, or all of them, and print a table or one JSON object.
 
-    Whether a target is met changes no exit code: machines differ, and a number that is off is for a person to judge.
+    A benchmark that fails is a row with the reason; the others are printed all the same, and the exit code is 1.  Whether
+    a target is met changes no exit code: machines differ, and a person has to judge a number.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all if none")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="few short rounds: shows that it runs, and little else")
+    parser.add_argument("--write", metavar="PAGE", type=Path, help="put the tables of a whole run into this page")
     options = parser.parse_args(argv)
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
-    effort = QUICK if options.quick else FULL
     peers = Peers(quick=options.quick, runs=1 if options.quick else 3)
-    rows: dict[str, list[Row]] = {}
-    for name in options.names or BENCHMARKS:
-        print(f"{name} …", file=sys.stderr, flush=True)
-        rows[name] = importlib.import_module(f"benchmarks.{name}").run(effort, peers)
+    rows = measured(options.names or BENCHMARKS, QUICK if options.quick else FULL, peers)
     if options.json:
         print(json.dumps(_as_dict(rows, peers, quick=options.quick)))
     else:
         _print(rows, peers)
+    if options.write is not None:
+        _write(options.write, rows, peers, whole=not options.quick and not options.names)
+    if any(row.broken for group in rows.values() for row in group):
+        sys.exit(1)
+
+
+def measured(names: Iterable[str], effort: Effort, peers: Peers) -> dict[str, list[Row]]:
+    """Run the benchmarks, and return their rows by name."""
+    rows: dict[str, list[Row]] = {}
+    for name in names:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        rows[name] = attempt(name, lambda name=name: importlib.import_module(f"benchmarks.{name}").run(effort, peers))
+    return rows
+
+
+def _write(page: Path, rows: dict[str, list[Row]], peers: Peers, *, whole: bool) -> None:
+    if whole:
+        page.write_text(written(page.read_text(), rows, peers.lines))
+    else:
+        print(f"{page} is left as it is: only a run of all benchmarks without --quick is written", file=sys.stderr)
 
 
 def _as_dict(rows: dict[str, list[Row]], peers: Peers, *, quick: bool) -> dict[str, object]:
@@ -71,24 +93,18 @@ def _print(rows: dict[str, list[Row]], peers: Peers) -> None:
         for row in group:
             table.add_row(
                 row.name,
-                _number(row.must),
-                _number(row.goal),
-                f"{_number(row.measured)} {row.unit}",
+                number(row.must),
+                number(row.goal),
+                "" if row.measured is None else f"{number(row.measured)} {row.unit}",
                 row.verdict,
                 row.note,
-                ", ".join(f"{name} {_number(value)}" for name, value in row.peers.items()),
+                ", ".join(f"{name} {number(value)}" for name, value in row.peers.items()),
             )
         table.add_section()
     console = Console()
-    Console(width=max(console.width, 150)).print(table)
+    Console(width=max(console.width, 150), markup=False).print(table)
     for line in peers.lines:
         print(line)
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""What it costs to be another agent's hook: a process for each event, and the resident server behind it.
+"""The cost of another agent's hook: a process for each event, and the resident server behind it.
 
-"Base" is the start of an interpreter that does nothing.  The resident server is started as another agent starts it, by
-the first event, with a home and a project of its own.  "Bare" is without hooks, guards and redaction: the bridge's own
-cost.
+"Base" is the start of an interpreter that does nothing.  The first event starts the resident server, as it does for
+another agent, in a home and a project of its own.  "Bare" is without hooks, guards and redaction: the bridge's own cost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import select
 import shutil
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
@@ -28,15 +28,17 @@ from agent_hooks.guards import BUILTIN
 from agent_hooks.server.stub import config_of
 from benchmarks.bridge_http import posted
 from benchmarks.bridge_projects import AGENT, BASE, EVENT, Project, Resident, served
-from benchmarks.harness import Effort, Row, Side, interleave
+from benchmarks.harness import PEERS_COMMAND, Effort, NotHereError, Row, Side, attempt, attempt_async, interleave
 from benchmarks.peer_runs import HOME, ROOT, Peers
 
 CONNECTIONS = 64
+# Seconds for a server to listen.
+PATIENCE = 60.0
 IDLE = "import sys; print(flush=True); sys.stdin.read()"
-# what hook files import today: the standard library's own, what async hooks wait with, and what reads and checks their
-# data; of the last one a class, for the bare package loads itself only when it is used.  With an event loop, for a hook's
-# handlers run in one.  To reach the must, all that we import and do has to fit into a quarter of that, so the hook that
-# imports next to nothing has none.
+# The imports of today's hook files: modules of the standard library, an event loop, and a library that checks data.  Of
+# pydantic a class is imported, because the bare package loads itself only when it is used.  The event loop is imported on
+# both sides, because a hook's handlers run in one.  The must leaves a quarter of these imports to ours, so the row of a
+# hook that imports next to nothing has none.
 IMPORTS = {
     "json": ("import json", None),
     "json and asyncio": ("import json, asyncio", 1.25),
@@ -70,50 +72,57 @@ int main(int count, char **args) {
 def run(effort: Effort, peers: Peers) -> list[Row]:
     """Start processes in turn, then ask servers in turn."""
     with tempfile.TemporaryDirectory(prefix="agent-hooks-bench-") as name:
-        return asyncio.run(_rows(Path(name), effort, peers.lines))
+        return asyncio.run(_rows(Path(name), effort))
 
 
-async def _rows(folder: Path, effort: Effort, lines: list[str]) -> list[Row]:
+async def _rows(folder: Path, effort: Effort) -> list[Row]:
+    rows = []
+    for name in IMPORTS:
+        rows += await attempt_async(_without_server(name), _in_process(folder, name, effort))
+    rows += await attempt_async("the server", _with_servers(folder, effort))
+    return rows + await attempt_async("an event by HTTP from Node, bare", posted(folder / "posted", BARE, effort))
+
+
+async def _with_servers(folder: Path, effort: Effort) -> list[Row]:
+    """Measure the rows that need a resident server; one that fails does not keep the others from being measured."""
     with ExitStack() as stack:
-        rows = await _in_process(folder, effort)
         bare = stack.enter_context(served(Project(folder / "bare", BARE)))
         guarded = stack.enter_context(served(Project(folder / "guarded", {})))
         examples = stack.enter_context(served(Project(folder / "examples", EXAMPLES)))
-        rows += await _commands(bare, guarded, effort)
-        rows += await _echoes(folder, bare, guarded, effort, lines)
-        rows += await _many(folder, bare, effort, lines)
-        rows += await posted(folder / "posted", BARE, effort, lines)
-        rows += _memory(
-            {"bare": bare, "with guards and redaction": guarded, "with the hooks of examples/": examples}, lines
-        )
-    return rows
+        servers = {"bare": bare, "with guards and redaction": guarded, "with the hooks of examples/": examples}
+        return [
+            *await attempt_async("a command that asks the server", _commands(bare, guarded, effort)),
+            *await attempt_async("the server, p50, to a C echo", _echoes(folder, bare, guarded, effort)),
+            *await attempt_async("an event of many at once, bare", _many(folder, bare, effort)),
+            *attempt("memory of the server", lambda: _memory(servers)),
+        ]
 
 
 # ---- a process for each event
 
 
-async def _in_process(folder: Path, effort: Effort) -> list[Row]:
-    """Compare what the client runs where no server is to be had with an interpreter that only imports the same.
+def _without_server(name: str) -> str:
+    return f"a command without a server, {name}"
 
-    The bare side does without `site`, too, and is told where the packages are.
+
+async def _in_process(folder: Path, name: str, effort: Effort) -> list[Row]:
+    """Compare the client's program without a server with an interpreter that only imports the same modules.
+
+    The interpreter starts without `site` too, with the directories of packages in its program.
     """
+    imports, must = IMPORTS[name]
+    if "pydantic" in imports and importlib.util.find_spec("pydantic") is None:
+        raise NotHereError("not installed: pydantic")
     command = [sys.executable, *config_of(open_bridge(AGENT))["run"], "bridge", AGENT, EVENT]
     packages = f"import sys; sys.path += {[path for path in sys.path if path.endswith('-packages')]}; "
-    sides = {}
-    for name, (imports, _) in IMPORTS.items():
-        project = Project(folder / name, BARE, imports + HOOK)
-        sides[f"ours {name}"] = project.side(command, b"{}\n")
-        sides[name] = project.side([sys.executable, "-I", "-S", "-c", packages + imports], b"")
+    project = Project(folder / name, BARE, imports + HOOK)
+    sides = {
+        "ours": project.side(command, b"{}\n"),
+        "base": project.side([sys.executable, "-I", "-S", "-c", packages + imports], b""),
+    }
     rounds = await interleave(sides, effort)
-    return [
-        Row(
-            f"a command without a server, {name}",
-            rounds.ratio(f"ours {name}", name),
-            must=must,
-            note=f"to an interpreter that does `{imports}`, as the hook; {rounds.seconds(name) * 1e3:.0f} ms",
-        )
-        for name, (imports, must) in IMPORTS.items()
-    ]
+    note = f"to an interpreter that does `{imports}`, as the hook; {rounds.seconds('base') * 1e3:.0f} ms"
+    return [Row(_without_server(name), rounds.ratio("ours", "base"), must=must, note=note)]
 
 
 async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[Row]:
@@ -125,7 +134,9 @@ async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[R
     rounds = await interleave(sides, effort)
     return [
         Row("a command that asks the server, bare", rounds.ratio("bare", "base"), must=1.1, note="to base"),
-        Row("the same, with guards and redaction", rounds.ratio("guarded", "base"), note="to base"),
+        Row(
+            "a command that asks the server, with guards and redaction", rounds.ratio("guarded", "base"), note="to base"
+        ),
     ]
 
 
@@ -135,7 +146,8 @@ async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[R
 def on_one(path: str, request: bytes, *, greets: bool) -> Side:
     """Return the side that asks again and again over one connection."""
     connection = _connect(path)
-    connection.sendall(request)  # the first answer comes with the server's greeting, if it `greets`
+    connection.sendall(request)
+    # The server's greeting, if it `greets`, comes before the first answer.
     _read_lines(connection, 1 + greets)
 
     def ask() -> None:
@@ -186,12 +198,12 @@ def on_many(connections: list[socket.socket], request: bytes, end: bytes) -> Sid
 
 @contextmanager
 def on_one_core(*pids: int) -> Iterator[None]:
-    """Keep this process, those it starts and `pids` on one core.
+    """Keep this process, the processes that it starts, and `pids` on one core.
 
-    Whether two processes sit on one core or wake each other across two is the scheduler's, and is many times what an
-    answer takes.
+    To wake a process on another core takes many times as long as an answer, and the scheduler chooses the cores.
     """
-    if not hasattr(os, "sched_setaffinity"):  # macOS
+    # macOS cannot bind a process to a core.
+    if not hasattr(os, "sched_setaffinity"):
         yield
         return
     before = {pid: os.sched_getaffinity(pid) for pid in (0, *pids)}
@@ -204,11 +216,8 @@ def on_one_core(*pids: int) -> Iterator[None]:
             os.sched_setaffinity(pid, cores)
 
 
-async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effort, lines: list[str]) -> list[Row]:
+async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effort) -> list[Row]:
     echo = _compiled(folder / "echo")
-    if echo is None:
-        lines.append("C echo: no compiler (cc)")
-        return []
     request = bare.project.request
     with ExitStack() as stack:
         stack.enter_context(on_one_core(bare.pid, guarded.pid))
@@ -225,17 +234,16 @@ async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effor
     note = "to a C echo"
     return [
         Row("the server, p50, bare", rounds.ratio("one", "one echo"), must=3, note=f"{note}; {micros:.0f} µs"),
-        Row("with guards and redaction", rounds.ratio("one guarded", "one echo"), note=note),
-        Row("a new connection each time, bare", rounds.ratio("new", "new echo"), must=5, note=note),
+        Row("the server, p50, with guards and redaction", rounds.ratio("one guarded", "one echo"), note=note),
+        Row("the server, p50, a new connection each time, bare", rounds.ratio("new", "new echo"), must=5, note=note),
     ]
 
 
-async def _many(folder: Path, bare: Resident, effort: Effort, lines: list[str]) -> list[Row]:
+async def _many(folder: Path, bare: Resident, effort: Effort) -> list[Row]:
     note = f"to uvicorn with h11; {CONNECTIONS} connections"
     python = HOME / "uvicorn" / "bin" / "python"
     if not (HOME / "uvicorn" / "ready").exists():
-        lines.append("uvicorn: not installed (make bench-peers)")
-        return []
+        raise NotHereError(f"uvicorn: not installed ({PEERS_COMMAND})")
     body = bare.project.payload.read_bytes()
     post = f"POST / HTTP/1.1\r\nHost: hooks\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     command = f"{python} -m uvicorn --http h11 --loop asyncio --log-level error benchmarks.peers.http_silence:app --uds"
@@ -253,26 +261,39 @@ async def _many(folder: Path, bare: Resident, effort: Effort, lines: list[str]) 
     return [Row("an event of many at once, bare", rounds.ratio("ours", "uvicorn"), must=0.25, note=note)]
 
 
-def _compiled(path: Path) -> str | None:
-    """Return the echo server, `None` where there is no compiler."""
+def _compiled(path: Path) -> str:
+    """Compile the echo server, and return its path."""
     compiler = shutil.which("cc")
-    if compiler is not None:
-        subprocess.run([compiler, "-O2", "-x", "c", "-o", path, "-"], input=ECHO.encode(), check=True)
-    return compiler and str(path)
+    if compiler is None:
+        raise NotHereError("not installed: a C compiler (cc)")
+    subprocess.run([compiler, "-O2", "-x", "c", "-o", path, "-"], input=ECHO.encode(), check=True)
+    return str(path)
 
 
 @contextmanager
 def listening(command: list[str], path: Path) -> Iterator[str]:
-    """Run a server that listens at a path, its last argument."""
+    """Run a server that listens at a path, its last argument, and wait until it accepts connections."""
     server = subprocess.Popen([*command, str(path)], cwd=ROOT)
     try:
-        while not path.is_socket():
+        end = monotonic() + PATIENCE
+        while not _accepts(path):
             assert server.poll() is None, f"{command[0]} ended with exit code {server.returncode}"
+            assert monotonic() < end, f"{command[0]} does not listen after {PATIENCE:.0f} s"
             time.sleep(0.01)
         yield str(path)
     finally:
         server.terminate()
         server.wait()
+
+
+def _accepts(path: Path) -> bool:
+    """Tell whether a server accepts connections; the path alone is there before that, as soon as the socket is bound."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
 
 
 def _connect(path: str) -> socket.socket:
@@ -304,10 +325,9 @@ def _p50(ask: Any) -> Side:
 # ---- memory
 
 
-def _memory(servers: dict[str, Resident], lines: list[str]) -> list[Row]:
+def _memory(servers: dict[str, Resident]) -> list[Row]:
     if not Path("/proc/self/status").exists():
-        lines.append("memory of the server: no /proc here that tells")
-        return []
+        raise NotHereError("not measured: this system has no /proc")
     with subprocess.Popen([*BASE[:-1], IDLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.read(1)
@@ -317,7 +337,9 @@ def _memory(servers: dict[str, Resident], lines: list[str]) -> list[Row]:
     for name, server in servers.items():
         size = _resident(server.pid)
         must = 3 if name == "bare" else None
-        rows.append(Row(f"its memory, {name}", size / base, must=must, note=f"to base; {size / 1024:.1f} MiB"))
+        rows.append(
+            Row(f"memory of the server, {name}", size / base, must=must, note=f"to base; {size / 1024:.1f} MiB")
+        )
     return rows
 
 

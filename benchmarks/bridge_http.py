@@ -1,4 +1,4 @@
-"""An event that is posted: Node, as the other agent is written in it, over one connection that it keeps."""
+"""An event that is posted: by Node, in which the other agent is written, over one connection that stays open."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from typing import Any
 from agent_hooks.bridges import open_bridge
 from agent_hooks.installs.plan import new_address
 from benchmarks.bridge_projects import AGENT, BASE, Project, served
-from benchmarks.harness import Effort, Row, Side, interleave
+from benchmarks.harness import Effort, NotHereError, Row, Side, interleave
 from benchmarks.peer_runs import ROOT
 
 EVENT = "PostToolBatch"
 
 
-async def posted(folder: Path, settings: dict[str, Any], effort: Effort, lines: list[str]) -> list[Row]:
-    """Compare an event that Node posts with a process that Node starts and that does nothing."""
+async def posted(folder: Path, settings: dict[str, Any], effort: Effort) -> list[Row]:
+    """Compare an event that Node posts with a process that Node starts and that ends at once."""
     program = shutil.which("node")
     if program is None:
-        lines.append("an event by HTTP: no Node.js here")
-        return []
+        raise NotHereError("not installed: Node.js (node)")
     project, address = Project(folder, settings), new_address()
     path = folder / ".claude" / "settings.local.json"
     path.parent.mkdir()
     path.write_text(json.dumps(open_bridge(AGENT).install({}, ["true"], [EVENT], address)))
-    said = {**json.loads(project.payload.read_text()), "hook_event_name": EVENT}
-    given = {"url": address.url(AGENT, EVENT), "token": address.token, "body": json.dumps(said), "command": BASE}
+    payload = {**json.loads(project.payload.read_text()), "hook_event_name": EVENT}
+    given = {"url": address.url(AGENT, EVENT), "token": address.token, "body": json.dumps(payload), "command": BASE}
     with served(project), _node(program, json.dumps(given)) as node:
         rounds = await interleave({"post": _side(node, "post"), "base": _side(node, "spawn")}, effort)
     micros = rounds.seconds("post") * 1e6
@@ -40,7 +39,7 @@ async def posted(folder: Path, settings: dict[str, Any], effort: Effort, lines: 
 
 @contextmanager
 def _node(program: str, given: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the peer, which measures what it is told."""
+    """Run the peer, which measures one of its two sides on request."""
     command = [program, str(ROOT / "benchmarks" / "peers" / "post.mjs"), given]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
         yield node
@@ -48,11 +47,11 @@ def _node(program: str, given: str) -> Iterator[subprocess.Popen[str]]:
         node.stdin.close()
 
 
-def _side(node: subprocess.Popen[str], what: str) -> Side:
+def _side(node: subprocess.Popen[str], name: str) -> Side:
     async def side(loops: int) -> float:
         assert node.stdin is not None
         assert node.stdout is not None
-        print(what, loops, file=node.stdin, flush=True)
+        print(name, loops, file=node.stdin, flush=True)
         return float(node.stdout.readline())
 
     return side

@@ -1,4 +1,4 @@
-"""A project that another agent works in, and the resident server of its hooks, started as that agent does it."""
+"""A project that another agent works in, and the resident server of its hooks, which that agent's first event starts."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Project:
         if hook is not None:
             (home / "hooks" / "hook.py").write_text(hook)
         self.payload = folder / "payload.json"
-        said = {
+        payload = {
             "session_id": "8e1fd0a2-4a53-4a73-a1b4-5b8d2b0d3a7e",
             "transcript_path": str(folder / "transcript.jsonl"),
             "cwd": str(folder),
             "permission_mode": "default",
             "hook_event_name": EVENT,
             "tool_name": "Bash",
-            "tool_input": {"command": "git status --short && ls -la src", "description": "Show what has changed"},
+            "tool_input": {"command": "git status --short && ls -la src", "description": "Show the changes"},
             "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
         }
-        self.payload.write_text(json.dumps(said))
+        self.payload.write_text(json.dumps(payload))
         asks = {"do": "answer", "agent": AGENT, "event": EVENT, "environment": self.environment}
-        self.request = _line([{**json.loads(HELLO), **asks}, said])
+        self.request = _line([{**json.loads(HELLO), **asks}, payload])
 
     def run(self, command: list[str], stdout: int = subprocess.DEVNULL) -> bytes:
-        """Let a command answer the event, and return what it printed."""
+        """Run a command with the event as its input, and return its output."""
         with self.payload.open("rb") as payload:
             done = subprocess.run(
                 command, stdin=payload, stdout=stdout, env=self.environment, cwd=self.folder, check=True
@@ -64,8 +64,8 @@ class Project:
         return done.stdout
 
     def side(self, command: list[str], answer: bytes) -> Side:
-        """Return the side that runs a command at each event; it has to print `answer`."""
-        assert (said := self.run(command, subprocess.PIPE)) == answer, said
+        """Return the side that runs a command for each event; the command has to print `answer`."""
+        assert (output := self.run(command, subprocess.PIPE)) == answer, output
 
         async def side(loops: int) -> float:
             begin = perf_counter()
@@ -77,12 +77,12 @@ class Project:
 
     @property
     def ask(self) -> list[str]:
-        """What the other agent runs, once `served` has started it."""
+        """The command that the other agent runs, once `served` has started the server."""
         return [sys.executable, "-I", "-S", str(stub_path(open_bridge(AGENT), self.folder / ".agent")), EVENT]
 
 
 class Resident:
-    """A resident server that runs."""
+    """A running resident server."""
 
     def __init__(self, project: Project, path: str, pid: int) -> None:
         self.project = project
@@ -92,9 +92,9 @@ class Resident:
 
 @contextmanager
 def served(project: Project) -> Iterator[Resident]:
-    """Write what the other agent runs, let the first event start a server, and end it."""
+    """Write the other agent's command, let the first event start a server, and end the server."""
     first = [sys.executable, "-m", "agent_hooks", "bridge", AGENT, EVENT, "--resident"]
-    assert (said := project.run(first, subprocess.PIPE)).startswith(b"{"), said
+    assert (output := project.run(first, subprocess.PIPE)).startswith(b"{"), output
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
     mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
     try:

@@ -1,4 +1,4 @@
-"""What a checkpoint costs, beside the git commands that a person would type."""
+"""The cost of a checkpoint, beside the git commands that a person would type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MILLISECONDS = 500
 
 
 def plant(top: Path, count: int) -> None:
-    """Make a repository with that many committed files, as a clone would have them."""
+    """Make a repository with `count` committed files, as a clone would have them."""
     for number in range(count):
         path = top / f"d{number // 1000}" / f"s{number // 50}" / f"f{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def git(top: Path, *args: str, index: str | None = None) -> None:
 
 
 def by_hand(top: Path) -> None:
-    """Save the files in a tree by way of a copy of the index."""
+    """Save the files as a tree, with a copy of the index."""
     index = shutil.copy2(top / ".git" / "index", top / ".git" / "copy")
     git(top, "add", "-A", index=str(index))
     git(top, "write-tree", index=str(index))
@@ -58,7 +58,8 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
     top = Path(tempfile.mkdtemp(prefix="bench-"))
     try:
         plant(top, count)
-        git(top, "status")  # refreshes the index
+        # This refreshes the index.
+        git(top, "status")
         first = _seconds(create, top)
         rounds = _rounds({"ours": create, "git": by_hand}, top, 2 if effort.quick else 11)
     finally:
@@ -68,7 +69,7 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
     return [
         Row(name, rounds.ratio("ours", "git"), must=must, goal=goal, note="to git add -A and write-tree"),
         Row(f"{name}, warm", rounds.seconds("ours") * 1e3, "ms", must=MILLISECONDS),
-        Row(f"{name}, the first", first * 1e3, "ms", note="reads every file once"),
+        Row(f"{name}, the first", first * 1e3, "ms", note="reads each file once"),
     ]
 
 

@@ -1,24 +1,30 @@
-"""Interleaved rounds and their medians.  Standard library only, because peers import it in environments of their own.
+"""Interleaved rounds, their medians, and the rows of the table.
+
+Standard library only, because the peers' scripts import this module in environments of their own.
 
 One round runs every side once, A B C A B C …, so that a busy machine disturbs all of them alike.  A result is the median
-over rounds of a ratio *within* a round.  The garbage collector stays on, for cycles are a cost as well; what was there
-before is frozen, so that the size of the program does not count.
+over rounds of a ratio *within* a round.  The garbage collector stays on, because cycles are a cost as well; objects that
+were there before are frozen, so that the size of the program does not count.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Callable
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from statistics import median
-from time import perf_counter
+from time import perf_counter, thread_time
 
-Side = Callable[[int], Awaitable[float]]  # runs a number of loops, and returns the seconds per call
+# Runs a number of loops, and returns the seconds per call.
+Side = Callable[[int], Awaitable[float]]
+PEERS_COMMAND = "make bench-peers"
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, and seconds that one side takes in a round."""
+    """How long to measure: the number of rounds, and the seconds that one side takes in a round."""
 
     rounds: int = 41
     seconds: float = 0.02
@@ -31,32 +37,86 @@ QUICK = Effort(rounds=7, seconds=0.003, quick=True)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `measured` and the targets in `unit`, the lower the better."""
+    """One line of the table; `measured` and the targets are in `unit`, the lower the better.
+
+    `must`: above it is a defect.  `goal`: the number to reach for.  `problem`: the reason why there is no number;
+    `broken`: whether that reason is an error of the benchmark.
+    """
 
     name: str
-    measured: float
-    unit: str = "×"  # noqa: RUF001  # it is meant
+    measured: float | None
+    unit: str = "×"  # noqa: RUF001  # the sign of multiplication is meant
     must: float | None = None
     goal: float | None = None
     peers: dict[str, float] = field(default_factory=dict)
     note: str = ""
+    problem: str = ""
+    broken: bool = False
+
+    @property
+    def missed(self) -> list[str]:
+        """The targets that are missed: `must`, `goal` or both."""
+        if self.measured is None:
+            return []
+        return [name for name, target in self._targets if self.measured > target]
 
     @property
     def verdict(self) -> str:
-        """Say which target is met."""
-        if self.goal is not None and self.measured <= self.goal:
-            return "goal met"
-        if self.must is not None:
-            return "must met" if self.measured <= self.must else "not met"
-        return "" if self.goal is None else "not met"
+        """Each target with `met` or `missed`, or the reason why there is no number."""
+        if self.measured is None:
+            return self.problem
+        return ", ".join(f"{name} {'missed' if name in self.missed else 'met'}" for name, _ in self._targets)
+
+    @property
+    def _targets(self) -> list[tuple[str, float]]:
+        targets = (("must", self.must), ("goal", self.goal))
+        return [(name, target) for name, target in targets if target is not None]
 
     def as_dict(self) -> dict[str, object]:
         """Return the row for machines."""
         return {**asdict(self), "verdict": self.verdict}
 
 
-def unrolled(statement: str, times: int = 10, **names: object) -> Side:
-    """Return a side that runs `statement` `times` times per loop; the names are locals, as in a function that is fast."""
+class NotHereError(Exception):
+    """A benchmark needs a program or a package that this machine does not have; the text names it."""
+
+
+def without_number(name: str, exc: BaseException) -> Row:
+    """Return the row of a benchmark that raised: without a number, but with the reason."""
+    if isinstance(exc, NotHereError):
+        return Row(name, None, problem=str(exc))
+    text = str(exc).strip()
+    lines = traceback.extract_tb(exc.__traceback__)
+    place = f" ({os.path.basename(lines[-1].filename)}:{lines[-1].lineno})" if lines else ""
+    reason = f"{type(exc).__name__}: {text.splitlines()[0]}" if text else type(exc).__name__
+    return Row(name, None, problem=f"failed: {reason}{place}", broken=True)
+
+
+def attempt(name: str, measure: Callable[[], Iterable[Row]]) -> list[Row]:
+    """Return the rows of `measure`; if it raises, those that it yielded before and one with the reason."""
+    rows: list[Row] = []
+    try:
+        rows.extend(measure())
+    # A benchmark may raise anything.  Its row says so, the exit code is 1, and the other benchmarks go on.
+    except Exception as exc:
+        rows.append(without_number(name, exc))
+    return rows
+
+
+async def attempt_async(name: str, measure: Awaitable[list[Row]]) -> list[Row]:
+    """Return the rows of an awaited part of a benchmark; if it raises, one row with the reason."""
+    try:
+        return await measure
+    # As in `attempt`.
+    except Exception as exc:
+        return [without_number(name, exc)]
+
+
+def unrolled(statement: str, times: int = 10, clock: Callable[[], float] = thread_time, **names: object) -> Side:
+    """Return a side that runs `statement` `times` times in a loop; the names are local variables, the fastest kind.
+
+    The clock is the processor time of this thread, so that a wait for a core does not count.
+    """
     source = "\n".join(
         [
             f"async def side(loops, *, _clock=_clock, {', '.join(f'{name}={name}' for name in names)}):",
@@ -66,14 +126,14 @@ def unrolled(statement: str, times: int = 10, **names: object) -> Side:
             f"    return (_clock() - begin) / (loops * {times})",
         ]
     )
-    scope: dict[str, object] = {"_clock": perf_counter, **names}
+    scope: dict[str, object] = {"_clock": clock, **names}
     exec(source, scope)
     side: Side = scope["side"]  # type: ignore[assignment]
     return side
 
 
 async def empty(a: object, b: object) -> None:
-    """Do nothing; awaiting this is the floor."""
+    """Do nothing; to await this is the floor."""
 
 
 def bare_await() -> Side:
@@ -114,8 +174,9 @@ async def interleave(sides: dict[str, Side], effort: Effort) -> Rounds:
 
 
 async def _loops(side: Side, seconds: float) -> int:
-    """Return how many loops take that long."""
-    await side(1)  # the first call imports, plans and compiles: a long one, and not to be counted
+    """Return the number of loops that take `seconds`."""
+    # The first call imports, plans and compiles; it does not count.
+    await side(1)
     loops = 1
     while True:
         begin = perf_counter()

@@ -17,8 +17,9 @@ from agent_hooks import (
 )
 
 MESSAGE = AssistantMessage(content="done", timestamp=0, provider="none", model="none")
-TURN_END = TurnEnd(turn_index=0, message=MESSAGE)  # its row has a deadline
-TOOL_CALL = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})  # its row has none
+# Handlers of `turn_end` have a deadline, handlers of `tool_call` have none.
+TURN_END = TurnEnd(turn_index=0, message=MESSAGE)
+TOOL_CALL = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
 INPUT = {"command": "ls"}
 
 
@@ -34,7 +35,7 @@ def runner_of(subscribe: Callable[[HookAPI], object]) -> HookRunner:
 
 
 def runner_with(event: str, count: int, handler: Callable[..., Any] = nothing) -> HookRunner:
-    """Return a runner with that many handlers of one event."""
+    """Return a runner with `count` handlers of one event."""
 
     def subscribe(api: HookAPI) -> None:
         on: Any = api.on

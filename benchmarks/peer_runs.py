@@ -1,6 +1,6 @@
-"""Runs the peers' scripts in their own environments, and gives what they cost in bare awaits of their own process.
+"""Run the peers' scripts in environments of their own, and give their costs in bare awaits of their own process.
 
-A peer that is not there is a line of text.  `make bench-peers` makes the environments, under `.bench/`.
+A peer that is not installed is a line of text.  `make bench-peers` makes the environments, under `.bench/`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ TIMEOUT = 120
 
 
 class Peers:
-    """What the peers measured, each started when first asked for."""
+    """The results of the peers, which run when the first result is needed."""
 
     def __init__(self, *, quick: bool, runs: int) -> None:
         self.lines: list[str] = []
+        self.problems: dict[str, str] = {}
         self._runs: dict[str, list[dict[str, Any]]] = {}
         self._quick = quick
         self._count = runs
         self._done = False
 
     def floors(self, kind: str, count: int) -> dict[str, float]:
-        """Return, by peer, one `kind` of thing with `count` hooks in bare awaits."""
+        """Return, by peer, the cost of a `kind` of call with `count` hooks, in bare awaits."""
         self._measure()
         return {
             name: median(run[kind][str(count)] / run["floor"] for run in runs)
@@ -45,8 +46,13 @@ class Peers:
             if str(count) in runs[0].get(kind, {})
         }
 
+    def problem(self, name: str) -> str:
+        """Return the reason why a peer has no results."""
+        self._measure()
+        return f"{name}: {self.problems.get(name, 'did not measure this')}"
+
     def as_dict(self) -> dict[str, Any]:
-        """Return what was measured, for machines."""
+        """Return the results for machines."""
         return {"lines": self.lines, "runs": self._runs}
 
     def _measure(self) -> None:
@@ -62,6 +68,7 @@ class Peers:
                 self._runs[name] = good
                 self.lines.append(f"{name}: {good[0]['version']}, a bare await is {good[0]['floor'] * 1e6:.3f} µs")
             else:
+                self.problems[name] = str(found[0])
                 self.lines.append(f"{name}: {found[0]}")
 
 

@@ -1,4 +1,4 @@
-"""What redaction costs, beside the plain way: ten regular expressions, one after another."""
+"""The cost of redaction, beside the plain way: ten regular expressions, one after another."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ LEAKS = "sk-" + "abc0123456789abcdefghij and ghp_" + "0123456789abcdefghij" * 2 
 ENVIRONMENT = {f"SERVICE_{number}_TOKEN": f"{number:032x}" for number in range(10)}
 MEGABYTE = 1_000_000
 TO_PLAIN = {"log": (2.0, 1.0), "source": (2.0, 1.0)}
-SLOWEST = 100.0  # ms for a megabyte: 10 MB/s
+# Milliseconds for a megabyte, which are 10 MB/s.
+SLOWEST = 100.0
 
 
 def texts() -> dict[str, str]:
-    """Return a megabyte each of what tools return."""
+    """Return a megabyte of each kind of output that tools return."""
     source = Path(__file__).read_text()
     pieces = {"log": LOG, "source": source, "a secret in each kilobyte": LOG * 10 + LEAKS}
     return {name: piece * (MEGABYTE // len(piece)) for name, piece in pieces.items()}

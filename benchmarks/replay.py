@@ -1,17 +1,16 @@
-"""What replaying recorded sessions costs: reading them, and the guards."""
+"""The cost of a replay of recorded sessions: to read them, and the guards."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 from agent_hooks.guards import builtin_guards
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
@@ -21,12 +20,14 @@ from agent_hooks.transcripts.base import Reader, RecordedCall
 from agent_hooks.transcripts.replaying import Gates, Replay, ReplayUI
 from benchmarks.guards import commands
 from benchmarks.harness import Effort, Row, Side, interleave
+from benchmarks.imports import spent
 from benchmarks.peer_runs import Peers
 
 CALLS = 100_000
 SECONDS = 60.0
 HOME = "/home/dev/app"
-PART = 500  # calls that one side works on in a round
+# Calls that one side works on in a round.
+PART = 500
 
 
 def lines(calls: int) -> Iterator[str]:
@@ -53,16 +54,16 @@ def write(path: Path, calls: int) -> None:
 
 
 def replayed(path: Path) -> Side:
-    """Return the side that takes the file through the built-in guards."""
+    """Return the side that replays the file with the built-in guards."""
 
     async def open_gates(reader: Reader) -> Gates:
         return Gates(HookRunner([], cwd=HOME, ui=ReplayUI(), mode="replay", guards=builtin_guards()))
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             await Replay(open_gates, lambda answered: None, print).run([Transcript(str(path))])
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
@@ -74,11 +75,11 @@ def judged(path: Path) -> Side:
         calls = [found for _, found in transcript if isinstance(found, RecordedCall)]
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             for call in calls:
                 ask_guards(guards, guarded_call(call.tool_name, call.input, HOME), print)
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
@@ -87,32 +88,32 @@ def read(path: Path) -> Side:
     """Return the side that reads the calls."""
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             with Transcript(str(path)) as transcript:
                 for _ in transcript:
                     pass
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
 
 def parsed(path: Path) -> Side:
-    """Return the floor of that: each line through the standard library's `json`."""
+    """Return the floor of reading: each line through the standard library's `json`."""
 
     async def side(loops: int) -> float:
-        begin = perf_counter()
+        begin = thread_time()
         for _ in range(loops):
             with path.open("rb") as file:
                 for line in file:
                     json.loads(line)
-        return (perf_counter() - begin) / loops
+        return (thread_time() - begin) / loops
 
     return side
 
 
 def run(effort: Effort, peers: Peers) -> list[Row]:
-    """Measure a replay against its guards and reading against parsing, then the command on a long transcript."""
+    """Measure a replay against its guards and reading against parsing, then the command with a long transcript."""
     with tempfile.TemporaryDirectory() as directory:
         part, whole = Path(directory, "part.jsonl"), Path(directory, "whole.jsonl")
         write(part, 200 if effort.quick else PART)
@@ -120,13 +121,13 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
         rounds = asyncio.run(interleave(sides, effort))
         calls = 2_000 if effort.quick else CALLS
         write(whole, calls)
-        before = _spent()
+        before = spent()
         subprocess.run(
             [sys.executable, "-m", "agent_hooks", "replay", "--json", "--cwd", directory, str(whole)],
             stdout=subprocess.DEVNULL,
             check=True,
         )
-        took = _spent() - before
+        took = spent() - before
     return [
         Row("a call replayed", rounds.ratio("replay", "guards"), note="the built-in guards alone, on the same call"),
         Row("reading a transcript", rounds.ratio("read", "json"), note="`json.loads` of its lines"),
@@ -138,9 +139,3 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
             note="through the built-in guards, in a new process; of its own time",
         ),
     ]
-
-
-def _spent() -> float:
-    """Return the processor time of the processes that were waited for, in seconds."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.soak [--events N | --seconds S] [--json]`: whether memory grows with the events of a long day.
+"""`python -m benchmarks.soak [--events N | --seconds S] [--json]`: does memory grow with the events of a long day?
 
 Events come in batches: wrapped tool calls with two gates and two observers, one of which suspends, calls that are
 blocked, handlers that fail, calls of tools that a model invents, and the turns around them.  After each batch
@@ -24,9 +24,12 @@ from benchmarks.harness import Row
 from benchmarks.hooks import TURN_END, BareTool, nothing, runner_of
 
 DAY = 1_000_000
-CALLS = 500  # in one batch; each is several events
-SETTLED = 300_000  # events; before, what is filling up are the caches
-GOAL = 100.0  # KiB per 100,000 events
+# Calls in one batch; each is several events.
+CALLS = 500
+# Events, until the caches are full.
+SETTLED = 300_000
+# KiB per 100,000 events.
+GOAL = 100.0
 STATM = Path("/proc/self/statm")
 
 
@@ -43,18 +46,18 @@ async def suspends(event: Any, ctx: Any) -> None:
 
 
 async def gate(event: Any, ctx: Any) -> Block | None:
-    """Block what is dangerous."""
+    """Block one command."""
     return Block("dangerous") if event.input["command"] == "rm" else None
 
 
 async def fails(event: Any, ctx: Any) -> None:
     """Raise for one tool."""
     if event.tool_name == "fails":
-        raise RuntimeError("this is what the soak wants")
+        raise RuntimeError("as the soak wants")
 
 
 def subscribe(api: HookAPI) -> None:
-    """Subscribe to what happens in a turn."""
+    """Subscribe handlers to the events of a turn."""
     on: Any = api.on
     for event, handler in [
         ("tool_call", gate),
@@ -71,13 +74,14 @@ def memory() -> tuple[float, float]:
     gc.collect()
     if STATM.exists():
         size = int(STATM.read_text().split()[1]) * resource.getpagesize() / 1024
-    else:  # the most that it ever was; flat is flat
+    # The peak of the process; if it does not grow, neither does the memory.
+    else:
         size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return size, sys.getallocatedblocks() / 1000
 
 
 async def batch(runner: HookRunner, tools: list[Any], number: int) -> int:
-    """Run one batch and return the number of events that somebody saw."""
+    """Run one batch, and return the number of events that the observer got."""
     seen = 0
 
     def count(event: Any) -> None:
@@ -89,14 +93,15 @@ async def batch(runner: HookRunner, tools: list[Any], number: int) -> int:
         await tools[each % len(tools)].execute(f"{each}", {"command": "rm" if each % 50 == 0 else "ls"})
         if each % 5 == 0:
             await runner.emit(TURN_END)
-        if each % 5 == 1:  # a name that a model invents; the runner must not remember them all
+        # A name that a model invents; the runner must not keep them all.
+        if each % 5 == 1:
             await runner.emit(ToolCall(tool_name=f"tool_{number}_{each}", tool_call_id="1", input={"command": "ls"}))
     undo()
     return seen
 
 
 async def soak(events: int, seconds: float) -> list[tuple[int, float, float]]:
-    """Run until either is reached; return the events so far, the KiB and the thousands of blocks after each batch."""
+    """Run up to so many events or seconds; return events, KiB and thousands of blocks after each batch."""
     runner = runner_of(subscribe)
     runner.on_error(lambda error: None)
     tools = [wrap_tool(NamedTool(name), runner) for name in ("bash", "read", "write", "edit", "fails")]
@@ -111,7 +116,7 @@ async def soak(events: int, seconds: float) -> list[tuple[int, float, float]]:
 
 
 def slope(notes: list[tuple[int, float, float]], column: int) -> float:
-    """Return what a column grows by in 100,000 events."""
+    """Return the growth of a column in 100,000 events."""
     later = notes[len(notes) // 2 :]
     return linear_regression([note[0] for note in later], [note[column] for note in later]).slope * 100_000
 
@@ -119,8 +124,10 @@ def slope(notes: list[tuple[int, float, float]], column: int) -> float:
 def main() -> None:
     """Run, and print the slopes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak")
-    parser.add_argument("--events", type=int, default=DAY, help=f"stop after so many; {DAY:,} are a long day")
-    parser.add_argument("--seconds", type=float, default=20, help="stop after so many seconds; 0 for no limit")
+    parser.add_argument(
+        "--events", type=int, default=DAY, help=f"stop after this number of events; {DAY:,} are a long day"
+    )
+    parser.add_argument("--seconds", type=float, default=20, help="stop after this number of seconds; 0 for no limit")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     begin = perf_counter()
@@ -134,7 +141,7 @@ def main() -> None:
         return
     print(f"{notes[-1][0]:,} events in {took:.0f} s, memory {notes[0][1] / 1024:.1f} → {notes[-1][1] / 1024:.1f} MiB")
     print(f"slope per 100,000 events: {row.measured:.1f} KiB, {blocks:,.0f} allocated blocks")
-    verdict = row.verdict if notes[-1][0] >= SETTLED else f"too short to tell, it takes {SETTLED:,} events"
+    verdict = row.verdict if notes[-1][0] >= SETTLED else f"too short to judge: it takes {SETTLED:,} events"
     print(f"target: no more than {GOAL:.0f} KiB; {verdict}")
 
 

@@ -6,7 +6,6 @@ The api knows the runner only as a `Binding`.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CoroutineType
@@ -45,7 +44,7 @@ from agent_hooks.values.events import (
 )
 from agent_hooks.values.tool import Tool
 
-# Only type checkers read these; at run time they would cost a millisecond.
+# Only type checkers read these, and to define them takes a millisecond.
 if TYPE_CHECKING:
     Fn = TypeVar("Fn", bound=Callable[..., Any])
     Unload = TypeVar("Unload", bound=Callable[[], object])
@@ -98,26 +97,26 @@ class InterceptOptions(TypedDict, total=False):
 
 
 class Binding(Protocol):
-    """The runner, as an api sees it."""
+    """The methods of the runner that an api calls."""
 
     def subscriptions_changed(self) -> None:
-        """Drop the plans made from the old handlers."""
+        """Drop the plans that were made from the old handlers."""
 
     def start_task(self, hook: str, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Run `function` as a task of that hook."""
+        """Run `function` as a task of the hook."""
 
     def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
         """Hand a message to the agent."""
 
     def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
-        """Register an interceptor of that hook."""
+        """Register an interceptor of the hook."""
         ...
 
 
 class HookAPI:
     """The argument of `register(api)`.
 
-    Everything subscribed here belongs to the hook: it ends when the hook is unloaded.
+    All subscriptions, tools and tasks belong to the hook, and end when the hook is unloaded.
     """
 
     def __init__(self, path: str, label: str | None = None) -> None:
@@ -128,7 +127,7 @@ class HookAPI:
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
-        # The runner; the last one, if the hook is in several.
+        # The runner; of several, the last one.
         self.binding: Binding | None = None
         self.bindings: WeakSet[Binding] = WeakSet()
 
@@ -190,14 +189,14 @@ class HookAPI:
     def on(self, event: str, handler: Any = None, /, **options: Any) -> Any:
         """Subscribe a handler; call it with one, or use it as a decorator.
 
-        `priority`: higher runs first, default 0.  `tool`: only events of these tools: an exact name, a compiled regular
-        expression that is searched in the name, or a list of both.  `on_error`: `"block"` or `"continue"`, the policy for
-        a failure of the handler; each event has its default.  `inline`: run a quick plain `def` on the event loop,
+        `priority`: higher runs first, default 0.  `tool`: only events of these tools, as an exact name, a compiled
+        regular expression that is searched in the name, or a list of both.  `on_error`: whether a failure of the handler
+        means `"block"` or `"continue"`; each event has its default.  `inline`: run a quick plain `def` on the event loop,
         without a thread and without a deadline.
 
         A handler is `async def h(event, ctx)`, or a plain `def`, which runs in a thread.  Returns a function that undoes
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
-        something that cannot be called with event and context, or an option that cannot work.
+        for an object that cannot be called with event and context, and for an option that cannot work.
         """
         _check_on(event, options)
         if handler is not None:
@@ -234,7 +233,10 @@ class HookAPI:
             binding.subscriptions_changed()
 
     def bind(self, binding: Binding) -> None:
-        """Belong to a runner; every runner hears of new subscriptions, the last one gets tasks and messages."""
+        """Connect the api to a runner.
+
+        Each connected runner is notified of new subscriptions; only the last one gets tasks and messages.
+        """
         self.binding = binding
         self.bindings.add(binding)
 
@@ -248,12 +250,13 @@ class HookAPI:
     ) -> Undo: ...
 
     def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
-        """Register an interceptor at a point, `"tool.before"` say; call it with a handler, or use it as a decorator.
+        """Register an interceptor at a point such as `"tool.before"`; call it with a handler, or use it as a decorator.
 
         The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
-        their fields.  `id`: unique, made of the file and the function's name unless given; `priority`: higher first;
+        their fields.  `id`: unique, by default made of the file and the function's name; `priority`: higher runs first;
         `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
-        undoes it, or the handler when used as a decorator.  Raises `HookUsageError` for anything that cannot work.
+        undoes the registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that
+        cannot work.
         """
         if callable(point):
             raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
@@ -294,7 +297,7 @@ class HookAPI:
         return undo
 
     def _new_id(self, handler: object) -> str:
-        """Return an id of the file and the function; its number too when there are several of that name."""
+        """Return an id made of the file and the function's name, and a number if the name is taken."""
         base = f"{self.label}:{name_of(handler)}"
         taken = sum(each.id.partition("#")[0] == base for each in self.interceptors)
         return f"{base}#{taken + 1}" if taken else base
@@ -304,24 +307,27 @@ class HookAPI:
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
         """Send the agent a message, from any thread or task.
 
-        While the agent works, the message waits for the next request to the model; else it begins a new run.  Where the
-        agent takes no messages (print mode) a warning is logged.  Raises `HookUsageError` while the hook is loading and
-        for wrong arguments, `SendError` when it is too large, too many wait, or they come too fast.
+        While the agent works, the message waits for the next request to the model; otherwise it begins a new run.  Print
+        mode takes no messages, and logs a warning.  Raises `HookUsageError` while the hook is loading and for wrong
+        arguments, `SendError` if the message is too large, too many messages wait, or they come too fast.
         """
         if not isinstance(text, str):
             raise HookUsageError(f"api.send(text) wants a str, not {type(text).__name__}")
         _check_attachments(attachments := tuple(attachments))
         if not text.strip() and not attachments:
-            raise HookUsageError("api.send(text): there is nothing in it")
+            raise HookUsageError("api.send(text): the text is empty, and there are no attachments")
         if self.binding is None:
             raise HookUsageError(
-                "api.send(...) cannot be used while hooks are loading: no agent is there yet to read it; "
+                "api.send(...) cannot be used while hooks are loading, because the agent cannot read it yet; "
                 'call it from a handler, for example of "session" with reason "start"'
             )
         self.binding.send(self.path, text, attachments)
 
     def register_tool(self, tool: Tool) -> None:
-        """Offer the agent a tool: an object with `name`, `description`, `input_schema` and `async execute(...)`."""
+        """Offer the agent a tool, an object with `name`, `description`, `input_schema` and `async execute(...)`.
+
+        Raises `HookUsageError` for an object that lacks one of these or has one of the wrong type.
+        """
         if isinstance(tool, type):
             raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
         for attribute in ("name", "description", "input_schema", "execute"):
@@ -336,12 +342,12 @@ class HookAPI:
     def start_task(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run an async function in the background, as a task that ends with the hook.
 
-        Before the runner is entered the task is queued, and starts there.  Raises `HookUsageError` for anything but an
-        async function that has not been called yet.
+        Before the runner is entered, the task is queued; it starts when the runner is entered.  Raises `HookUsageError`
+        for anything but an async function that has not been called yet.
         """
         if not is_async(function):
             if isinstance(called := cast(object, function), CoroutineType):
-                # Otherwise Python would warn of it later, at another place.
+                # Otherwise Python warns later, at a place that explains nothing.
                 called.close()
             raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
         if self.binding is None:
@@ -350,7 +356,7 @@ class HookAPI:
             self.binding.start_task(self.path, function)
 
     def on_unload(self, function: Unload) -> Unload:
-        """Call `function` (sync or async) when the hook is unloaded or the runner ends; usable as a decorator."""
+        """Call `function` (plain or async) when the hook is unloaded or the runner ends; also a decorator."""
         if not callable(function):
             raise HookUsageError(f"api.on_unload({shown(function)}) wants a function")
         self.unload_callbacks.append(function)
@@ -387,7 +393,7 @@ class HookAPI:
             with anyio.CancelScope(deadline=deadline, shield=True) as scope:
                 failure = (
                     await attempt_async(callback, cancelled=lambda: scope.cancel_called)
-                ).exception  # awaited here
+                ).exception
             if scope.cancelled_caught:
                 failure = TimeoutError(f"did not end within {seconds:g} s, the time for all on_unload functions")
             if failure is not None:
@@ -419,13 +425,18 @@ def _check_on(event: str, options: Mapping[str, Any]) -> None:
 
 
 def _check_attachments(attachments: Sequence[object]) -> None:
+    if not attachments:
+        return
+    # Imported here, because it takes a millisecond, and few messages have attachments.
+    from base64 import b64decode
+
     for each in attachments:
         if not isinstance(each, Attachment):
             raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
         try:
             b64decode(each.content, validate=True)
+        # No model could read it, and the session could not be resumed with it.
         except ValueError as exc:
-            # No model could read it, and the session could not go on with it.
             raise HookUsageError(
                 f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
             ) from None
@@ -436,6 +447,9 @@ def _is_text_pattern(part: object) -> bool:
 
 
 def _check_matcher(where: str, tool: object) -> None:
+    # By far the commonest matcher.
+    if type(tool) is str and tool:
+        return
     parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
     if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
         raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

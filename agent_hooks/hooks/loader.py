@@ -1,7 +1,7 @@
 """Find hook files and packages, import them, and call their `register(api)`.
 
-A file is all or nothing: one that fails leaves no handler, task or module behind, and an error entry with file, line and
-traceback.  Above: runner, host, cli.  Below: api, imports, settings.
+A file loads whole or not at all: one that fails leaves no handler, task or module behind, but an error entry with file,
+line and traceback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent_hooks.dispatch.context import HookContext
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.hooks.api import HookAPI
-from agent_hooks.hooks.imports import forget_module, import_hook
+from agent_hooks.hooks.imports import forget_module, import_hook, refresh_builtins
 from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
 from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
 from agent_hooks.values.answers import Block
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOOKS_DIRECTORY = "hooks"
-UNDO_TIMEOUT = 5.0  # seconds for all on_unload functions of a hook that could not be loaded
+# Seconds for all `on_unload` functions of a hook that could not be loaded.
+UNDO_TIMEOUT = 5.0
 
 
 class LoadedHook(Struct, eq=False):
@@ -46,7 +47,7 @@ class LoadedHook(Struct, eq=False):
     module: ModuleType | None = None
 
     def __repr__(self) -> str:
-        """Return what a person wants to read of it."""
+        """Return the path only; the api and the module would be pages."""
         return f"LoadedHook({self.path!r})"
 
     @property
@@ -61,13 +62,16 @@ class LoadedHook(Struct, eq=False):
 
 
 class LoadError(Struct, frozen=True):
-    """A hook that could not be loaded; `line` of `file`, or else of `path`: where in the hook it went wrong."""
+    """A hook that could not be loaded.
+
+    `line` is the line that failed.  It is a line of `file`, one of a package's files, or of `path` if `file` is `None`.
+    """
 
     path: str
     error: str
     line: int | None = None
     traceback: str = ""
-    file: str | None = None  # of a package: the one of its files
+    file: str | None = None
 
     def __str__(self) -> str:
         """Return `path:line: error`."""
@@ -75,7 +79,7 @@ class LoadError(Struct, frozen=True):
 
 
 class LoadResult(Struct, frozen=True):
-    """What loading came to."""
+    """The hooks that were loaded, and the errors of those that were not."""
 
     hooks: list[LoadedHook]
     errors: list[LoadError]
@@ -83,13 +87,13 @@ class LoadResult(Struct, frozen=True):
     def fail_closed(self) -> list[LoadedHook]:
         """Return the hooks, and for each that could not be loaded a gate that blocks every tool call.
 
-        Nobody can know what a broken file meant to stop.
+        A broken file may have been meant to stop any of them.
         """
         return [*self.hooks, *(_gate_for(error) for error in self.errors)]
 
 
 class FoundHooks(Struct, frozen=True):
-    """Where hooks are, and what went wrong in looking for them."""
+    """The paths of hooks, and the errors of directories that could not be read."""
 
     paths: list[str]
     errors: list[LoadError]
@@ -100,8 +104,8 @@ async def discover_and_load_hooks(
 ) -> LoadResult:
     """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
 
-    A file that is named twice, also through a symlink, is loaded once, at its first position.  `home` is the directory
-    that stands for `~`.  Never raises for a hook's mistake: those are in `errors`.
+    A file that is listed twice, directly or through a symlink, is loaded once, at its first position.  `~` stands for
+    `home`.  A hook's mistake raises nothing; it becomes an entry of `errors`.
     """
     return await load_found(find_hooks(configured_paths, cwd=cwd, home=home), cwd=cwd, home=home)
 
@@ -109,7 +113,7 @@ async def discover_and_load_hooks(
 def find_hooks(
     configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
 ) -> FoundHooks:
-    """Return what `discover_and_load_hooks` would load."""
+    """Return the paths that `discover_and_load_hooks` would load."""
     errors: list[LoadError] = []
     paths: list[str] = []
     for directory in (agent_home(home), project_home(cwd)):
@@ -118,12 +122,12 @@ def find_hooks(
 
 
 async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | None = None) -> LoadResult:
-    """Load what was found; without a suspension when that is nothing."""
+    """Load the hooks that were found; if there are none, this does not suspend."""
     return await _load(found.paths, found.errors, cwd=cwd, home=home)
 
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
-    """Load the hooks at `paths`, relative ones taken from `cwd`; see `discover_and_load_hooks`."""
+    """Load the hooks at `paths`; a relative path starts at `cwd`.  See `discover_and_load_hooks`."""
     if isinstance(paths, str | os.PathLike):
         raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
     return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
@@ -133,7 +137,7 @@ async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadRes
 
 
 def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
-    """Return the hook files and packages of a directory by name; names that start with `.` or `_` are none."""
+    """Return the hook files and packages of a directory, sorted; a name that starts with `.` or `_` is no hook."""
     try:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
@@ -149,7 +153,7 @@ def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
 
 
 def _existing(path: str) -> str:
-    """Return `path`, or the file beside it whose name differs only in kinds of space and Unicode composition."""
+    """Return `path`, or a file beside it whose name differs only in the kind of space or in Unicode composition."""
     if os.path.lexists(path):
         return path
     directory, name = os.path.split(path)
@@ -164,7 +168,7 @@ def _existing(path: str) -> str:
 
 
 def _label(path: str, roots: list[tuple[str, str]]) -> str:
-    """Return a path as a person would write it: from the project's directory, or with `~`."""
+    """Return a path as a person would write it: relative to the project's directory, or with `~`."""
     for root, sign in roots:
         if path.startswith(root):
             return sign + path[len(root) :]
@@ -176,15 +180,16 @@ def _stem(path: str) -> str:
 
 
 def _spelling(name: str) -> str:
-    import unicodedata  # here, because most names are found as they are
+    # Imported here, because most files are found under the name that was given.
+    import unicodedata
 
     return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
 
 
-def _look_at(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
-    """Return `path` as it is spelled on disk, the same without symlinks, and why it cannot be a hook.
+def _inspect(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
+    """Return `path` as it is spelled on disk, its real path, and the reason why it cannot be a hook, if there is one.
 
-    `directories` keeps what is known of those.
+    `directories` caches the real paths of directories.
     """
     try:
         plain = stat.S_ISREG(os.lstat(path).st_mode)
@@ -216,6 +221,7 @@ def _why_not_a_file(path: str) -> str | None:
 async def _load(
     paths: Iterable[str], errors: list[LoadError], *, cwd: str | Path, home: str | Path | None
 ) -> LoadResult:
+    refresh_builtins()
     hooks: list[LoadedHook] = []
     seen: set[str] = set()
     directories: dict[str, str] = {}
@@ -224,8 +230,9 @@ async def _load(
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
-            found, resolved, problem = _look_at(found, directories)
-        except (SettingsError, ValueError) as exc:  # no such user; a NUL in the name
+            found, resolved, problem = _inspect(found, directories)
+        # There is no such user, or there is a NUL in the name.
+        except (SettingsError, ValueError) as exc:
             errors.append(LoadError(path, describe(exc)))
             continue
         if not resolved.endswith(".py") and is_package(resolved):
@@ -236,7 +243,8 @@ async def _load(
         if problem is not None:
             errors.append(LoadError(path, problem))
             continue
-        await event_loop()  # a hook may want it as soon as it is imported
+        # A hook may need the event loop as soon as it is imported.
+        await event_loop()
         loaded = await _load_one(path, resolved, label=_label(found, roots))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
@@ -246,14 +254,15 @@ async def _load(
 
 
 async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | LoadError:
-    """Import one hook and register it; every way it can fail is told in a `LoadError`."""
+    """Import one hook and register it; return a `LoadError` for each way in which that can fail."""
     api = HookAPI(path, label)
     module: ModuleType | None = None
     try:
         with api.adopting():
             module = import_hook(resolved)
             await _register(_register_of(module), api)
-    except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
+    # A hook may raise anything, and its author reads of it in the `LoadError`; SystemExit must not end the agent.
+    except BaseException as exc:
         await _undo(api, module)
         if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
             raise
@@ -266,7 +275,7 @@ async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | Loa
 def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
     register = getattr(module, "register", None)
     if callable(register):
-        return register  # type: ignore[no-any-return]  # what it returns is looked at when called
+        return register  # type: ignore[no-any-return]  # `_register` checks the result
     found = "register is not callable" if hasattr(module, "register") else "there is no register"
     raise HookUsageError(f"{found}: a hook defines `def register(api): ...`")
 
@@ -275,7 +284,8 @@ async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
     result = register(api)
     if result is None or not inspect.isawaitable(result):
         return
-    import anyio  # here, for it is large, and few hooks have anything to wait for
+    # Imported here, because it is large, and few hooks have anything to wait for.
+    import anyio
 
     with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
         await result
@@ -284,7 +294,7 @@ async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
 
 
 async def _undo(api: HookAPI, module: ModuleType | None) -> None:
-    """Take back all that a failed hook had set up."""
+    """Remove everything that a failed hook had set up."""
     api.handlers.clear()
     api.queued_tasks.clear()
     if api.unload_callbacks:

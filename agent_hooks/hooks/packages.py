@@ -1,7 +1,4 @@
-"""A hook of several files: a directory with an `__init__.py` that has `register`.
-
-Above: loader.  Below: nothing.
-"""
+"""Tell the directories that are hooks, with `register` in an `__init__.py`, from other packages."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ def is_package(path: str) -> bool:
 
 
 def is_hook_package(path: str) -> bool:
-    """Tell whether `path` is a directory that means to be a hook, rather than a package that hooks import.
+    """Tell whether `path` is a directory that is meant as a hook, rather than a package that hooks import.
 
-    Reads it and runs nothing.  One that cannot be understood counts as a hook: loading it tells what is wrong, where
-    leaving it out might leave out a gate.
+    This reads the `__init__.py` and runs nothing.  A file that cannot be parsed counts as a hook, because it may be a
+    gate, and to load it reports the error.
     """
     try:
         with open(os.path.join(path, INIT), "rb") as file:
@@ -33,7 +30,7 @@ def is_hook_package(path: str) -> bool:
 
 
 def _at_the_top(node: ast.AST) -> list[ast.AST]:
-    """Return a statement and what is in it, but not in its functions and classes."""
+    """Return a statement and its inner nodes, except those inside functions and classes."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
         return [node]
     return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _at_the_top(child))]

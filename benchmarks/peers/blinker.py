@@ -1,4 +1,4 @@
-"""blinker: sends a signal to async receivers, without deadlines, and collects what they return."""
+"""blinker: sends a signal to async receivers, without deadlines, and collects their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every peer's script prints: its version, the floor of its process, and what it measured."""
+"""Print the result of a peer's script: its version, the floor of its process, and the medians."""
 
 from __future__ import annotations
 

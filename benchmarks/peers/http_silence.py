@@ -1,4 +1,4 @@
-"""An HTTP hook that has nothing to say, as small as ASGI lets it be: what uvicorn itself costs."""
+"""An HTTP hook that answers an empty object, as small as ASGI allows: the cost of uvicorn itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pluggy: calls plain functions, without deadlines, and collects what they return."""
+"""pluggy: calls plain functions, without deadlines, and collects their results."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def hooks_with(count: int) -> Hooks:
 
 
 async def around(hooks: Hooks) -> None:
-    """Do what a tool call does with the hooks."""
+    """Call the hooks as a tool call does."""
     args = await hooks.before_tool_execute(None, call=Call, tool_def=Call, args=ARGS)
     await hooks.after_tool_execute(None, call=Call, tool_def=Call, args=args, result="done")
 
@@ -52,7 +52,7 @@ def dispatch(count: int) -> Side:
 
 
 def added(count: int) -> Side:
-    """Return a side that runs what is added to a tool call."""
+    """Return a side that runs the calls that hooks add to a tool call."""
     return unrolled("await around(h)", around=around, h=hooks_with(count))
 
 

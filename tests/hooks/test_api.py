@@ -1,4 +1,4 @@
-"""What `register(api)` can do, and what it is told when it does it wrong."""
+"""The api of `register(api)`: its uses, and the errors for wrong uses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Tool:
     [("tool_cal", "tool_call"), ("ToolCall", "tool_call"), ("session_start", "session"), ("turn-end", "turn_end")],
 )
 def test_an_unknown_event_is_refused_with_the_nearest_name(event: str, near: str) -> None:
-    """Called or used as a decorator, it raises at once."""
+    """A call and a decorator both raise at once."""
     on: Any = HookAPI("h.py").on
     for arguments in ((event,), (event, nothing)):
         with pytest.raises(HookUsageError, match=f"unknown event {event!r}; did you mean {near!r}"):
@@ -77,7 +77,7 @@ def test_an_unknown_event_is_refused_with_the_nearest_name(event: str, near: str
 @pytest.mark.behaviour("L8")
 @pytest.mark.parametrize("event", ["zzz", "", 5, None, [3]])
 def test_an_event_like_no_other_is_refused_with_all_names(event: Any) -> None:
-    """Whatever it is, the error lists what there is."""
+    """The error for an unknown option lists the known ones."""
     on: Any = HookAPI("h.py").on
     with pytest.raises(HookUsageError, match=r"known are: after_tool_call, agent_end, .*turn_start"):
         on(event, nothing)
@@ -86,7 +86,7 @@ def test_an_event_like_no_other_is_refused_with_all_names(event: Any) -> None:
 @pytest.mark.behaviour("L8")
 @pytest.mark.parametrize("handler", [5, "nothing", {"block": True}, False])
 def test_a_handler_that_is_not_callable_is_refused_at_once(handler: Any) -> None:
-    """Called or as a decorator."""
+    """A call and a decorator both raise."""
     api = HookAPI("h.py")
     on: Any = api.on
     with pytest.raises(HookUsageError, match="is not callable"):
@@ -97,7 +97,7 @@ def test_a_handler_that_is_not_callable_is_refused_at_once(handler: Any) -> None
 
 
 class OneArgument:
-    """Callable, but not with an event and a context."""
+    """A function that takes an event only is refused at once."""
 
     def __call__(self, event: object) -> None:
         """Take the event only."""
@@ -109,7 +109,7 @@ class OneArgument:
     [lambda: None, lambda event: None, lambda event, ctx, more: None, lambda event, ctx, *, more: None, OneArgument()],
 )
 def test_a_handler_that_cannot_take_event_and_context_is_refused_at_once(handler: Any) -> None:
-    """`agent-hooks check` finds it, and not the first call that it was to judge."""
+    """`agent-hooks check` finds the mistake before the first call of a tool does."""
     api = HookAPI("h.py")
     on: Any = api.on
     with pytest.raises(HookUsageError, match=r"api.on\('tool_call'\): .* cannot be called with \(event, ctx\): "):
@@ -118,7 +118,7 @@ def test_a_handler_that_cannot_take_event_and_context_is_refused_at_once(handler
 
 
 def one_more(function: Callable[..., object]) -> Callable[[object, object], object]:
-    """Hand a function one argument more; a decorator like many."""
+    """Pass one more argument to a function, as many decorators do."""
 
     @wraps(function)
     def wrapper(event: object, ctx: object) -> object:
@@ -138,7 +138,7 @@ def one_more(function: Callable[..., object]) -> Callable[[object, object], obje
     ],
 )
 def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(handler: Any) -> None:
-    """What counts is how it can be called."""
+    """Each callable that takes two arguments is a handler."""
     api = HookAPI("h.py")
     api.on("tool_call", handler)
     assert [each.function for each in api.handlers["tool_call"]] == [handler]
@@ -147,7 +147,7 @@ def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(han
 @pytest.mark.anyio
 @pytest.mark.behaviour("L8")
 async def test_a_hook_that_subscribes_wrongly_fails_to_load_at_that_line(tmp_path: Any) -> None:
-    """The mistake is an error entry with the line of `api.on`."""
+    """The mistake becomes an error entry with the line of `api.on`."""
     path = tmp_path / "h.py"
     path.write_text("def register(api):\n    api.on('tool_cal', print)\n")
     (error,) = (await load_hooks([path], cwd=tmp_path)).errors
@@ -178,7 +178,7 @@ async def test_a_hook_that_subscribes_wrongly_fails_to_load_at_that_line(tmp_pat
     ],
 )
 def test_an_option_that_cannot_work_is_refused(event: str, options: dict[str, Any], told: str) -> None:
-    """At once, with what was expected and found."""
+    """The error comes at once, with the expected and the found value."""
     api = HookAPI("h.py")
     on: Any = api.on
     with pytest.raises(HookUsageError, match=told):
@@ -188,7 +188,7 @@ def test_an_option_that_cannot_work_is_refused(event: str, options: dict[str, An
 
 @pytest.mark.parametrize("event", EVENT_NAMES)
 def test_every_event_can_be_subscribed_in_both_forms(event: str) -> None:
-    """The decorator gives the function back, the call gives an undo."""
+    """The decorator returns the function, the call returns an undo function."""
     api = HookAPI("h.py")
     on: Any = api.on
     assert on(event)(nothing) is nothing
@@ -202,7 +202,7 @@ def test_every_event_can_be_subscribed_in_both_forms(event: str) -> None:
 
 @pytest.mark.anyio
 async def test_undoing_and_subscribing_count_from_the_next_event_on(load_hook: LoadHook, tmp_path: Any) -> None:
-    """A runner that has planned its dispatch hears of both."""
+    """A runner that has planned its dispatch drops the plan each time."""
     hook = await load_hook("""
         def register(api):
             global undo, again
@@ -259,14 +259,14 @@ def test_functions_known_to_be_async_are_seen_through_their_wrappings() -> None:
 
 @pytest.mark.behaviour("L13")
 def test_sending_before_a_runner_is_there_is_refused() -> None:
-    """The error says from where it can be called."""
+    """The error says from where `api.send` can be called."""
     with pytest.raises(HookUsageError, match=r"while hooks are loading.*from a handler"):
         HookAPI("h.py").send("hi")
 
 
 @pytest.mark.anyio
 async def test_sending_reaches_the_program_with_its_source(load_hook: LoadHook, tmp_path: Any) -> None:
-    """Text, attachments as a tuple, and the path of the hook."""
+    """The runner gets the text, the attachments as a tuple, and the path of the hook."""
     hook = await load_hook("def register(api): pass")
     runner = HookRunner([hook], cwd=tmp_path)
     sent: list[Any] = []
@@ -283,7 +283,7 @@ async def test_sending_reaches_the_program_with_its_source(load_hook: LoadHook, 
     broken = Attachment(kind="image", file_name="f.png", mime_type="image/png", content="no base64!")
     with pytest.raises(HookUsageError, match=r"the content of f\.png is no base64"):
         hook.api.send("look", [broken])
-    with pytest.raises(HookUsageError, match="there is nothing in it"):
+    with pytest.raises(HookUsageError, match="the text is empty"):
         hook.api.send(" \n")
     hook.api.send("", iter([image]))  # type: ignore[arg-type]
     assert sent[2:] == [("", (image,), hook.path)]
@@ -291,7 +291,7 @@ async def test_sending_reaches_the_program_with_its_source(load_hook: LoadHook, 
 
 @pytest.mark.parametrize("missing", ["name", "description", "input_schema", "execute"])
 def test_a_tool_that_lacks_something_is_refused(missing: str) -> None:
-    """The missing attribute is named."""
+    """The error names the missing attribute."""
     tool: Any = SimpleNamespace(name="t", description="d", input_schema={}, execute=Tool().execute)
     delattr(tool, missing)
     with pytest.raises(HookUsageError, match=f"a tool needs {missing!r}"):
@@ -299,7 +299,7 @@ def test_a_tool_that_lacks_something_is_refused(missing: str) -> None:
 
 
 def test_a_tool_is_an_object_with_an_async_execute() -> None:
-    """A class and a plain `execute` are refused, the real thing is kept."""
+    """A class and a plain `execute` are refused; an object with an async one is kept."""
     api = HookAPI("h.py")
     register: Any = api.register_tool
     with pytest.raises(HookUsageError, match=r"not a class; write Tool\(\)"):
@@ -324,7 +324,7 @@ def test_a_task_is_an_async_function_that_was_not_called_yet() -> None:
 
 @pytest.mark.anyio
 async def test_tasks_start_with_the_runner_and_end_with_it(load_hook: LoadHook, tmp_path: Any) -> None:
-    """Queued while loading, started at once afterwards, cancelled at the end; then `on_unload` is called."""
+    """A task is queued while the hook loads, starts at once later, and is cancelled before `on_unload` is called."""
     hook = await load_hook("""
         import anyio
         log = []
@@ -362,7 +362,7 @@ async def test_tasks_start_with_the_runner_and_end_with_it(load_hook: LoadHook, 
 
 
 def test_on_unload_wants_a_function() -> None:
-    """Used as a decorator it gives the function back."""
+    """As a decorator `on_unload` returns the function."""
     api = HookAPI("h.py")
     wrong: Any = 5
     with pytest.raises(HookUsageError, match="wants a function"):
@@ -375,7 +375,7 @@ def test_on_unload_wants_a_function() -> None:
 
 
 def test_statistics_keep_the_last_durations_and_the_longest_ever() -> None:
-    """The median is of the last 64, the maximum of all."""
+    """The median is of the last 64 durations, the maximum of all."""
     stats = Stats()
     assert (stats.p50, stats.max) == (None, None)
     stats.add(9.0)
@@ -387,7 +387,7 @@ def test_statistics_keep_the_last_durations_and_the_longest_ever() -> None:
 
 @pytest.mark.anyio
 async def test_counts_and_failures_are_exact(load_hook: LoadHook, tmp_path: Any) -> None:
-    """Every call counts, timed or not."""
+    """Each call is counted, also one whose duration is not taken."""
     hook = await load_hook("""
         def fails(event, ctx): raise ValueError("no")
         def register(api):

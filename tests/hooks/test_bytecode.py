@@ -1,4 +1,4 @@
-"""Bytecode of hooks is kept, and never runs in place of what the source says."""
+"""Bytecode of hooks is cached, and runs only for the source that it was made from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOOK = "WORD = {!r}\n\n\ndef register(api):\n    pass\n"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the directory of an empty cache that may be written."""
+    """Return the directory of an empty, writable cache."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache_directory.cache_clear()
@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 async def word_of(hook: Path) -> str:
-    """Load a hook; return its WORD."""
+    """Load a hook, and return its WORD."""
     result = await load_hooks([hook], cwd="/")
     assert not result.errors, result.errors[0].traceback
     word: str = result.hooks[0].module.WORD  # type: ignore[union-attr]
@@ -37,7 +37,7 @@ async def word_of(hook: Path) -> str:
 
 
 async def test_bytecode_is_kept_in_the_persons_own_cache_and_used(cache: Path, tmp_path: Path) -> None:
-    """Nothing is written beside the hook; the second time nothing is compiled."""
+    """Nothing is written beside the hook, and nothing is compiled the second time."""
     hook = tmp_path / "hooks" / "hook.py"
     hook.parent.mkdir()
     hook.write_text(HOOK.format("one"))
@@ -58,7 +58,7 @@ def not_needed() -> CodeType:
 
 
 async def test_two_edits_of_one_size_within_a_second_both_count(cache: Path, tmp_path: Path) -> None:
-    """Also of a module beside the hook; times and sizes say nothing."""
+    """Times and sizes do not matter, for a hook and for a module beside it."""
     hook, helper = tmp_path / "hook.py", tmp_path / "helper.py"
     hook.write_text("from helper import WORD\n\n\ndef register(api):\n    pass\n")
     for word in ("one", "two", "six"):
@@ -73,7 +73,7 @@ async def test_two_edits_of_one_size_within_a_second_both_count(cache: Path, tmp
 
 
 async def test_bytecode_that_lies_beside_a_hook_is_not_run(cache: Path, tmp_path: Path) -> None:
-    """A project could bring along what its sources do not say, dated as Python wants it."""
+    """A project could bring along bytecode that differs from its sources, with the date that Python expects."""
     for name in ("hook", "helper"):
         evil = tmp_path / f"{name}.py"
         evil.write_text(HOOK.format("bad"))
@@ -85,7 +85,7 @@ async def test_bytecode_that_lies_beside_a_hook_is_not_run(cache: Path, tmp_path
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "of another", "directory"])
 async def test_a_damaged_entry_is_compiled_anew(cache: Path, tmp_path: Path, damage: str) -> None:
-    """And mended, where that can be."""
+    """A damaged entry is replaced if it can be."""
     hook, other = tmp_path / "hook.py", tmp_path / "other.py"
     hook.write_text(HOOK.format("one"))
     other.write_text(HOOK.format("two"))
@@ -112,7 +112,7 @@ async def test_a_damaged_entry_is_compiled_anew(cache: Path, tmp_path: Path, dam
 
 @pytest.mark.parametrize("mode", [0o777, 0o770])
 async def test_a_cache_that_others_can_write_is_not_used(cache: Path, tmp_path: Path, mode: int) -> None:
-    """What they wrote would run."""
+    """Other users could put code into it."""
     cache.mkdir(parents=True)
     cache.chmod(mode)
     hook = tmp_path / "hook.py"
@@ -125,7 +125,7 @@ async def test_a_cache_that_others_can_write_is_not_used(cache: Path, tmp_path: 
 async def test_without_a_cache_hooks_load_all_the_same(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """It is only slower."""
+    """Hooks load without a cache, only slower."""
     (tmp_path / "a file").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(
@@ -139,7 +139,7 @@ async def test_without_a_cache_hooks_load_all_the_same(
 
 
 async def test_a_cache_that_cannot_be_written_any_more_is_no_error(cache: Path, tmp_path: Path) -> None:
-    """It went away while the program runs."""
+    """A cache that disappears while the program runs is no error."""
     hook = tmp_path / "hook.py"
     hook.write_text(HOOK.format("one"))
     assert cache_directory() == str(cache)

@@ -1,17 +1,22 @@
-"""What a hook sees when it imports: its own neighbours, and never another hook's."""
+"""A hook can import the files beside it, and never the files beside another hook."""
 
 from __future__ import annotations
 
+import builtins
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import agent_hooks
 from agent_hooks import HookRunner, TurnStart, load_hooks
+from agent_hooks.hooks import imports
+from agent_hooks.hooks.imports import files_of, forget_module
 from agent_hooks.testing import RecordedEvents
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +31,7 @@ def write(path: Path, source: str) -> Path:
 
 
 async def load(*paths: Path) -> list[Any]:
-    """Load hooks that load; return their modules."""
+    """Load hooks without an error, and return their modules."""
     result = await load_hooks(paths, cwd="/")
     assert not result.errors, result.errors[0].traceback
     return [hook.module for hook in result.hooks]
@@ -34,7 +39,7 @@ async def load(*paths: Path) -> list[Any]:
 
 @pytest.mark.behaviour("L14")
 async def test_two_hooks_of_one_name_each_see_their_own_sibling(tmp_path: Path) -> None:
-    """Same file name, same helper name, different directories."""
+    """Two hooks of one name in two directories each import their own helper."""
     paths = []
     for name in ("one", "two"):
         write(tmp_path / name / "helpers.py", f"NAME = {name!r}\n")
@@ -48,7 +53,7 @@ async def test_two_hooks_of_one_name_each_see_their_own_sibling(tmp_path: Path) 
 
 @pytest.mark.behaviour("L14")
 async def test_an_import_inside_a_handler_sees_the_sibling_too(tmp_path: Path) -> None:
-    """The directory counts at call time as at load time, on the loop and in a thread."""
+    """The hook's directory comes first in a handler too, on the loop and in a thread."""
     paths = []
     for name in ("one", "two"):
         write(tmp_path / name / "helpers.py", f"NAME = {name!r}\n")
@@ -76,7 +81,7 @@ async def test_an_import_inside_a_handler_sees_the_sibling_too(tmp_path: Path) -
 
 @pytest.mark.behaviour("L14")
 async def test_siblings_that_import_siblings_stay_in_the_family(tmp_path: Path) -> None:
-    """A helper's import finds the helper beside it; the hook and it share one copy."""
+    """A helper's import finds the helper beside it, and the hook gets the same module."""
     paths = []
     for name in ("one", "two"):
         write(tmp_path / name / "base.py", f"NAME = {name!r}\n")
@@ -128,7 +133,7 @@ async def test_a_name_that_a_neighbour_lacks_is_an_import_error_in_the_hooks_lin
 @pytest.mark.behaviour("L14")
 @pytest.mark.parametrize("name", ["json", "re", "sys"])
 async def test_a_file_beside_a_hook_does_not_shadow_the_standard_library(tmp_path: Path, name: str) -> None:
-    """A hook called `json.py` breaks nobody's `import json`."""
+    """A hook called `json.py` does not break `import json`."""
     write(tmp_path / f"{name}.py", "raise RuntimeError('shadow')\n")
     (module,) = await load(write(tmp_path / "h.py", f"import {name}\n{REGISTER}"))
     assert getattr(module, name) is sys.modules[name]
@@ -157,7 +162,7 @@ async def test_a_bare_directory_gives_way_to_an_installed_package_and_a_file_doe
 
 
 async def test_hooks_that_import_each_other_in_a_circle_load(tmp_path: Path) -> None:
-    """As modules of one package would."""
+    """Hooks may import each other in a circle, as modules of one package may."""
     a = write(tmp_path / "a.py", "import b\nNAME = 'a'\ndef register(api):\n    assert b.other() == 'a'\n")
     b = write(tmp_path / "b.py", "import a\ndef other():\n    return a.NAME\n" + REGISTER)
     first, second = await load(a, b)
@@ -183,3 +188,68 @@ async def test_dataclasses_and_tracebacks_of_a_hook_work(tmp_path: Path) -> None
     assert module.hints["x"] is int
     assert module.__file__ == str(path)
     assert sys.modules[module.__name__] is module
+
+
+@pytest.mark.parametrize("statement", ["helpers = __import__('helpers')", "scope = {}; exec('import helpers', scope)"])
+async def test_an_import_without_the_hooks_globals_finds_the_neighbour_too(tmp_path: Path, statement: str) -> None:
+    """A call of `__import__` and code that runs in an empty namespace find the file beside the hook."""
+    write(tmp_path / "helpers.py", "NAME = 'mine'\n")
+    (module,) = await load(write(tmp_path / "hook.py", f"{statement}\nhelpers = locals().get('helpers')\n" + REGISTER))
+    helpers = module.helpers or module.scope["helpers"]
+    assert helpers.NAME == "mine"
+
+
+async def test_a_hook_gets_the_builtins_of_the_time_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that a program adds to the builtins between two loads is there for the second hook."""
+    first = write(tmp_path / "first.py", REGISTER)
+    second = write(tmp_path / "second.py", "FOUND = translated('text')\n" + REGISTER)
+    await load(first)
+    monkeypatch.setattr(builtins, "translated", str.upper, raising=False)
+    (module,) = await load(second)
+    assert module.FOUND == "TEXT"
+
+
+async def test_hooks_do_not_each_keep_a_copy_of_the_builtins(tmp_path: Path) -> None:
+    """All hooks share one copy, for each of their own would take 3.4 KiB."""
+    one, two = await load(write(tmp_path / "one.py", REGISTER), write(tmp_path / "two.py", REGISTER))
+    assert vars(one)["__builtins__"] is vars(two)["__builtins__"]
+    assert vars(builtins)["__import__"] is not vars(one)["__builtins__"]["__import__"]
+
+
+class CountedModules(dict[str, Any]):
+    """Modules by name that count how often they are read, and that cannot be searched."""
+
+    reads = 0
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.reads += 1
+        return super().get(name, default)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        self.reads += 1
+        return super().pop(name, *default)
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all modules were searched")
+
+    items = keys = values = __iter__  # type: ignore[assignment]  # none of them may be used
+
+
+async def test_the_files_of_a_hook_are_found_without_a_search_of_all_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To list or forget the modules of a hook takes a look-up for each of them, and does not grow with other hooks."""
+    write(tmp_path / "helper.py", "")
+    write(tmp_path / "late.py", "")
+    hook = write(tmp_path / "hook.py", "import helper\n\n\ndef more():\n    import late\n\n\n" + REGISTER)
+    others = [write(tmp_path / "others" / f"{number}.py", REGISTER) for number in range(20)]
+    module, *_ = await load(hook, *others)
+    module.more()
+    modules = CountedModules(sys.modules)
+    monkeypatch.setattr(imports, "sys", SimpleNamespace(modules=modules))
+    names = [Path(file).name for file in files_of(module)]
+    assert (names, modules.reads) == (["hook.py", "helper.py", "late.py"], 4)
+    forget_module(module)
+    assert modules.reads == 8

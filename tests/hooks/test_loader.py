@@ -1,4 +1,4 @@
-"""From a file to a hook: what is found, in which order, and what a broken file leaves behind."""
+"""From a file to a hook: the files that are found, their order, and the error entries of broken files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def private_modules() -> set[str]:
 
 
 async def load_error(path: Path) -> LoadError:
-    """Load a file that cannot be; return the one error, having checked that no module is left."""
+    """Load a broken file, check that no module is left, and return the one error."""
     before = private_modules()
     result = await load_hooks([path], cwd=path.parent)
     assert result.hooks == []
@@ -71,13 +71,13 @@ async def load_error(path: Path) -> LoadError:
 
 @pytest.mark.behaviour("L1")
 async def test_without_hook_directories_there_are_no_hooks_and_no_errors(home: Path, project: Path) -> None:
-    """A user who has none is not told of it."""
+    """A missing hook directory is no error."""
     assert await discover_and_load_hooks(cwd=project, home=home) == LoadResult([], [])
 
 
 @pytest.mark.behaviour("L2")
 async def test_hooks_are_loaded_global_then_project_then_configured(home: Path, project: Path, tmp_path: Path) -> None:
-    """By name within a directory, capitals first; then the settings' and the command line's paths as given."""
+    """Hooks of a directory load by name, capitals first; then the paths of settings and command line, in their order."""
     for name in ("zz", "aa", "B"):
         write(hooks_of(home) / f"{name}.py")
     write(hooks_of(project) / "p.py")
@@ -90,7 +90,7 @@ async def test_hooks_are_loaded_global_then_project_then_configured(home: Path, 
 
 @pytest.mark.behaviour("L3")
 async def test_a_file_named_twice_is_loaded_once_at_its_first_position(home: Path, project: Path) -> None:
-    """Discovered and configured, as a relative path and through symlinks: one real path, one hook."""
+    """A file is one hook, also if it is discovered and configured, as a relative path and through symlinks."""
     real = write(project / "real.py")
     hooks_of(home).mkdir(parents=True)
     (hooks_of(home) / "alias.py").symlink_to(real)
@@ -111,7 +111,7 @@ async def test_a_file_named_twice_is_loaded_once_at_its_first_position(home: Pat
 
 @pytest.mark.behaviour("L9")
 async def test_configured_paths_are_resolved_and_a_wrong_one_is_an_error_entry(home: Path, project: Path) -> None:
-    """`~` is the given home, a relative path starts at `cwd`; nobody's home and a missing file are told."""
+    """`~` is the given home and a relative path starts at `cwd`; an unknown user's home and a missing file are errors."""
     write(home / "h.py")
     write(project / "rel" / "r.py")
     paths = ["~/h.py", "rel/r.py", "~no-such-user-here/x.py", "gone.py", "nul\0.py", ""]
@@ -139,7 +139,7 @@ async def test_configured_paths_are_resolved_and_a_wrong_one_is_an_error_entry(h
 async def test_kinds_of_space_in_a_configured_path_make_no_difference(
     project: Path, configured: str, there: str
 ) -> None:
-    """macOS writes no-break spaces into names, people type plain ones; the file is found either way."""
+    """macOS writes no-break spaces into names and people type plain ones; the file is found either way."""
     write(project / there)
     result = await load_hooks([configured, project / there], cwd=project)
     assert [hook.path for hook in result.hooks] == [configured]
@@ -157,7 +157,7 @@ async def test_a_file_with_exactly_the_configured_name_is_preferred(project: Pat
 
 @pytest.mark.behaviour("L11")
 async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_loads(home: Path, project: Path) -> None:
-    """A broken symlink, a directory and a pipe named like hooks; nothing hangs."""
+    """A broken symlink, a directory and a pipe with the name of a hook are errors, and the pipe is not read."""
     directory = hooks_of(project)
     write(directory / "good.py")
     (directory / "broken.py").symlink_to("nowhere.py")
@@ -175,7 +175,7 @@ async def test_what_is_no_readable_file_is_an_error_entry_each_and_the_rest_load
 
 @pytest.mark.behaviour("L11")
 async def test_a_hook_directory_that_cannot_be_read_is_an_error_entry(home: Path, project: Path) -> None:
-    """The project's hooks load although the home's directory is none."""
+    """The project's hooks load although the home's hook directory is a file."""
     write(home / ".agent" / "hooks", "not a directory")
     write(hooks_of(project) / "good.py")
     result = await discover_and_load_hooks(cwd=project, home=home)
@@ -186,7 +186,7 @@ async def test_a_hook_directory_that_cannot_be_read_is_an_error_entry(home: Path
 
 @pytest.mark.behaviour("L12")
 async def test_hidden_and_private_files_and_stubs_are_skipped(home: Path, project: Path) -> None:
-    """Dotfiles, names that start with `_`, and everything that does not end in `.py`."""
+    """Dotfiles, names that start with `_` and files that do not end in `.py` are not loaded."""
     for name in (".hidden.py", "_private.py", "__init__.py", "stub.pyi", "notes.txt", "cached.pyc", "py"):
         write(hooks_of(project) / name, "raise RuntimeError('must not be imported')")
     write(hooks_of(project) / "sub" / "deep.py")
@@ -211,7 +211,7 @@ async def test_agent_home_moves_the_global_hooks(
 async def test_a_syntax_error_is_told_with_path_line_and_traceback_and_the_good_file_works(
     home: Path, project: Path
 ) -> None:
-    """One broken file costs nothing but itself."""
+    """A broken file does not keep the others from loading."""
     bad = write(hooks_of(project) / "bad.py", "x = 1\ndef register(api:\n    pass\n")
     write(
         hooks_of(project) / "good.py",
@@ -241,7 +241,7 @@ async def test_a_syntax_error_is_told_with_path_line_and_traceback_and_the_good_
 async def test_a_file_without_a_register_function_is_told_what_to_define(
     tmp_path: Path, source: str, found: str
 ) -> None:
-    """The error shows the line that is missing."""
+    """The error shows the line that the file lacks."""
     error = await load_error(write(tmp_path / "h.py", source))
     assert error.error == f"{found}: a hook defines `def register(api): ...`"
 
@@ -249,7 +249,7 @@ async def test_a_file_without_a_register_function_is_told_what_to_define(
 @pytest.mark.behaviour("L6")
 @pytest.mark.parametrize("kind", ["def", "async def"])
 async def test_a_register_that_subscribes_and_then_raises_leaves_nothing_behind(tmp_path: Path, kind: str) -> None:
-    """No handler, task or tool stays, the setup is undone in reverse order, and the error has the line."""
+    """No handler, task or tool is left, `on_unload` functions run in reverse order, and the error has the line."""
     log = tmp_path / "log"
     source = f"""
         def note(text):
@@ -288,7 +288,7 @@ async def test_a_register_that_subscribes_and_then_raises_leaves_nothing_behind(
 
 @pytest.mark.behaviour("L7")
 async def test_an_async_register_is_awaited_and_its_handler_is_there_at_once(load_hook: LoadHook) -> None:
-    """A subscription after an await is not too late."""
+    """An async `register` may subscribe after an await."""
     hook = await load_hook("""
         import anyio
         async def register(api):
@@ -300,7 +300,7 @@ async def test_an_async_register_is_awaited_and_its_handler_is_there_at_once(loa
 
 @pytest.mark.behaviour("L7")
 async def test_an_async_register_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that never ends is an error entry, and says what to use instead."""
+    """An async `register` that never ends is an error entry, which names `api.start_task`."""
     monkeypatch.setattr("agent_hooks.hooks.loader.DEFAULT_TIMEOUT", 0.05)
     path = write(tmp_path / "h.py", "import anyio\nasync def register(api):\n    await anyio.sleep_forever()\n")
     error = await load_error(path)
@@ -308,7 +308,7 @@ async def test_an_async_register_has_a_deadline(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_loading_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Whoever gives up on loading gets the cancellation, and the half loaded hook is undone."""
+    """If loading is cancelled, the cancellation goes through, and the half loaded hook is undone."""
     log = tmp_path / "log"
     source = f"""
         import anyio, pathlib
@@ -340,7 +340,7 @@ async def test_undoing_a_hook_that_failed_has_a_deadline(tmp_path: Path, monkeyp
 async def test_a_blocked_call_names_the_hook_as_a_person_would(
     home: Path, project: Path, tmp_path: Path, place: str, shown: str | None
 ) -> None:
-    """From the project's directory, with `~`, or the whole path."""
+    """A label is relative to the project's directory, starts with `~`, or is the whole path."""
     source = "def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True}, inline=True)\n"
     path = write(tmp_path / place, source)
     result = await discover_and_load_hooks([path], cwd=project, home=home)
@@ -349,7 +349,7 @@ async def test_a_blocked_call_names_the_hook_as_a_person_would(
 
 @pytest.mark.behaviour("L13")
 async def test_sending_while_loading_is_a_clear_error(tmp_path: Path) -> None:
-    """Nobody is there to read the message yet."""
+    """A message cannot be sent before the agent runs."""
     error = await load_error(write(tmp_path / "h.py", "def register(api):\n    api.send('hi')\n"))
     assert "cannot be used while hooks are loading" in error.error
     assert error.line == 2
@@ -385,7 +385,7 @@ async def test_sending_while_loading_is_a_clear_error(tmp_path: Path) -> None:
 async def test_whatever_a_hook_does_wrong_is_an_error_entry(
     tmp_path: Path, source: str | bytes, told: str, line: int | None
 ) -> None:
-    """Loading never raises for a hook's mistake; the entry has the text, and the line where there is one."""
+    """A hook's mistake is an error entry with the text, and with the line if there is one."""
     error = await load_error(write(tmp_path / "h.py", source))
     assert told in error.error
     assert "\n" not in error.error
@@ -394,21 +394,21 @@ async def test_whatever_a_hook_does_wrong_is_an_error_entry(
 
 
 async def test_an_interrupt_of_the_person_ends_loading(tmp_path: Path) -> None:
-    """Ctrl-C while a hook is loading is not the hook's mistake."""
+    """Ctrl-C while a hook loads goes through, for it is not the hook's mistake."""
     path = write(tmp_path / "h.py", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
         await load_hooks([path], cwd=tmp_path)
 
 
 async def test_a_hook_may_print_while_loading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it prints is its own affair."""
+    """A hook may print while it loads."""
     result = await load_hooks([write(tmp_path / "h.py", "print('hi')\n" + GOOD)], cwd=tmp_path)
     assert names(result) == ["h"]
     assert capsys.readouterr().out == "hi\n"
 
 
 async def test_a_hook_that_could_not_be_loaded_can_be_made_to_block(tmp_path: Path) -> None:
-    """`fail_closed` puts a gate where a broken file might have had one."""
+    """`fail_closed` puts a gate in the place of a broken file."""
     good, bad = write(tmp_path / "good.py"), write(tmp_path / "bad.py", "raise ValueError('no')")
     result = await load_hooks([good, bad], cwd=tmp_path)
     assert await HookRunner(result.hooks, cwd=tmp_path).emit(CALL) is None
@@ -419,7 +419,7 @@ async def test_a_hook_that_could_not_be_loaded_can_be_made_to_block(tmp_path: Pa
 
 
 async def test_a_loaded_hook_shows_what_it_registered(load_hook: LoadHook) -> None:
-    """Handlers by event in order of registration, and tools."""
+    """A loaded hook lists its handlers by event, in order of registration, and its tools."""
     hook = await load_hook("""
         from types import SimpleNamespace
         def one(event, ctx): pass
@@ -439,7 +439,7 @@ async def test_a_loaded_hook_shows_what_it_registered(load_hook: LoadHook) -> No
 
 
 async def test_a_changed_file_is_compiled_afresh(tmp_path: Path) -> None:
-    """Loading again within the same second sees the new source, of a module beside the hook too."""
+    """A second load within the same second reads the new source, also of a module beside the hook."""
     write(tmp_path / "beside.py", "VALUE = 1\n")
     path = write(tmp_path / "h.py", "from beside import VALUE\n" + GOOD)
     first = await load_hooks([path], cwd=tmp_path)
@@ -453,7 +453,7 @@ async def test_a_changed_file_is_compiled_afresh(tmp_path: Path) -> None:
 @pytest.mark.behaviour("L11")
 @pytest.mark.parametrize("link", [".agent", ".agent/hooks"])
 async def test_a_hook_directory_that_is_a_link_to_nothing_is_an_error(home: Path, project: Path, link: str) -> None:
-    """Somebody meant hooks to be there."""
+    """A symlink to a missing directory is an error, because hooks were meant to be there."""
     (home / link).parent.mkdir(exist_ok=True)
     (home / link).symlink_to("gone")
     result = await discover_and_load_hooks(cwd=project, home=home)
@@ -464,7 +464,7 @@ async def test_a_hook_directory_that_is_a_link_to_nothing_is_an_error(home: Path
 
 @pytest.mark.anyio
 async def test_one_path_instead_of_a_list_is_refused(project: Path) -> None:
-    """It would be taken for a list of its characters."""
+    """A single path raises, because a text is a list of characters too."""
     with pytest.raises(HookUsageError, match=r"load_hooks\(\['a.py'\]"):
         await load_hooks("a.py", cwd=project)
 
@@ -481,7 +481,7 @@ def package(directory: Path, **files: str) -> Path:
 
 @pytest.mark.behaviour("L15")
 async def test_a_directory_whose_init_has_register_is_one_hook(home: Path, project: Path) -> None:
-    """In the order of names, files and directories alike; its files import one another."""
+    """Packages and files load in the order of their names, and a package's files import one another."""
     write(hooks_of(project) / "zz.py")
     package(
         hooks_of(project) / "my.gate",
@@ -542,7 +542,7 @@ async def test_a_directory_whose_init_has_register_is_one_hook(home: Path, proje
 async def test_a_package_without_register_is_no_hook_but_something_that_hooks_import(
     home: Path, project: Path, source: str, is_hook: bool
 ) -> None:
-    """Found out by reading, so that a helper is not run on its own."""
+    """The loader reads the `__init__.py` to find `register`, so that a helper package is not run."""
     main = "def register(api): pass\nsetup = register\n"
     package(hooks_of(project) / "thing", __init__=source, main=main)
     for name in ("_private", ".hidden", "bare"):
@@ -579,7 +579,7 @@ async def test_a_package_without_register_is_no_hook_but_something_that_hooks_im
 async def test_what_is_wrong_with_a_package_is_told_with_file_and_line(
     project: Path, home: Path, files: dict[str, str], file: str | None, line: int | None, told: str
 ) -> None:
-    """Of whichever of its files it is; nothing of it stays."""
+    """The error of a package names the file and line, and no module of it is left."""
     directory = package(hooks_of(project) / "pkg", **files)
     before = private_modules()
     result = await discover_and_load_hooks(cwd=project, home=home)
@@ -593,7 +593,7 @@ async def test_what_is_wrong_with_a_package_is_told_with_file_and_line(
 
 @pytest.mark.behaviour("L15")
 async def test_a_package_can_be_configured_and_is_loaded_once(home: Path, project: Path) -> None:
-    """As a directory, by its `__init__.py`, through a symlink; a directory without one is an error."""
+    """A package is named by directory, `__init__.py` or symlink; a directory without an `__init__.py` is an error."""
     directory = package(project / "pkg", __init__=GOOD)
     (project / "alias").symlink_to(directory)
     (project / "bare").mkdir()
@@ -609,7 +609,7 @@ async def test_a_package_can_be_configured_and_is_loaded_once(home: Path, projec
 
 @pytest.mark.behaviour("L15")
 async def test_a_package_that_is_loaded_again_is_read_again(project: Path) -> None:
-    """Every file of it, and each copy has its own."""
+    """A second load reads each file of a package again, and the two copies are separate."""
     directory = package(project / "pkg", __init__="from .sub import VALUE\n" + GOOD, sub="VALUE = 1\n")
     first = await load_hooks([directory], cwd=project)
     package(directory, sub="VALUE = 2\n")
@@ -620,7 +620,7 @@ async def test_a_package_that_is_loaded_again_is_read_again(project: Path) -> No
 
 @pytest.mark.behaviour("L15")
 async def test_a_failure_inside_of_a_package_names_the_file(project: Path) -> None:
-    """The line would mean nothing without it."""
+    """The text of the error has the file, because the line is a line of it."""
     directory = package(
         project / "pkg",
         __init__="from .sub import register\n",

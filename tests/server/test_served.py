@@ -789,8 +789,8 @@ def test_bytecode_that_a_project_brings_along_does_not_stand_in_for_a_gate(agent
     forge = f"""
 from agent_hooks.hooks import bytecode, imports
 keep = bytecode._keep
-bytecode._keep = lambda entry, name, source, code: keep(
-    entry, name, source, compile("def register(api): pass", "x", "exec"))
+bytecode._keep = lambda entry, head, code: keep(
+    entry, head, compile("def register(api): pass", "x", "exec"))
 imports.import_hook({str(gate)!r})
 """
     agent.environment["XDG_CACHE_HOME"] = str(agent.command.project / "cache")
