@@ -53,7 +53,7 @@ class Use(NamedTuple):
 
 
 class Tree:
-    """The modules of a package, and what each imports and uses."""
+    """The modules of a package, with the imports and the I/O of each."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

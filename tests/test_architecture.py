@@ -7,7 +7,7 @@ from pathlib import Path
 import agent_hooks
 import architecture
 
-LAYERS = [  # from the bottom; rooms of one line are of one height and do not import each other
+LAYERS = [
     "errors",
     "patterns values",
     "concurrency settings storage",
@@ -23,7 +23,8 @@ LAYERS = [  # from the bottom; rooms of one line are of one height and do not im
     "cli",
     "__main__",
 ]
-FAMILIES = {  # the folder, and the modules that its members share beside `base`
+"""The rooms from the bottom; the rooms of one line are of one height and do not import each other."""
+FAMILIES = {
     "concurrency/deadlines": set[str](),
     "ui": {"harmless"},
     "transformers": {"exclusion", "config"},
@@ -36,6 +37,7 @@ FAMILIES = {  # the folder, and the modules that its members share beside `base`
     "cli/modes": set[str](),
     "cli/commands": set[str](),
 }
+"""The folder of each family, and the modules that its members share beside `base`."""
 DRIVERS = {"bridges/driver"}
 """The module of a family that the rooms above it use, because it chooses the member."""
 COMPOSERS = {"cli"}

@@ -146,6 +146,6 @@ def test_an_allowed_pair_is_no_violation(build: Build) -> None:
 
 
 def test_relative_imports_are_refused(build: Build) -> None:
-    """A rule could not tell what they import."""
+    """A rule could not resolve them."""
     with pytest.raises(AssertionError, match="imports are absolute"):
         _ = build(**{"app.py": "from .core import NAME\n"}).imports
