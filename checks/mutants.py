@@ -53,7 +53,7 @@ class Options(argparse.Namespace):
 
 
 class Measured(NamedTuple):
-    """What a run without mutants shows of each test."""
+    """The times and lines of each test, from a run without mutants."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[str, list[int]]]

@@ -41,7 +41,7 @@ class Mutant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the mutant is recognised by, although lines move."""
+        """The mutant's name, which stays the same when lines move."""
         return f"{self.module}::{self.function}::{self.kind}::{self.text}::{self.nth}"
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def _end_of_header(node: ast.stmt) -> int:
 
 
 def _nodes(body: list[ast.stmt], place: _Place) -> Iterator[tuple[ast.stmt, Kind, _Place]]:
-    """Yield the statements of a block, and of all blocks in it, with what a mutant does to them."""
+    """Yield the statements of a block, and of all blocks in it, each with the kind of its mutant and its place."""
     for position, node in enumerate(body):
         last = position == len(body) - 1
         here = place._replace(ends_function=place.ends_function and last, ends_loop=place.ends_loop and last)
