@@ -23,6 +23,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FunctionType
@@ -35,7 +36,18 @@ from checks.forking import Ending, Job, run_jobs, run_test
 from checks.mutations import Mutant, codes_in, compiled, mutants_of
 
 CODE = ["agent_hooks/dispatch", "agent_hooks/pipeline", "agent_hooks/concurrency/deadlines"]
-TESTS = ["tests/dispatch", "tests/pipeline", "tests/concurrency", "tests/runner", "tests/bridges/test_bridging.py"]
+TESTS = [
+    "tests/dispatch",
+    "tests/pipeline",
+    "tests/concurrency",
+    "tests/runner",
+    "tests/hooks",
+    "tests/bridges",
+    "tests/transformers",
+    "tests/test_redaction.py",
+    "tests/host/test_compaction.py",
+    "tests/host/test_agent.py",
+]
 _ITERABLE_COROUTINE = 0x100
 """The flag that `types.coroutine` sets in the code of a function."""
 
@@ -66,10 +78,11 @@ class Measured(NamedTuple):
 
 def digest_of(paths: Iterable[Path]) -> str:
     """Return a digest of the contents of files."""
-    total = hashlib.sha256()
-    for path in sorted(paths):
-        total.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
-    return total.hexdigest()[:16]
+    return _digest(b"".join(f"{path}\0".encode() + path.read_bytes() + b"\0" for path in sorted(paths)))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 class Record(NamedTuple):
@@ -88,9 +101,11 @@ class Record(NamedTuple):
 class State:
     """The records of earlier runs, in a file of JSON lines; the last line for a mutant counts."""
 
-    def __init__(self, path: Path, items: list[pytest.Item], tests: Iterable[Path]) -> None:
+    def __init__(self, path: Path, sources: dict[str, str], items: list[pytest.Item], tests: Iterable[Path]) -> None:
         self.records: dict[str, Record] = {}
-        self._files = {item.nodeid: item.path for item in items}
+        self._modules = {module: _digest(source.encode()) for module, source in sources.items()}
+        digests = {each: digest_of([each]) for each in {item.path for item in items}}
+        self._digests = {item.nodeid: digests[item.path] for item in items}
         self._tests = digest_of(tests)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
@@ -104,14 +119,12 @@ class State:
     def known(self, mutant: Mutant) -> Record | None:
         """Return the record of a mutant if the files are still the same."""
         record = self.records.get(mutant.key)
-        if record is None or record.module != digest_of([Path(mutant.module)]):
+        if record is None or record.module != self._modules[mutant.module]:
             return None
-        return record if record.tests == self._digest(record.by) else None
+        return record if record.tests == self._digest_for(record.by) else None
 
-    def _digest(self, test: str) -> str:
-        if not test:
-            return self._tests
-        return digest_of([self._files[test]]) if test in self._files else ""
+    def _digest_for(self, test: str) -> str:
+        return self._digests.get(test, "") if test else self._tests
 
     def killer(self, mutant: Mutant) -> str:
         """Return the test that failed for the mutant the last time, or an empty text."""
@@ -127,7 +140,7 @@ class State:
         """Write an outcome down."""
         result = {"passed": "missed", "failed": "caught", "hung": "hung"}[ending.result]
         by = "" if result == "missed" else ending.test
-        record = Record(mutant.key, digest_of([Path(mutant.module)]), self._digest(by), result, by)
+        record = Record(mutant.key, self._modules[mutant.module], self._digest_for(by), result, by)
         self.records[mutant.key] = record
         self._write(record)
         return record
@@ -210,9 +223,10 @@ def _measuring(items: list[pytest.Item], code: list[Path], output: Path) -> Job:
 
 
 class Functions:
-    """The functions that are loaded, by file, qualified name and first line."""
+    """The functions of the mutated modules, by file, qualified name and first line."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: dict[str, str]) -> None:
+        self._sources = sources
         self._found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
@@ -220,11 +234,10 @@ class Functions:
 
     def mutate(self, mutant: Mutant) -> None:
         """Swap the code of the function that a mutant is in, and of the functions around that."""
-        path = Path(mutant.module)
-        filename = str(path.absolute())
+        filename = os.path.abspath(mutant.module)
         places = {(filename, name, line) for name, line in mutant.codes}
         swapped = 0
-        for code in codes_in(compiled(path.read_text(), mutant, filename)):
+        for code in codes_in(compiled(self._sources[mutant.module], mutant, filename)):
             for function in self._found[_place_of(code)] if _place_of(code) in places else ():
                 flags = function.__code__.co_flags & _ITERABLE_COROUTINE
                 function.__code__ = code.replace(co_flags=code.co_flags | flags)
@@ -284,6 +297,7 @@ class Hunt:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.code = [path for each in options.code for path in _python_files(Path(each))]
+        self.sources = {str(path): path.read_text() for path in self.code}
         self.records: dict[Mutant, Record] = {}
         self.report: Callable[[], int] | None = None
 
@@ -291,12 +305,15 @@ class Hunt:
         """Run the tests for each mutant, and prepare the report; pytest prints its own first."""
         if session.testsfailed:
             return True
+        for path in self.code:
+            # Some are imported only when they are needed; here that would be in the forks.
+            import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
         # The factory has no public way to get another folder.
         temporary = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         measured = measure(session.items, [path.absolute() for path in self.code], self.options, temporary)
         for test in measured.failed:
             print(f"left out, because it fails without any mutant: {test}")
-        state = State(self.options.state, session.items, self._test_files())
+        state = State(self.options.state, self.sources, session.items, self._test_files())
         try:
             self._hunt(state, Choice(session.items, measured, state), temporary)
         finally:
@@ -310,8 +327,8 @@ class Hunt:
 
     def _hunt(self, state: State, choice: Choice, temporary: Path) -> None:
         reasons = reasons_in(self.options.reasons)
-        mutants = [mutant for path in self.code for mutant in mutants_of(str(path), path.read_text())]
-        stale = reasons.keys() - {mutant.key for mutant in mutants}
+        mutants = [mutant for path, source in self.sources.items() for mutant in mutants_of(path, source)]
+        stale = {key for key in reasons if key.partition("::")[0] in self.sources} - {mutant.key for mutant in mutants}
         lines = None if self.options.changed is None else changed_lines(self.options.changed)
         wanted = [
             mutant
@@ -325,7 +342,7 @@ class Hunt:
         self.report = partial(report, wanted, self.records, stale)
 
     def _run(self, waiting: list[Mutant], state: State, choice: Choice, temporary: Path) -> None:
-        functions = Functions()
+        functions = Functions(self.sources)
         gc.collect()
         gc.freeze()
         mutants: dict[int, Mutant] = {}

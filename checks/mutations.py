@@ -2,13 +2,15 @@
 
 Only statements in functions count.  A deleted statement becomes the body of `if False:`, so that its names stay local and
 a generator stays a generator.  Some statements have no mutant, because deleting them cannot change anything: docstrings,
-annotations, `pass`, `...`, a `return` at a function's end, a `continue` at a loop's end.  Nor have `assert` statements
-and `raise NotImplementedError`, which tell a type checker what the design guarantees, and calls of a logger.
+annotations, `pass`, `...`, a `return` of nothing or of `False` at a function's end, a `continue` at a loop's end.  Also
+left out are calls of a logger, and `assert`, `raise AssertionError` and `raise NotImplementedError`: they state to a type
+checker a fact that the design guarantees.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from types import CodeType
@@ -16,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 Kind = Literal["deleted", "negated"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_UNREACHABLE = re.compile(r"(Assertion|NotImplemented)Error\b")
 _NEVER = (ast.Pass, ast.Assert, ast.Global, ast.Nonlocal, ast.ClassDef, _Function)
 
 
@@ -56,9 +59,10 @@ class _Place(NamedTuple):
     in_function: bool
     ends_function: bool
     ends_loop: bool
+    returns_bool: bool
 
 
-_TOP = _Place((), (), in_function=False, ends_function=False, ends_loop=False)
+_TOP = _Place((), (), in_function=False, ends_function=False, ends_loop=False, returns_bool=False)
 
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
@@ -105,9 +109,9 @@ def _nodes_inside(node: ast.stmt, here: _Place) -> Iterator[tuple[ast.stmt, Kind
         name = ".".join([*here.names, node.name])
         first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         codes = (*here.codes, (name, first))
-        inside = _Place(
-            (*here.names, node.name, "<locals>"), codes, in_function=True, ends_function=True, ends_loop=False
-        )
+        names = (*here.names, node.name, "<locals>")
+        returns_bool = node.returns is not None and ast.unparse(node.returns) == "bool"
+        inside = _Place(names, codes, in_function=True, ends_function=True, ends_loop=False, returns_bool=returns_bool)
         yield from _nodes(node.body, inside)
     elif isinstance(node, ast.ClassDef):
         yield from _nodes(node.body, here._replace(names=(*here.names, node.name), in_function=False))
@@ -140,11 +144,13 @@ def _is_idle(node: ast.stmt, place: _Place) -> bool:
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     if isinstance(node, ast.Return):
-        nothing = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
-        return nothing and place.ends_function
+        value = node.value.value if isinstance(node.value, ast.Constant) else node.value
+        return place.ends_function and (value is None or (value is False and place.returns_bool))
     if isinstance(node, ast.Continue):
         return place.ends_loop
-    return isinstance(node, ast.Raise) and node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
+    return (
+        isinstance(node, ast.Raise) and node.exc is not None and _UNREACHABLE.match(ast.unparse(node.exc)) is not None
+    )
 
 
 def _is_type_checking(node: ast.stmt) -> bool:

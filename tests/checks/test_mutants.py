@@ -203,6 +203,8 @@ def test_a_test_that_fails_without_a_mutant_is_left_out_and_named(hunt: Hunt, tm
         "x: int",
         "assert x",
         "raise NotImplementedError",
+        "raise AssertionError('never')",
+        "return False",
         "logger.info(x)",
         "return",
         "if x:\n        return None",
@@ -211,7 +213,7 @@ def test_a_test_that_fails_without_a_mutant_is_left_out_and_named(hunt: Hunt, tm
 )
 def test_statements_without_effect_have_no_mutants(statement: str) -> None:
     """Deleting one of them changes nothing for a caller."""
-    found = mutants_of("m.py", f"def f(x, logger):\n    {statement}\n")
+    found = mutants_of("m.py", f"def f(x, logger) -> bool:\n    {statement}\n")
     assert [mutant.text for mutant in found if mutant.text not in {"if x:"}] == []
 
 
