@@ -44,6 +44,7 @@ TESTS = [
     "tests/hooks",
     "tests/bridges",
     "tests/transformers",
+    "tests/values",
     "tests/test_redaction.py",
     "tests/host/test_compaction.py",
     "tests/host/test_agent.py",
