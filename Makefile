@@ -28,6 +28,7 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python checks/prose.py
 
 mutants: .venv/dev  ## whether the tests of the core notice each statement that is deleted; ARGS='--changed HEAD~3' for less
 	@$(BIN)/python -m checks.mutants $(ARGS)

@@ -101,6 +101,38 @@ class HookError(Struct, frozen=True, kw_only=True):
         return f"{place}: {self.handler} on {event}: {self.error}"
 
 
+def hook_error(
+    exc: BaseException | None,
+    *,
+    hook: str,
+    handler: str,
+    event: str,
+    outcome: Outcome,
+    error: str | None = None,
+    reason: str | None = None,
+    elapsed: float = 0.0,
+) -> HookError:
+    """Return the report of a failure: its text, its traceback and its place in the hook come from `exc`.
+
+    `error`: another text than the exception's own; `elapsed`: seconds that the code ran.  The other arguments are the
+    fields of `HookError`.
+    """
+    file, line = place_of(exc)
+    return HookError(
+        hook_path=hook,
+        handler=handler,
+        event=event,
+        error=describe(exc) if error is None and exc is not None else error or "",
+        outcome=outcome,
+        reason=reason,
+        exception=exc,
+        traceback="" if exc is None else traceback_text(exc),
+        file=file,
+        line=line,
+        elapsed=elapsed,
+    )
+
+
 def text_of(value: object) -> str:
     """Return `str(value)`, also for objects whose `__str__` raises: an error report must not fail itself."""
     try:

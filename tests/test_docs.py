@@ -1,8 +1,8 @@
 """Every code block of README and docs is run.
 
-A block's first line may name a file: `python file=.agent/hooks/x.py`.  Blocks with a file are written into a project that
-belongs to the page; `console` blocks are run there in order, and each line they show must come in the output, in its
-order.  In what they show, `…` stands for any text, and a time for any time.
+A block's first line may name a file: `python file=.agent/hooks/x.py`. Each page has a project of its own. Blocks with a
+file are written into it, and `console` blocks are run in it, in order. Each output line of a `console` block must match a
+printed line: `…` stands for any text, and a time for any time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-RUN_BY_CI = ("make demo", "make test")  # in a fresh clone, where they set up what they need
+# CI runs these in a fresh clone, since they install their own environment.
+RUN_BY_CI = ("make demo", "make test")
 
 
 class Fence(NamedTuple):
@@ -37,7 +38,7 @@ def blocks(page: Path) -> list[Fence]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
-    """What a newcomer copies from the page does what the page says."""
+    """The copied blocks of a page give the output that the page shows."""
     (project / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
         if block.kind in ("python", "json", "toml") or block.file is not None:
@@ -51,11 +52,11 @@ def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
                 if not line.startswith(RUN_BY_CI):
                     check(line, shown, project)
         else:
-            assert block.kind == "text", f"{page.name}: who runs a {block.kind!r} block?"
+            assert block.kind == "text", f"{page.name}: no test runs a {block.kind!r} block; use 'text'"
 
 
 def test_the_programs_of_the_embedding_page_are_short_well_typed_and_run_on_trio(project: Path) -> None:
-    """Under 40 lines each, as one reads them at a glance; mypy has nothing to say about what is all ours."""
+    """Each has under 40 lines; mypy accepts those without pydantic-ai."""
     programs = [block for block in blocks(ROOT / "docs" / "embedding.md") if block.kind == "python" and block.file]
     for block in programs:
         assert block.text.count("\n") < 40, block.file
@@ -69,7 +70,7 @@ def test_the_programs_of_the_embedding_page_are_short_well_typed_and_run_on_trio
 
 
 def commands(text: str) -> list[tuple[str, list[str]]]:
-    """Return the commands of a console block, each with the lines it shows; `> ` goes on with a command."""
+    """Return the commands of a console block, each with its output lines; `> ` continues a command."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -82,7 +83,7 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
 
 
 def check(line: str, shown: list[str], project: Path) -> None:
-    """Run a command and find each line it shows in what it printed."""
+    """Run a command and find each line of `shown` in its output."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", line], cwd=project, env=environment, capture_output=True, text=True, timeout=60
@@ -94,24 +95,42 @@ def check(line: str, shown: list[str], project: Path) -> None:
 
 
 def without(shown: list[str], printed: str) -> list[str]:
-    """Return the lines of `shown` that `printed` does not have."""
+    """Return the lines of `shown` that are not in `printed`."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     return [line for line in shown if not any(pattern(line).fullmatch(each) for each in lines)]
 
 
 def pattern(line: str) -> re.Pattern[str]:
-    """Return what matches a line that a page shows."""
+    """Return a pattern for an output line of a page."""
     text = re.escape(" ".join(line.split()))
     text = re.sub(r"\d+\\\.\d\\ (s|ms)", r"[\\d.]+\\ \1", text)
     return re.compile(text.replace("…", ".*"))
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    """A moved page takes its links along."""
+    """A link to a moved page is updated with the page."""
     missing = [
         f"{page.name}: {target}"
         for page in PAGES
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
         if not (page.parent / target).exists()
+    ]
+    assert missing == []
+
+
+def test_the_design_page_describes_each_room() -> None:
+    """A new folder of the package gets its paragraph."""
+    rooms = {path.parent.name for path in (ROOT / "agent_hooks").glob("*/__init__.py")}
+    described = re.findall(r"^\*\*(\w+)\*\* ", (ROOT / "docs" / "design.md").read_text(), re.MULTILINE)
+    assert rooms - set(described) == set()
+
+
+def test_files_of_the_package_that_pages_name_exist() -> None:
+    """A page is updated when a module moves."""
+    missing = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in re.findall(r"\b((?:agent_hooks|checks)/[\w/]+\.py)\b", page.read_text())
+        if not (ROOT / name).exists()
     ]
     assert missing == []

@@ -1,4 +1,4 @@
-"""Type checkers see the mistakes that authors make, and infer what the documentation says."""
+"""Type checkers report the mistakes of hook authors, and infer the documented types."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def _run(*command: str) -> str:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 1, done.stderr  # there are errors, and the checker itself is well
+    # Exit code 1 means found errors; other codes mean a broken checker.
+    assert done.returncode == 1, done.stderr
     return done.stdout
 
 
 def run_mypy(cache: Path) -> Errors:
     """Return the errors of mypy in strict mode, as file name and line."""
-    config = cache / "mypy.ini"  # not the project's, which leaves out the wrong file
+    # The project's own configuration excludes wrong.py.
+    config = cache / "mypy.ini"
     config.write_text("[mypy]\nstrict = True\nmypy_path = tests\nexplicit_package_bases = True\n")
     text = _run("mypy", "--config-file", str(config), "--cache-dir", str(cache / "mypy"), "--output", "json")
     found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -53,7 +55,7 @@ def run_basedpyright(cache: Path) -> Errors:
 def test_a_type_checker_sees_every_marked_mistake_and_nothing_else(
     check: Callable[[Path], Errors], tmp_path: Path
 ) -> None:
-    """`wrong.py` has an error on each line marked so; `right.py` has none, and all its `assert_type` hold."""
+    """`wrong.py` has an error on each marked line; `right.py` has none, and all its `assert_type` hold."""
     marked = {
         (path.name, number)
         for path in FILES

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ from agent_hooks.dispatch.points import (
 )
 from agent_hooks.errors import HookError
 from agent_hooks.hooks.loader import LoadedHook
-from agent_hooks.pipeline.order import JudgedCall, preflight, run_tool
+from agent_hooks.pipeline.order import new_call, plan_of, preflight, run_tool
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transformers.base import ConfiguredTransformer
 from agent_hooks.ui.base import NotifyType, SilentUI
@@ -118,6 +119,7 @@ class Bridging:
         resident: bool = False,
     ) -> None:
         self._runner = runner
+        self._engine = runner.engine
         self._ui = ui
         self._auto_allow = auto_allow
         self._resident = resident
@@ -125,16 +127,21 @@ class Bridging:
         self._turns: dict[str, int] = {}  # by agent: the index of the turn it is in
         self._continue_limit = CONTINUE_LIMIT if resident else 1
         self._continued: dict[tuple[str | None, str], int] = {}  # times in a row, of each session and agent
-        runner.has_ui = attended
+        # The place of the last happening; what a later one does not tell stays.
+        self._place = replace(runner.engine.surroundings, ui=ui, has_ui=attended)
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
 
     async def answer(self, happening: Happening) -> Verdict:
         """Call the hooks that a happening concerns, and return what they made of it."""
-        runner = self._runner
-        runner.agent_id = happening.agent_id
-        runner.cwd = happening.cwd or runner.cwd
-        runner.set_session_file(happening.session_file or runner.session_file, session_id=happening.session_id)
+        last = self._place
+        self._place = replace(
+            last,
+            agent_id=happening.agent_id,
+            cwd=happening.cwd or last.cwd,
+            session_file=abspath(happening.session_file) if happening.session_file else last.session_file,
+            session_id=happening.session_id or last.session_id,
+        )
         match happening:
             case CallAsked():
                 verdict = await self._judge(happening)
@@ -148,7 +155,7 @@ class Bridging:
                 verdict = await self._tell(happening)
             case _:
                 event = ForeignEvent(name=happening.name, native=happening.native)
-                await runner.reach("event", BusInput(event=event), NoOutput())
+                await self._engine.reach("event", BusInput(event=event), NoOutput(), self._place)
                 verdict = Verdict()
         if self._sent and (happening.takes_context or not self._resident):
             sent, self._sent = self._sent, []
@@ -169,15 +176,22 @@ class Bridging:
     # ---- a tool call
 
     async def _judge(self, call: CallAsked) -> Verdict:
-        """Take a call through steps 0 to 5."""
-        runner = self._runner
-        if runner.audience(call.tool_name).nobody:
+        """Judge a call."""
+        if not plan_of(self._engine, call.tool_name).concerned:
             return Verdict()
         self._ui.asked = None
         tool = ForeignTool(call.tool_name, input_schema=call.input_schema)
-        judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
+        judged = await preflight(
+            tool,
+            call.tool_call_id,
+            thaw(call.input),
+            runner=self._runner,
+            native=call.native,
+            surroundings=self._place,
+        )
         if judged.block is not None:
-            refusal = await run_tool(judged, runner=runner)  # runs nothing, and tells the observers
+            # Nothing runs: this makes the result of the refusal, and tells the observers.
+            refusal = await run_tool(judged)
             return Verdict(block=str(refusal.details["reason"]))
         changed = judged.input != call.input
         asked = self._ui.asked
@@ -189,22 +203,23 @@ class Bridging:
         )
 
     async def _pass_result(self, call: CallEnded) -> Verdict:
-        """Take the result of a call through steps 7 to 9, what transformers filter first."""
-        if self._runner.audience(call.tool_name).nobody:
+        """Take the result of a call through the steps after `execute`."""
+        if not plan_of(self._engine, call.tool_name).concerned:
             return Verdict()
-        judged = JudgedCall(
+        judged = new_call(
             ForeignTool(call.tool_name, call.output),
             call.tool_call_id,
-            freeze(call.input),
-            thaw(call.input),
+            call.input,
+            runner=self._runner,
             native=call.native,
+            surroundings=self._place,
         )
-        output = await run_tool(judged, runner=self._runner, duration_ms=call.duration_ms)
+        output = await run_tool(judged, duration_ms=call.duration_ms)
         return Verdict(output=None if output.content == call.output.content else output)
 
     async def _permission(self, call: Call) -> Verdict:
         """Let `permission.ask` answer what the other agent is about to ask the person."""
-        output = await self._runner.reach(
+        output = await self._engine.reach(
             "permission.ask",
             PermissionInput(
                 **self._agent(),
@@ -214,6 +229,7 @@ class Bridging:
                 reason=call.name,
             ),
             PermissionOutput(),
+            self._place,
         )
         status = output.status if isinstance(output, PermissionOutput) else "ask"
         return Verdict(allow=status == "allow", block="denied by permission.ask" if status == "deny" else None)
@@ -221,18 +237,19 @@ class Bridging:
     # ---- the rest
 
     async def _prompt(self, said: PromptGiven) -> Verdict:
-        runner = self._runner
-        output = await runner.reach(
+        output = await self._engine.reach(
             "message.before",
             MessageBeforeInput(**self._agent(), provider="", model=""),
             MessageBeforeOutput(said.prompt),
+            self._place,
         )
         if isinstance(output, Block):
             return Verdict(block=str(output))
         self._turns[said.agent_id] = 0
-        await runner.emit(AgentStart())
-        now = int(time.time() * 1000)  # also the entry_index, which only has to grow: checkpoints go by it
-        await runner.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now))
+        await self._engine.emit(AgentStart(), self._place)
+        # The time is the entry_index too, which only has to grow: checkpoints go by it.
+        now = int(time.time() * 1000)
+        await self._engine.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now), self._place)
         context = tuple(output.context)
         if output.message == said.prompt:
             return Verdict(context=context)
@@ -248,7 +265,7 @@ class Bridging:
         for event in happening.events:
             if isinstance(event, AgentEnd):
                 event = self._counted(happening, event)
-            answer: object = await self._runner.emit(self._numbered(event, happening.agent_id))
+            answer: object = await self._engine.emit(self._numbered(event, happening.agent_id), self._place)
             if isinstance(event, AgentEnd):
                 go_on, told = self._go_on(happening, event, answer)
                 messages += told
@@ -283,7 +300,7 @@ class Bridging:
         return replace(event, turn_index=turn) if isinstance(event, TurnEnd | TurnStart) else event
 
     def _agent(self) -> dict[str, str]:
-        return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
+        return {"agent_id": self._place.agent_id, "session_key": self._place.session_id}
 
 
 def in_our_words(

@@ -1,7 +1,4 @@
-"""What a handler gets beside the event: who it runs for, the person, and a way to run programs.
-
-Above: api, runner.  Below: ui.base, process, deadlines, threads.
-"""
+"""The second argument of a handler: where the agent works, the person to ask, and a way to run programs."""
 
 from __future__ import annotations
 
@@ -20,33 +17,37 @@ T = TypeVar("T")
 Mode = Literal["interactive", "rpc", "print", "embedded", "bridge", "replay"]
 
 
-class Surroundings(Protocol):
-    """What a context shows of the runner it belongs to."""
+class Surroundings(Struct, eq=False):
+    """The place an event comes from, as handlers see it in their context.
 
+    A runner has one of its own, which its setters change.  A bridge passes another one with each event, because one
+    session of another agent works in many directories and has many sub-agents.
+
+    `cwd` and `session_file` are absolute; `agent_id` is `"main"` in the main agent; `has_ui` tells whether a person can
+    answer `ui`.
+    """
+
+    cwd: str
     ui: UI
     has_ui: bool
     mode: Mode
-    cwd: str
-    session_file: str | None
     session_id: str
-    agent_id: str
+    session_file: str | None = None
+    agent_id: str = "main"
 
 
 class Timed(Protocol):
-    """What a handler runs in, and whose clock its dialogs stop."""
+    """The dispatch of a context: its place, its tool, and the clock that stands while a dialog is open."""
 
-    @property
-    def owner(self) -> Surroundings:
-        """Return what it runs for."""
-        ...
+    surroundings: Surroundings
 
     @property
     def tool_name(self) -> str | None:
-        """Return the tool that the event is about, if there is one."""
+        """Return the tool that the event is about, `None` for other events."""
         ...
 
     def need_clock(self) -> Clock:
-        """Return the clock."""
+        """Return the clock of the dispatch."""
         ...
 
 
@@ -162,42 +163,42 @@ class HookContext(Struct, eq=False):
     @property
     def ui(self) -> HookUI:
         """The person: `select`, `confirm`, `input` (awaited) and `notify`."""
-        return HookUI(self._timed.owner.ui, self._timed, self._asked_for())
+        return HookUI(self._timed.surroundings.ui, self._timed, self._asked_for())
 
     @property
     def has_ui(self) -> bool:
         """Whether somebody can answer a dialog."""
-        return self._timed.owner.has_ui
+        return self._timed.surroundings.has_ui
 
     @property
     def mode(self) -> Mode:
         """How the agent runs: `interactive`, `rpc`, `print`, `embedded` or `bridge`; `replay` is history."""
-        return self._timed.owner.mode
+        return self._timed.surroundings.mode
 
     @property
     def cwd(self) -> str:
         """The directory the agent works in, absolute."""
-        return self._timed.owner.cwd
+        return self._timed.surroundings.cwd
 
     @property
     def session_file(self) -> str | None:
         """The session's file, absolute; `None` when the session is not saved."""
-        return self._timed.owner.session_file
+        return self._timed.surroundings.session_file
 
     @property
     def session_id(self) -> str:
         """The session's id."""
-        return self._timed.owner.session_id
+        return self._timed.surroundings.session_id
 
     @property
     def session_key(self) -> str:
         """The same as `session_id`; the name that vetoes and interceptors use."""
-        return self._timed.owner.session_id
+        return self._timed.surroundings.session_id
 
     @property
     def agent_id(self) -> str:
         """`"main"` in the main agent."""
-        return self._timed.owner.agent_id
+        return self._timed.surroundings.agent_id
 
     def exec(
         self, command: str, args: Sequence[str] = (), *, timeout: float | None = None, cwd: str | None = None

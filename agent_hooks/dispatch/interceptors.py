@@ -1,8 +1,7 @@
 """Interceptors: steps at the points of `points`, each with an id and a priority, that change an output object.
 
-An interceptor is called like any other handler, by the one loop.  What is here is the registry, and the function that
-stands between the two: it makes the output, and reads it back as an answer.
-Above: api, runner.  Below: handlers, patterns, points.
+The one loop calls an interceptor like any other handler.  `as_handler` makes the handler: it copies the output, calls the
+interceptor, and reads the output back as an answer.  The registries keep the interceptors.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -18,12 +18,14 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.dispatch.handlers import Handler, Undo, is_async, refuses_two
+from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import POINTS, AtPoint, Changed, Point
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
 from agent_hooks.patterns import compile_pattern, found_in
 from agent_hooks.values.answers import Answer, Block
 
-ALIASES = {  # the names that other systems have for the same points
+# Names that other systems have for the same points.
+ALIASES = {
     "tool.execute.before": "tool.before",
     "tool.execute.after": "tool.after",
     "chat.message": "message.before",
@@ -86,10 +88,14 @@ class Interceptor(Struct, frozen=True, eq=False):
 
 
 class Watcher(Protocol):
-    """Who plans by what is registered."""
+    """A runner, as a registry that it plans by sees it."""
 
     def subscriptions_changed(self) -> None:
-        """Forget what was planned."""
+        """Drop the plans that were made from the old registrations."""
+
+    def has_interceptor(self, id: str) -> bool:
+        """Tell whether a registry of the runner holds an interceptor of that id."""
+        ...
 
 
 class InterceptorRegistry:
@@ -99,36 +105,44 @@ class InterceptorRegistry:
         self._entries: dict[str, tuple[Interceptor, Handler]] = {}
         self._watchers: WeakSet[Watcher] = WeakSet()
 
+    def __contains__(self, id: object) -> bool:
+        return id in self._entries
+
     def add(self, interceptor: Interceptor, *, hook: str | None = None) -> Undo:
         """Register an interceptor and return a function that removes it again.
 
-        `hook`: the file it belongs to, if any.  Raises `HookUsageError` when the id is taken.
+        `hook`: the path of the hook that it belongs to.  Raises `HookUsageError` when the id is taken, here, in the
+        process-wide registry or in a runner that uses this registry.
         """
         if not isinstance(interceptor, Interceptor):
             raise HookUsageError(f"InterceptorRegistry.add wants an Interceptor, not {shown(interceptor)}")
-        known = self._entries.get(interceptor.id)
-        if known is not None and known[0] is not interceptor:
-            raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
+        key = interceptor.id
+        known = self._entries.get(key)
+        taken = known is not None and known[0] is not interceptor
+        if taken or (
+            known is None and (key in _process_wide or any(each.has_interceptor(key) for each in self._watchers))
+        ):
+            raise HookUsageError(f"there is an interceptor {key!r} already; give this one another id")
         if known is None:
-            self._entries = self._entries | {interceptor.id: (interceptor, as_handler(interceptor, hook))}
+            self._entries = self._entries | {key: (interceptor, as_handler(interceptor, hook))}
             self._changed()
 
         def undo() -> None:
-            entry = self._entries.get(interceptor.id)
+            entry = self._entries.get(key)
             if entry is not None and entry[0] is interceptor:
-                self.remove(interceptor.id)
+                self.remove(key)
 
         return undo
 
     def remove(self, id: str) -> bool:
-        """Remove an interceptor; return whether it was there.  A dispatch that runs keeps those it began with."""
+        """Remove an interceptor and return whether it was there.  A running dispatch keeps those it began with."""
         there = id in self._entries
         self._entries = {known: entry for known, entry in self._entries.items() if known != id}
         self._changed()
         return there
 
     def get(self, name: str, tool_name: str | None = None, agent_id: str | None = None) -> list[Interceptor]:
-        """Return the interceptors of a point in the order they run, of those that take this tool or agent."""
+        """Return the interceptors of a point that take this tool or agent, in the order in which they run."""
         name = ALIASES.get(name, name)
         if name not in POINTS:
             raise HookUsageError(f"there is no point {shown(name)}{did_you_mean(name, POINTS)}")
@@ -148,11 +162,11 @@ class InterceptorRegistry:
     # ---- for the runner
 
     def handlers(self) -> tuple[tuple[Interceptor, Handler], ...]:
-        """Return what the one loop calls for each interceptor."""
+        """Return each interceptor with the handler that the one loop calls for it."""
         return tuple(self._entries.values())
 
-    def tell(self, watcher: Watcher) -> None:
-        """Let `watcher` hear of every change, for as long as it lives."""
+    def notify(self, watcher: Watcher) -> None:
+        """Notify `watcher` of every change, for as long as it lives."""
         self._watchers.add(watcher)
 
     def _changed(self) -> None:
@@ -161,7 +175,7 @@ class InterceptorRegistry:
 
 
 def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
-    """Return the handler that calls `interceptor`: `(event, ctx)` outside, `(input, output)` inside."""
+    """Return the handler that the one loop calls with `(event, ctx)`; it calls `interceptor` with `(input, output)`."""
     point, function = interceptor.point, interceptor.handler
 
     def settle(event: AtPoint[Any], output: Any, answer: object) -> Answer | None:
@@ -201,28 +215,55 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
 
 # ---- one registry for a whole process --------------------------------------------------------------------------------
 
-_process_wide: InterceptorRegistry | None = None
+Adopt = Callable[[Interceptor], Undo]
+
+# Set while code of a hook runs outside of a handler: it registers an interceptor as the hook's own.
+adopting: ContextVar[Adopt | None] = ContextVar("agent_hooks adopting", default=None)
 
 
-def initialize_interceptors(registry: InterceptorRegistry | None = None) -> InterceptorRegistry:
-    """Return the process-wide registry; made now, or `registry`, if there was none.
+class _ProcessWideRegistry(InterceptorRegistry):
+    """The registry that every runner of the process uses.
 
-    Give it to a runner: `HookRunner(..., interceptors=get_interceptors())`.
+    A hook's interceptor is registered with the hook and its runner instead, and goes when the hook is unloaded: one
+    server process serves many projects.
     """
-    global _process_wide
-    if _process_wide is None:
-        _process_wide = InterceptorRegistry() if registry is None else registry
+
+    def add(self, interceptor: Interceptor, *, hook: str | None = None) -> Undo:
+        adopt = adopting.get()
+        if adopt is not None:
+            return adopt(interceptor)
+        if (dispatch := current_dispatch()) is not None:
+            return dispatch.owner.intercept(dispatch.handler.hook, interceptor)
+        return super().add(interceptor, hook=hook)
+
+
+# It costs nothing while it is empty.
+_process_wide = _ProcessWideRegistry()
+_initialized = False
+
+
+def process_wide() -> InterceptorRegistry:
+    """Return the registry that every runner of the process uses, initialized or not."""
+    return _process_wide
+
+
+def initialize_interceptors() -> InterceptorRegistry:
+    """Return the process-wide registry, whose interceptors count in every runner of this process.
+
+    Within one priority they run before those of a runner.  Calling this twice changes nothing.
+    """
+    global _initialized
+    _initialized = True
     return _process_wide
 
 
 def get_interceptors() -> InterceptorRegistry | None:
     """Return the process-wide registry, `None` before `initialize_interceptors`."""
-    return _process_wide
+    return _process_wide if _initialized else None
 
 
 def reset_interceptors() -> None:
-    """Empty and forget the process-wide registry, at the end of a test."""
-    global _process_wide
-    if _process_wide is not None:
-        _process_wide.clear()
-    _process_wide = None
+    """Empty the process-wide registry, at the end of a test."""
+    global _initialized
+    _initialized = False
+    _process_wide.clear()

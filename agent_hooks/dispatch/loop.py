@@ -1,17 +1,14 @@
-"""One event on its way through its handlers: the only code that calls handlers.
+"""The one loop: the only code that calls handlers.
 
-Theory of operation.  The runner takes the first step of `call_handlers` by hand: when no handler suspends, the event is
-over without a task, a scope or a timer.  Otherwise `deadlines.drive` awaits it under the dispatch's clock.  A handler
-that will not stop takes the generator's frame with it; the dispatch's state lives outside of that, and a new generator
-goes on with the next handler.
-Above: runner.  Below: api, context, deadlines, dispatch_table.
+A `Plan` says which handlers an event has and which row of the table applies to it.  A `Dispatch` is one event on its way
+through that plan.  The runner makes both; see `Engine.emit`.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from types import CoroutineType
@@ -26,13 +23,17 @@ from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_aw
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.points import Changed
 from agent_hooks.dispatch.table import EventSpec, OnError, read_answer, spec_name
-from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, place_of, shown, traceback_text
-from agent_hooks.values.answers import Answer, Ask, Block, Cancel, Continue, Rewrite
+from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, hook_error, shown
+from agent_hooks.values.answers import Answer, Ask, Block, Cancel, Cause, Continue, Rewrite
 from agent_hooks.values.events import Event
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """What one dispatch needs to know; made once per event type, reason and tool.  `limit` in seconds."""
+    """The handlers of one kind of event, in order; made once per event type, reason and tool.
+
+    `limit`: seconds of its own time that each handler gets; `tool_name`: the tool, if the event is about one; `lane`: the
+    lane the event waits in, if any.
+    """
 
     owner: Owner
     spec: EventSpec
@@ -42,7 +43,7 @@ class Plan(Struct, frozen=True, eq=False):
     lane: Lane | None
 
 
-class Owner(Surroundings, Protocol):
+class Owner(Protocol):
     """The runner, as a dispatch sees it."""
 
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
@@ -50,36 +51,46 @@ class Owner(Surroundings, Protocol):
         ...
 
     def disable(self, hook_path: str) -> None:
-        """Call no handler of a hook any more: its gates block, the others are left out."""
+        """Disable a hook: its gates block from now on, its other handlers are left out."""
 
     def is_disabled(self, hook_path: str) -> bool:
-        """Tell whether that has happened."""
+        """Tell whether a hook is disabled."""
+        ...
+
+    def intercept(self, hook: str, interceptor: Any) -> Callable[[], None]:
+        """Register an interceptor of a hook and return a function that removes it again."""
         ...
 
     def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
-        """Hear of a value that a handler returned."""
+        """Take note of a value that a handler returned."""
 
     def report(self, error: HookError) -> None:
-        """Hear of a failure."""
+        """Take note of a failure."""
 
 
 class Dispatch:
-    """One event on its way through its handlers; outlives the generator that calls them.
+    """One event on its way through its handlers.
 
-    One is made for every event, so it has slots and no `__init__`: `HookRunner.emit` fills it in, puts it into `running`
-    and calls `call_handlers`; at the end it sets `live` to `False` and closes the clock, if there is one.
+    The emitting code fills in the slots, because a constructor would cost as much as the rest of a short event.  It puts
+    the dispatch into `running`, awaits `call_handlers`, sets `live` to `False` and closes the clock if there is one.
     """
 
-    __slots__ = ("clock", "event", "handler", "live", "outcome", "parent", "plan", "started")
+    __slots__ = ("clock", "event", "handler", "live", "outcome", "parent", "plan", "started", "surroundings")
 
     plan: Plan
     event: Any
-    parent: Dispatch | None  # the one this is nested in
+    surroundings: Surroundings
+    # The dispatch that this one is nested in.
+    parent: Dispatch | None
     live: bool
+    # The answers so far, combined by the row's fold.
     outcome: Any
-    clock: Clock | None  # made when somebody needs one
-    started: float  # when it began, or, for one whose time nobody takes, when the first one did
-    handler: Handler  # the running one
+    # Made when a handler suspends or opens a dialog.
+    clock: Clock | None
+    # The time at which the last timed handler ended, or the dispatch began.
+    started: float
+    # The running handler.
+    handler: Handler
 
     @property
     def owner(self) -> Owner:
@@ -88,11 +99,11 @@ class Dispatch:
 
     @property
     def tool_name(self) -> str | None:
-        """The tool that the event is about, if there is one."""
+        """The tool that the event is about, `None` for other events."""
         return self.plan.tool_name
 
     def need_clock(self) -> Clock:
-        """Return the dispatch's clock, made now if there was none."""
+        """Return the clock of the dispatch; make it if there is none yet."""
         clock = self.clock
         if clock is None:
             parent = None if self.parent is None else self.parent.need_clock()
@@ -101,21 +112,37 @@ class Dispatch:
         return clock
 
     async def hand_over(self, question: Ask) -> NoReturn:
-        """End the running handler where it stands: what it asks is its answer, and somebody else puts the question."""
-        import anyio  # here, for it is not loaded by all who import the package
+        """End the running handler and take `question` as its answer, because another program will ask the person."""
+        # Imported here, because not every program that imports the package has an event loop.
+        import anyio
         from anyio.lowlevel import checkpoint
 
-        await checkpoint()  # what has not suspended cannot be cancelled
+        # A handler that has not suspended yet cannot be cancelled.
+        await checkpoint()
         self.need_clock().hand_over(question)
         await anyio.sleep_forever()
         raise AssertionError("a handler that was ended goes on")
 
-    @types.coroutine  # so that it may `yield from` what an `async def` returns
+    # How handlers are called.
+    #
+    #  1. Handlers run strictly one after another, in the order of the plan.
+    #  2. A handler takes its first step without a clock.  Most handlers end in that step, and their deadline costs
+    #     nothing.  When one suspends, `drive` arms the clock, which cancels the handler at its deadline.
+    #  3. A result is awaited for as long as it is awaitable: an author may return a call without awaiting it.
+    #  4. The clock is settled when a handler ends.  If the clock stopped the handler, that is a timeout, a shutdown or a
+    #     question handed over (`_take_stop`).  Otherwise an answer is folded into the outcome (`_take_answer`).
+    #  5. A handler may raise anything.  Ctrl-C and somebody else's cancellation go on to the emitting code.  Every other
+    #     exception is a failure: it is reported, and the row says whether it blocks (`_fail`).
+    #  6. After a failure or a stop the next handler gets a new context.  Code that the failed handler left behind, in a
+    #     thread for example, cannot touch it.
+    #  7. A dispatch ends early when a fold or a failure says so.
+    #  8. The duration of each handler that suspended is kept, and that of every 16th call: the clock of a call that is
+    #     over at once would cost a fifth of it.
+    #
+    # The method is a generator rather than a coroutine, and it returns nothing, because that saves a tenth of an event.
+    @types.coroutine
     def call_handlers(self, handlers: Sequence[Handler]) -> Generator[Any, Any, None]:
-        """Call `handlers`, strictly one after another.
-
-        A generator, whose first step costs less than that of a coroutine; it returns nothing, for the same reason.
-        """
+        """Call `handlers` and combine their answers in `outcome`."""
         context = HookContext(self)
         clock = self.clock
         self.started = perf_counter()
@@ -126,66 +153,73 @@ class Dispatch:
             stats.count = count + 1
             if clock is not None and clock.closed:
                 clock.open()
-                clock.overdue = self._overdue
-            call = handler.call  # called by itself: as a method it would be looked up as one
+                clock.overdue = self._report_overdue
+            # A local name, because `handler.call(…)` would look for a method first.
+            call = handler.call
             try:
                 if handler.direct:
-                    answer = yield from call(self.event, context)  # type: ignore[misc]  # as said above
+                    answer = yield from call(self.event, context)  # type: ignore[misc]  # a coroutine
                 else:
                     answer = call(self.event, context)
                     if type(answer) is CoroutineType:
-                        answer = yield from answer  # type: ignore[misc]  # as said above
+                        answer = yield from answer  # type: ignore[misc]  # a coroutine
                 if answer is None and self.clock is None and context.unawaited is None and count & 15:
-                    continue  # as most do
+                    # The common end: no answer, no suspension, no fault.
+                    continue
                 while answer is not None and inspect.isawaitable(answer):
-                    answer = yield from _result_of(answer)  # the author returned a call without awaiting it
-                clock = self.clock  # a handler that suspended has one
+                    answer = yield from _await(answer)
+                clock = self.clock
                 if clock is not None and clock.armed and clock.settle(None):
                     context = HookContext(self)
-                    ended = self._stopped(clock)
+                    ended = self._take_stop(clock)
                 elif context.unawaited:
                     raise HookUsageError(forgotten_await(context.unawaited[0]))
                 else:
-                    ended = answer is not None and self._take(handler, answer)
-            except BaseException as exc:  # a handler may raise anything; the row says what that means
+                    ended = answer is not None and self._take_answer(handler, answer)
+            except BaseException as exc:
+                # Rule 5 says who hears of it and which policy applies.
                 clock = self.clock
                 if clock is not None and clock.gave_up:
-                    raise  # `drive` is closing this frame
-                # what it still does, in a thread for example, or forgot to await, is nothing of the next handler's
+                    # `drive` is closing this frame.
+                    raise
                 context = HookContext(self)
                 if clock is not None and clock.settle(exc):
-                    ended = self._stopped(clock)
+                    ended = self._take_stop(clock)
                 elif isinstance(exc, KeyboardInterrupt):
                     raise
                 elif clock is not None and (foreign := clock.foreign(exc)) is not None:
                     raise foreign from None
                 else:
-                    ended = self._fail(exc, describe(exc))
+                    ended = self._fail(describe(exc), exc)
             if clock is not None and clock.armed:
-                self._note_duration(handler)
+                self._keep_duration(handler)
                 clock.armed = False
             elif not count & 15:
-                self._note_duration(handler)
+                self._keep_duration(handler)
             if ended:
                 break
 
     @types.coroutine
-    def go_on(self, steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any, None]:
-        """Await `steps`, a `call_handlers` that has suspended on `waiting`, and whatever has to follow it."""
+    def finish(self, steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any, None]:
+        """Await `steps`, a `call_handlers` that has suspended on `waiting`.
+
+        A handler that swallows every cancellation takes the frame of `steps` with it.  The handlers after it are then
+        called in a new frame.
+        """
         clock = self.need_clock()
         while True:
             try:
                 yield from drive(steps, waiting, clock)
                 break
             except DidNotStopError as exc:
-                rest = self._leave_behind(exc, clock)
+                rest = self._give_up(exc, clock)
             steps = self.call_handlers(rest)
-            for waiting in steps:  # noqa: B007  # used by the next `drive`
+            for waiting in steps:  # noqa: B007  # the next `drive` uses it
                 break
             else:
                 break
 
-    def _note_duration(self, handler: Handler) -> None:
+    def _keep_duration(self, handler: Handler) -> None:
         now = perf_counter()
         took, self.started = now - self.started, now
         handler.stats.add(took)
@@ -195,105 +229,113 @@ class Dispatch:
 
     # ---- answers
 
-    def _take(self, handler: Handler, answer: Any) -> bool:
-        """Fold an answer in; return whether the dispatch ends.  A wrong shape raises, and is a failure."""
+    def _take_answer(self, handler: Handler, answer: Any) -> bool:
+        """Fold an answer into the outcome and return whether the dispatch ends.
+
+        Raises `TypeError` for an answer of a wrong shape, which is a failure of the handler.
+        """
         spec = self.plan.spec
         self.plan.owner.answered(handler, self.event, answer)
         if not spec.answers:
-            self._mistake(handler, answer)
+            self._report_useless(handler, answer)
             return False
         answers = read_answer(handler.event, spec, answer)
         return any(spec.fold(self, _signed(each, handler, spec)) for each in answers)
 
-    def _mistake(self, handler: Handler, answer: Any) -> None:
+    def _report_useless(self, handler: Handler, answer: Any) -> None:
         """Report, once per handler, an answer to an event that takes none."""
         if not handler.mistaken and answer != {}:
             handler.mistaken = True
-            self._report(None, f"returned {shown(answer)}, but {spec_name(self.event)} takes no answer; it is ignored")
+            self._report(f"returned {shown(answer)}, but {spec_name(self.event)} takes no answer; it is ignored")
 
     def conflict(self, text: str) -> None:
         """Report that two handlers answered differently."""
-        self._report(None, text)
+        self._report(text)
 
     # ---- failures
 
-    def _stopped(self, clock: Clock) -> bool:
-        """The running handler was cancelled by its clock."""
+    def _take_stop(self, clock: Clock) -> bool:
+        """Take note that the clock stopped the running handler, and return whether the dispatch ends."""
         why, clock.stop = clock.stop, "deadline"
         question, clock.question = clock.question, None
         if why == "asked" and question is not None:
             return self.plan.spec.fold(self, _signed(question, self.handler, self.plan.spec))
         if why == "shutdown":
-            return self._fail(None, "was stopped, because the session ends", closed=True)
-        return self._fail(None, f"timed out after {clock.limit:.3g} s", timed_out=True)
+            # The handler did nothing wrong, so its policy does not count: no gate opens because a session ends.
+            return self._fail("was stopped, because the session ends", always_block=True)
+        return self._fail(f"timed out after {clock.limit:.3g} s", cause="timed_out")
 
-    def _leave_behind(self, exc: DidNotStopError, clock: Clock) -> Sequence[Handler]:
-        """The running handler swallowed every cancellation: disable its hook; return who is still to be called."""
+    def _give_up(self, exc: DidNotStopError, clock: Clock) -> Sequence[Handler]:
+        """Disable the hook of a handler that swallowed every cancellation, and return the handlers still to be called."""
         clock.settle(exc)
+        owner, hook = self.plan.owner, self.handler.hook
+        owner.disable(hook)
         text = f"timed out after {clock.limit:.3g} s and did not stop when cancelled; its hook is disabled"
-        hook = self.handler.hook
-        self.plan.owner.disable(hook)
-        ended = self._fail(None, text, timed_out=True)
-        self._note_duration(self.handler)
+        ended = self._fail(text, cause="timed_out")
+        self._keep_duration(self.handler)
         clock.armed = False
         if ended:
             return ()
-        # later events do without that hook, and so does the rest of this one
         rest = self.plan.handlers[self.plan.handlers.index(self.handler) + 1 :]
-        return [disabled(each) if self.plan.owner.is_disabled(each.hook) else each for each in rest]
+        return [disabled(each) if owner.is_disabled(each.hook) else each for each in rest]
 
-    def _overdue(self, late: float) -> None:
+    def _report_overdue(self, late: float) -> None:
+        """Disable the hook of a handler that goes on `late` seconds after its cancellation; trio cannot give it up."""
         self.plan.owner.disable(self.handler.hook)
-        self._report(None, f"was cancelled {late:.0f} s ago and did not stop; its hook is disabled")
+        self._report(f"was cancelled {late:.0f} s ago and did not stop; its hook is disabled")
 
-    def _fail(self, exc: BaseException | None, text: str, *, timed_out: bool = False, closed: bool = False) -> bool:
-        """Report a failure of the running handler and apply its policy; return whether the dispatch ends.
+    def _fail(
+        self,
+        text: str,
+        exc: BaseException | None = None,
+        *,
+        cause: Cause = "failed",
+        always_block: bool = False,
+    ) -> bool:
+        """Report a failure of the running handler, apply its policy, and return whether the dispatch ends.
 
-        `closed`: block whatever the policy, where something can be blocked: the handler did nothing wrong.
+        `always_block`: block where the event can be blocked, whatever the policy.
         """
-        handler = self.handler
+        handler, spec = self.handler, self.plan.spec
         handler.stats.failures += 1
-        if policy(handler, self.plan.spec) == "continue" and not (closed and self.plan.spec.can_block):
-            self._report(exc, text)
+        if policy(handler, spec) == "continue" and not (always_block and spec.can_block):
+            self._report(text, exc)
             return False
-        self._report(exc, text, "blocked")
-        if Block in self.plan.spec.answers:
-            self.outcome = Block(text, handler.label, "timed_out" if timed_out else "failed")
-        else:
-            self.outcome = Cancel(f"hook {handler.label}: {text}")
+        self._report(text, exc, "blocked")
+        blocks = Block in spec.answers
+        self.outcome = Block(text, handler.label, cause) if blocks else Cancel(f"hook {handler.label}: {text}")
         return True
 
-    def _report(self, exc: BaseException | None, text: str, outcome: Outcome = "continued") -> None:
+    def _report(self, text: str, exc: BaseException | None = None, outcome: Outcome = "continued") -> None:
         handler = self.handler
-        file, line = place_of(exc)
-        error = HookError(
-            hook_path=handler.hook,
+        error = hook_error(
+            exc,
+            hook=handler.hook,
             handler=handler.name,
             event=handler.event,
-            reason=getattr(self.event, "reason", None),
-            error=text,
-            exception=exc,
-            traceback="" if exc is None else traceback_text(exc),
-            file=file,
-            line=line,
-            elapsed=perf_counter() - self.started,
             outcome=outcome,
+            error=text,
+            reason=getattr(self.event, "reason", None),
+            elapsed=perf_counter() - self.started,
         )
         self.plan.owner.report(error)
 
 
-async def _result_of(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable  # which a generator has no word for
+async def _await(awaitable: Awaitable[Any]) -> Any:
+    """Await what a generator can only `yield from`."""
+    return await awaitable
 
 
-# Set and never reset, which is cheaper: a dispatch that is over does not count.
+# The innermost dispatch of this task.  It is set and never reset, which is cheaper: one that is over is not `live`.
 running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
-# Bound once: a method of an imported name is bound anew at each call.
 get_running, set_running = running.get, running.set
 
 
 def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
-    """Return the innermost dispatch (of `owner`, if given) that this code runs in: its handler, task or thread."""
+    """Return the innermost dispatch that this code runs in, as its handler, or as a task or thread of its handler.
+
+    `owner`: only a dispatch of this runner counts.
+    """
     dispatch = running.get()
     while dispatch is not None and not (dispatch.live and owner in (None, dispatch.owner)):
         dispatch = dispatch.parent
@@ -301,7 +343,7 @@ def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
 
 
 def disabled(handler: Handler) -> Handler:
-    """Return a handler that fails in the place of one whose hook is disabled."""
+    """Return a handler that fails in the place of a handler whose hook is disabled."""
 
     def refuse(event: object, ctx: object) -> None:
         raise HookUsageError("its hook is disabled, because a handler of it did not stop when cancelled")
@@ -310,18 +352,23 @@ def disabled(handler: Handler) -> Handler:
 
 
 def policy(handler: Handler, spec: EventSpec) -> OnError:
-    """Return what happens when the handler fails."""
+    """Return whether a failure of the handler blocks or lets the event go on."""
     if not spec.can_block:
         return "continue"
     return handler.on_error or spec.on_error
 
 
 def _signed(answer: Answer, handler: Handler, spec: EventSpec) -> Answer:
-    """Return the answer with what only the runner may set: who answered."""
-    if isinstance(answer, Block):
-        return Block(answer.reason, handler.label, spec.cause)
-    if isinstance(answer, Ask):
-        return Ask(answer.title, answer.message, handler.label)
-    if isinstance(answer, Continue):
-        return Continue(answer.text, handler.hook)  # the source of a message, which is a path
-    return replace(answer, by=handler.label) if isinstance(answer, Rewrite | Changed) else answer
+    """Return the answer with the fields that only the runner sets: the handler's hook, and the cause of a block."""
+    match answer:
+        case Block():
+            return Block(answer.reason, handler.label, spec.cause)
+        case Ask():
+            return Ask(answer.title, answer.message, handler.label)
+        case Continue():
+            # The source of the message, which is a path.
+            return Continue(answer.text, handler.hook)
+        case Rewrite() | Changed():
+            return replace(answer, by=(handler.label,))
+        case _:
+            return answer

@@ -203,10 +203,10 @@ class NoOutput(Struct):
 
 
 class Changed(Answer, Generic[O], frozen=True):
-    """What interceptors made of an output; `by`, who did, in order."""
+    """The output as interceptors left it; `by`: their labels, in the order in which they changed it."""
 
     output: O
-    by: str = ""
+    by: tuple[str, ...] = ()
 
 
 class AtPoint(Event[Block | Changed[O]], Generic[O], frozen=True, tag="point"):

@@ -242,6 +242,10 @@ def _collect_ask(run: Folding, answer: Ask) -> None:
         run.outcome = replace(answer, rewrite=first)
 
 
+def _each_once(*names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some in names for name in some))
+
+
 def fold_gate(run: Folding, answer: Block | Ask) -> bool:
     """The first block ends it; asks are collected."""
     if isinstance(answer, Block):
@@ -258,8 +262,8 @@ def fold_call(run: Folding, answer: Block | Ask | Rewrite) -> bool:
     event: BeforeToolCall = run.event
     run.event = replace(event, params=answer.input)
     before = run.outcome.rewrite if isinstance(run.outcome, Ask) else run.outcome
-    if before is not None and answer.by not in before.by.split(", "):
-        answer = replace(answer, by=f"{before.by}, {answer.by}")
+    if before is not None:
+        answer = replace(answer, by=_each_once(before.by, answer.by))
     run.outcome = replace(run.outcome, rewrite=answer) if isinstance(run.outcome, Ask) else answer
     return False
 
@@ -292,7 +296,7 @@ def fold_point(run: Folding, answer: Block | Changed[Any]) -> bool:
         event: AtPoint[Any] = run.event
         run.event = replace(event, output=answer.output)
         if run.outcome is not None:
-            answer = replace(answer, by=f"{run.outcome.by}, {answer.by}")
+            answer = replace(answer, by=_each_once(run.outcome.by, answer.by))
     run.outcome = answer
     return isinstance(answer, Block)
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
 
+from agent_hooks.concurrency.foreign import attempt_async
 from agent_hooks.dispatch.context import HookContext
 from agent_hooks.dispatch.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
-from agent_hooks.dispatch.interceptors import ALIASES, Interceptor
+from agent_hooks.dispatch.interceptors import ALIASES, Interceptor, adopting
 from agent_hooks.dispatch.points import POINTS
 from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, OnError, rows_of
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
@@ -269,7 +271,13 @@ class HookAPI:
     def _intercept(
         self, point: str, handler: Any, id: str | None = None, priority: int = 0, tool: Any = None, agent: Any = None
     ) -> Undo:
-        interceptor = Interceptor(id or self._new_id(handler), point, handler, priority, tool, agent)
+        return self.adopt(Interceptor(id or self._new_id(handler), point, handler, priority, tool, agent))
+
+    def adopt(self, interceptor: Interceptor) -> Undo:
+        """Register an interceptor as one of this hook, and return a function that removes it again.
+
+        Raises `HookUsageError` when the id is taken.
+        """
         if any(known.id == interceptor.id for known in self.interceptors):
             raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
         self.interceptors.append(interceptor)
@@ -344,6 +352,43 @@ class HookAPI:
             raise HookUsageError(f"api.on_unload({shown(function)}) wants a function")
         self.unload_callbacks.append(function)
         return function
+
+    # ---- for the loader and the runner
+
+    @contextmanager
+    def adopting(self) -> Iterator[None]:
+        """Register interceptors that the code inside adds to the process-wide registry as this hook's own."""
+        before = adopting.get()
+        adopting.set(self.adopt)
+        try:
+            yield
+        finally:
+            adopting.set(before)
+
+    async def unload(
+        self, report: Callable[[Callable[[], object], BaseException], object], *, deadline: float, seconds: float
+    ) -> None:
+        """Call the `on_unload` functions, the last one first, each once.
+
+        `report` is called with each function that fails and with its exception.  `deadline`: the event loop's time at
+        which all of them have to be over, which was `seconds` away.
+        """
+        if not self.unload_callbacks:
+            return
+        # Imported here, because few hooks have something to unload.
+        import anyio
+
+        callbacks, self.unload_callbacks[:] = self.unload_callbacks[::-1], []
+        for callback in callbacks:
+            failure: BaseException | None = None
+            with anyio.CancelScope(deadline=deadline, shield=True) as scope:
+                failure = (
+                    await attempt_async(callback, cancelled=lambda: scope.cancel_called)
+                ).exception  # awaited here
+            if scope.cancelled_caught:
+                failure = TimeoutError(f"did not end within {seconds:g} s, the time for all on_unload functions")
+            if failure is not None:
+                report(callback, failure)
 
 
 def _check_on(event: str, options: Mapping[str, Any]) -> None:

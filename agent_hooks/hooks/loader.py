@@ -250,8 +250,9 @@ async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | Loa
     api = HookAPI(path, label)
     module: ModuleType | None = None
     try:
-        module = import_hook(resolved)
-        await _register(_register_of(module), api)
+        with api.adopting():
+            module = import_hook(resolved)
+            await _register(_register_of(module), api)
     except BaseException as exc:  # the hook's author hears of it; SystemExit must not end the agent
         await _undo(api, module)
         if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
@@ -283,27 +284,21 @@ async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
 
 
 async def _undo(api: HookAPI, module: ModuleType | None) -> None:
-    """Take back what a failed hook had set up."""
+    """Take back all that a failed hook had set up."""
     api.handlers.clear()
     api.queued_tasks.clear()
     if api.unload_callbacks:
-        import anyio  # here, as in `_register`
+        # Imported here, as in `_register`.
+        import anyio
 
-        with anyio.CancelScope(shield=True), anyio.move_on_after(UNDO_TIMEOUT):
-            await _unload(api)
+        # The author is told of the first failure only, which is the one that made the hook fail.
+        await api.unload(_ignore, deadline=anyio.current_time() + UNDO_TIMEOUT, seconds=UNDO_TIMEOUT)
     if module is not None:
         forget_module(module)
 
 
-async def _unload(api: HookAPI) -> None:
-    for callback in reversed(api.unload_callbacks):
-        try:
-            result = callback()
-            if inspect.isawaitable(result):
-                await result
-        except BaseException as exc:
-            if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
-                raise  # of any other, nothing: the hook's first failure is the one that is told
+def _ignore(callback: object, failure: BaseException) -> None:
+    """Ignore a failure while a hook is taken back."""
 
 
 def _load_text(exc: BaseException) -> str:

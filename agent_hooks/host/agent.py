@@ -230,7 +230,6 @@ class Agent:
             self._view.tool_runs(call)
             output = await run_tool(
                 judged,
-                runner=self._runner,
                 on_update=lambda partial: self._view.tool_progress(call, partial),
                 on_result=lambda result: settle(call, result),
             )

@@ -60,13 +60,13 @@ class Steering:
     """What interceptors make of what goes to the model; one for an agent."""
 
     def __init__(self, runner: HookRunner) -> None:
-        self._runner = runner
+        self._engine = runner.engine
 
     async def message(
         self, model: Model, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
     ) -> Said:
         """Pass a message through `message.before`; raises `MessageBlockedError`."""
-        output = await self._runner.reach(
+        output = await self._engine.reach(
             "message.before",
             MessageBeforeInput(**self._agent(), provider=model.provider, model=model.id),
             MessageBeforeOutput(text),
@@ -82,7 +82,7 @@ class Steering:
         model = params.model
         before = ParamsBeforeOutput(model.provider, model.id, params.thinking_level)
         output = _output(
-            await self._runner.reach(
+            await self._engine.reach(
                 "params.before",
                 ParamsBeforeInput(**self._agent(), message=said.text, metadata=said.metadata),
                 before,
@@ -98,17 +98,17 @@ class Steering:
 
     async def request(self, model: Model, request: ModelRequest) -> ModelRequest:
         """Pass a request through `chat.system.transform`, `chat.messages.transform` and `chat.headers`."""
-        reach = self._runner.reach
+        reach = self._engine.reach
         told = RequestInput(**self._agent(), provider=model.provider, model=model.id)
-        if self._runner.intercepts("chat.system.transform"):
+        if self._engine.intercepts("chat.system.transform"):
             system = SystemOutput(list(request.system))
             system = _output(await reach("chat.system.transform", told, system), system)
             request = replace(request, system=tuple(system.system))
-        if self._runner.intercepts("chat.messages.transform"):
+        if self._engine.intercepts("chat.messages.transform"):
             messages = MessagesOutput(list(request.messages))
             messages = _output(await reach("chat.messages.transform", told, messages), messages)
             request = replace(request, messages=tuple(messages.messages))
-        if self._runner.intercepts("chat.headers"):
+        if self._engine.intercepts("chat.headers"):
             headers = HeadersOutput(dict(request.headers))
             headers = _output(await reach("chat.headers", told, headers), headers)
             request = replace(request, headers=headers.headers)
@@ -117,21 +117,22 @@ class Steering:
     async def compacting(self) -> CompactingOutput:
         """Return what `session.compacting` wants a default summary to heed."""
         output = CompactingOutput()
-        return _output(await self._runner.reach("session.compacting", CompactingInput(**self._agent()), output), output)
+        return _output(await self._engine.reach("session.compacting", CompactingInput(**self._agent()), output), output)
 
     async def command(self, command: str, arguments: str) -> str | Block:
         """Pass a slash command through `command.execute.before`; return its arguments, or the block."""
-        told = CommandInput(command=command, session_key=self._runner.session_id)
-        output = await self._runner.reach("command.execute.before", told, CommandOutput(arguments))
+        told = CommandInput(command=command, session_key=self._engine.surroundings.session_id)
+        output = await self._engine.reach("command.execute.before", told, CommandOutput(arguments))
         return output if isinstance(output, Block) else output.arguments
 
     async def config(self, settings: Struct) -> None:
         """Show the settings in force to `config`."""
-        if self._runner.intercepts("config"):
-            await self._runner.reach("config", ConfigInput(settings=freeze(msgspec.to_builtins(settings))), NoOutput())
+        if self._engine.intercepts("config"):
+            await self._engine.reach("config", ConfigInput(settings=freeze(msgspec.to_builtins(settings))), NoOutput())
 
     def _agent(self) -> dict[str, str]:
-        return {"agent_id": self._runner.agent_id, "session_key": self._runner.session_id}
+        place = self._engine.surroundings
+        return {"agent_id": place.agent_id, "session_key": place.session_id}
 
 
 def _output(answer: O | Block, given: O) -> O:

@@ -1,92 +1,91 @@
-"""The steps of a tool call from when it runs: the tool, and whoever may change what it returned.
-
-Their order is the pipeline's.  Above: pipeline, wrapping.  Below: judging, runner.
-"""
+"""The steps of a tool call from the tool on; `order` says in which order they come."""
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from time import perf_counter
 from typing import Any
 
-from agent_hooks.dispatch.points import ToolAfterInput, ToolAfterOutput
+from agent_hooks.dispatch.points import ResultDraft, ToolAfterInput, ToolAfterOutput
 from agent_hooks.errors import HookError, describe, shown
-from agent_hooks.pipeline.before import JudgedCall
-from agent_hooks.runner.runner import HookRunner
+from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, running_call, set_running_call
 from agent_hooks.transformers.base import TransformerError, filter_output, with_notes
 from agent_hooks.values.answers import Block
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import AfterToolCall, ToolResult
-from agent_hooks.values.tool import OnUpdate
-
-# makes the calls that a tool makes know which call they are part of
-running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
-# Bound once: a method of an imported name is bound anew at each call.
-get_running_call, set_running_call = running_call.get, running_call.set
 
 
-def refused(call: JudgedCall, block: Block, runner: HookRunner) -> tuple[ToolOutput, AfterToolCall]:
-    """Return the result that a blocked call has instead, and what observers are told of it."""
+def refuse(call: JudgedCall, block: Block) -> ToolRun:
+    """Make the block the result of the call: an error result with the reason and the name of the blocker."""
     name = call.tool.name
-    reason = _hidden(str(block), runner)
+    reason = _redacted(str(block), call)
     details = {"status": "blocked", "tool": name, "reason": reason}
     text = reason
     if block.cause == "interceptor":
-        import json  # here, for it is not loaded by all who import the package
+        # Imported here, because few programs need it.
+        import json
 
         text = json.dumps(details, ensure_ascii=False)
-    after = AfterToolCall(
-        tool_name=name,
-        params=call.input if isinstance(call.input, dict) else {},
-        tool_call_id=call.tool_call_id,
-        error=reason,
-        blocked=True,
-        block_reason=_hidden(block.reason, runner) or reason,
-    )
-    return redact_result(call, ToolOutput(text, details, is_error=True), runner), after
+    return redact_result(ToolRun(call, ToolOutput(text, details, is_error=True), block=block))
 
 
-def _hidden(text: str, runner: HookRunner) -> str:
-    return text if runner.redactor is None else runner.redactor.redact(text)[0]
+async def execute(run: ToolRun) -> ToolRun:
+    """Run the tool; one that raises, or returns no `ToolOutput`, gives an error result.
 
-
-async def execute(call: JudgedCall, runner: HookRunner, on_update: OnUpdate | None) -> ToolOutput:
-    """Step 6: run the tool; one that raises, or returns what is none, gives an error result."""
-    cancellations = runner.onlooker()
+    Raises `AbortedCallError` when the runner is left meanwhile.
+    """
+    call = run.call
+    engine = call.engine
+    on_update = run.on_update
+    if engine.redactor is not None and on_update is not None:
+        on_update = engine.redactor.progress(on_update)
+    watch = engine.watch_call()
     outer = set_running_call(call.tool_call_id)
+    began = perf_counter()
     try:
         output: object = await call.tool.execute(call.tool_call_id, call.arguments, on_update=on_update)
     except KeyboardInterrupt:
         raise
-    except BaseException as exc:  # a failing tool is a result; the agent decides what to make of it
-        if (cancelled := cancellations.foreign(exc)) is not None:
+    except BaseException as exc:
+        # A tool may raise anything.  Its failure is a result, which the agent reads; a cancellation goes on.
+        if watch.settle(exc):
+            raise AbortedCallError from None
+        if (cancelled := watch.foreign(exc)) is not None:
             raise cancelled from None
-        cancellations.settle(exc)  # raises a cancellation that the tool made something else of
-        return ToolOutput(describe(exc), is_error=True)
+        output = ToolOutput(describe(exc), is_error=True)
+    else:
+        if engine.left:
+            # The tool swallowed its cancellation.  The handlers that its result would pass are unloaded.
+            watch.settle(None)
+            raise AbortedCallError
     finally:
         running_call.reset(outer)
-    if isinstance(output, ToolOutput):
-        return output
-    return ToolOutput(
-        f"{call.tool.name}.execute returned {shown(output)}; it must return ToolOutput(content)", is_error=True
-    )
+        watch.close()
+    took = (perf_counter() - began) * 1000 if run.duration_ms is None else run.duration_ms
+    if not isinstance(output, ToolOutput):
+        text = f"{call.tool.name}.execute returned {shown(output)}; it must return ToolOutput(content)"
+        output = ToolOutput(text, is_error=True)
+    return ToolRun(call, output, took, on_update)
 
 
-def filter_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
-    """The end of step 6: let the transformers filter what the tool returned, and say below it what they did."""
+def filter_result(run: ToolRun) -> ToolRun:
+    """Let the transformers filter the tool's result, and add a line below it for each that changed something."""
+    call, output = run.call, run.output
     name, schema = call.tool.name, call.tool.input_schema
     notes = list(call.notes)
-    for step in runner.audience(name).transformers:
+    for step in call.engine.transformers_of(name):
         try:
             output, note = filter_output(step, name, schema, call.input, output)
-        except TransformerError as exc:  # the tool has run: its result is not lost, and who failed is said
-            runner.report(exc.failure("filter_output", "tool_result", "continued"))
+        except TransformerError as exc:
+            # The tool has run, so its result is kept, and the model reads which transformer failed.
+            call.engine.report(exc.failure("filter_output", "tool_result", "continued"))
             note = f"[transformer {exc.by} failed on this result, so it took nothing out: {exc}]"
         notes += [note] if note else []
-    return with_notes(output, notes)
+    return run.returned(with_notes(output, notes))
 
 
-async def pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
-    """Step 7: let handlers change the result, each what the one before left."""
+async def pass_result(run: ToolRun) -> ToolRun:
+    """Let the handlers of `tool_result` change the result, each after the one before."""
+    call, output = run.call, run.output
     event = ToolResult(
         tool_name=call.tool.name,
         tool_call_id=call.tool_call_id,
@@ -97,42 +96,88 @@ async def pass_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) 
         parent_tool_call_id=call.parent_tool_call_id,
         native=call.native,
     )
-    answer = await runner.emit(event)
+    answer = await call.engine.emit(event, call.surroundings)
     if answer is None:
-        return output
-    changed: dict[str, Any] = {
-        "content": output.content,
-        "details": output.details,
-        "is_error": output.is_error,
-    } | answer.changes()
-    return ToolOutput(**changed)
+        return run
+    fields: dict[str, Any] = {"content": output.content, "details": output.details, "is_error": output.is_error}
+    return run.returned(ToolOutput(**(fields | answer.changes())))
 
 
-async def intercept_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
-    """Step 8: let interceptors change the result."""
+async def intercept_result(run: ToolRun) -> ToolRun:
+    """Let the interceptors of `tool.after` change the result."""
+    call, output = run.call, run.output
     name = call.tool.name
-    answer = await runner.reach(
+    answer = await call.engine.reach(
         "tool.after",
         ToolAfterInput(tool_name=name, tool_call_id=call.tool_call_id, is_error=output.is_error),
-        ToolAfterOutput(output),
+        # A draft, as interceptors get it: one that changes nothing then leaves an equal output, which is no answer.
+        ToolAfterOutput(ResultDraft(output.content, output.details, output.is_error)),
+        call.surroundings,
         key=name,
     )
     if not isinstance(answer, ToolAfterOutput):
-        return output
+        return run
     changed = ToolOutput(answer.result.content, answer.result.details, answer.result.is_error)
-    return output if changed == output else changed
+    return run if changed == output else run.returned(changed)
 
 
-def redact_result(call: JudgedCall, output: ToolOutput, runner: HookRunner) -> ToolOutput:
-    """The last step: hide secrets, or in report-only mode say which ones would be hidden."""
-    if runner.redactor is None:
-        return output
-    redacted, findings = runner.redactor.output(output)
-    if findings and runner.redactor.report_only:
+def redact_result(run: ToolRun) -> ToolRun:
+    """Hide secrets in the result, or report their kinds where the redactor only reports."""
+    call = run.call
+    redactor = call.engine.redactor
+    if redactor is None:
+        return run
+    redacted, findings = redactor.output(run.output)
+    if findings and redactor.report_only:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
         text = f"the result of {call.tool.name} holds what redaction would hide: {kinds}"
-        failure = HookError(
+        error = HookError(
             hook_path="redaction", handler="redactor", event="tool_result", error=text, outcome="continued"
         )
-        runner.report(failure)
-    return redacted
+        call.engine.report(error)
+    return run.returned(redacted)
+
+
+async def observe(run: ToolRun) -> ToolRun:
+    """Tell the observers of `after_tool_call` how the call ended."""
+    await run.call.engine.emit(_after(run), run.call.surroundings)
+    return run
+
+
+async def observe_abort(call: JudgedCall, duration_ms: float | None = None) -> None:
+    """Tell the observers that the call was aborted; `duration_ms`: how long the tool had run."""
+    event = AfterToolCall(
+        tool_name=call.tool.name,
+        params=call.input if isinstance(call.input, dict) else {},
+        tool_call_id=call.tool_call_id,
+        error="aborted",
+        duration_ms=duration_ms,
+    )
+    await call.engine.emit(event, call.surroundings)
+
+
+def _after(run: ToolRun) -> AfterToolCall:
+    call, output, block = run.call, run.output, run.block
+    if block is not None:
+        reason = _redacted(str(block), call)
+        return AfterToolCall(
+            tool_name=call.tool.name,
+            params=call.input if isinstance(call.input, dict) else {},
+            tool_call_id=call.tool_call_id,
+            error=reason,
+            blocked=True,
+            block_reason=_redacted(block.reason, call) or reason,
+        )
+    return AfterToolCall(
+        tool_name=call.tool.name,
+        params=call.input,
+        tool_call_id=call.tool_call_id,
+        result=output,
+        error=output.text if output.is_error else None,
+        duration_ms=run.duration_ms,
+    )
+
+
+def _redacted(text: str, call: JudgedCall) -> str:
+    redactor = call.engine.redactor
+    return text if redactor is None else redactor.redact(text)[0]

@@ -1,133 +1,186 @@
-"""The steps of a tool call before it runs: who may rewrite its input, and the one question to the person.
-
-Their order, and the steps that are an event each, are the pipeline's.  Above: pipeline, results.  Below: runner, schema.
-"""
+"""The steps of a tool call before the tool runs; `order` says in which order they come."""
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from agent_hooks.concurrency.foreign import Outcome, attempt_async
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import AtPoint, PermissionInput, PermissionOutput, ToolBeforeInput, ToolBeforeOutput
 from agent_hooks.errors import describe, shown
+from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.schema import schema_error
-from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transformers.base import TransformerError, transform
-from agent_hooks.values.answers import Ask, Block
-from agent_hooks.values.frozen import freeze, thaw
-from agent_hooks.values.tool import MAIN_ARGUMENT, Tool
+from agent_hooks.values.answers import Ask, Block, Rewrite
+from agent_hooks.values.events import BeforeToolCall, ToolCall
+from agent_hooks.values.frozen import thaw
+from agent_hooks.values.tool import MAIN_ARGUMENT
 
-_SHOWN = 2000  # characters of an argument in a question
-
-
-class JudgedCall(Struct, frozen=True):
-    """A tool call after step 5: what would run, and the block if it must not."""
-
-    tool: Tool
-    tool_call_id: str
-    input: Any
-    arguments: Any  # the same, plain: what runs is in nobody's hands
-    parent_tool_call_id: str | None = None
-    block: Block | None = None
-    native: Any = None  # the payload of the agent that a bridge speaks for
-    allowed: bool = False  # whether permission.ask settled a question about it
-    notes: tuple[str, ...] = ()  # what transformers changed; the model reads it below the result
-    rewritten_by: tuple[str, ...] = ()  # who changed the input, in their order
-
-    def blocked(self, block: Block) -> JudgedCall:
-        """Return the call, stopped."""
-        return replace(self, block=block)
-
-    def rewritten(self, input: Any, by: str) -> JudgedCall:
-        """Return the call with another input; blocked, when that breaks the tool's schema."""
-        call = replace(self, input=freeze(input), arguments=thaw(input), rewritten_by=(*self.rewritten_by, by))
-        if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
-            return call.blocked(Block(f"{error} (rewritten by {by})", by, "schema"))
-        return call
+# Characters of an argument in a question.
+_SHOWN = 2000
 
 
-def transform_input(call: JudgedCall, runner: HookRunner) -> JudgedCall:
-    """Step 1: let the configured transformers rewrite the input; one that fails blocks the call."""
+def validate(call: JudgedCall) -> JudgedCall:
+    """Check the input against the tool's schema."""
+    error = schema_error(call.tool.name, call.tool.input_schema, call.input)
+    return call.blocked(Block(error, cause="schema")) if error else call
+
+
+def transform_input(call: JudgedCall) -> JudgedCall:
+    """Let the configured transformers rewrite the input; one that fails blocks the call."""
     name, schema = call.tool.name, call.tool.input_schema
     try:
-        done = transform(runner.audience(name).transformers, name, schema, call.input)
+        done = transform(call.engine.transformers_of(name), name, schema, call.input)
     except TransformerError as exc:
-        if exc.by:  # a mistake of the configuration is told when it is read
-            runner.report(exc.failure("transform", "tool_call", "blocked"))
+        if exc.by:
+            # A mistake in the configuration has no transformer to name, and was reported when it was read.
+            call.engine.report(exc.failure("transform", "tool_call", "blocked"))
         return call.blocked(Block(str(exc), exc.by, "transformer"))
     if not done.by:
         return call
-    return replace(call, notes=done.notes).rewritten(done.input, done.by)
+    return replace(call, notes=done.notes).rewritten(done.input, (done.by,))
 
 
-async def intercept_input(call: JudgedCall, runner: HookRunner) -> JudgedCall:
-    """Step 2: let interceptors rewrite or block."""
+async def intercept_input(call: JudgedCall) -> JudgedCall:
+    """Let the interceptors of `tool.before` rewrite the input or block."""
     name = call.tool.name
-    answer = await runner.emit(
-        AtPoint(
-            point="tool.before",
-            key=name,
-            input=ToolBeforeInput(tool_name=name, tool_call_id=call.tool_call_id),
-            output=ToolBeforeOutput(thaw(call.input)),
-        ),
-        in_lane=True,
+    event = AtPoint(
+        point="tool.before",
+        key=name,
+        input=ToolBeforeInput(tool_name=name, tool_call_id=call.tool_call_id),
+        output=ToolBeforeOutput(thaw(call.input)),
     )
+    answer = await call.engine.emit(event, call.surroundings, in_lane=True)
     if isinstance(answer, Block):
         return call.blocked(answer)
     return call if answer is None else call.rewritten(answer.output.args, answer.by)
 
 
-async def ask_person(asks: list[Ask], call: JudgedCall, runner: HookRunner) -> JudgedCall:
-    """Put all questions about one call as one; the call is blocked unless the answer is yes."""
-    title = "; ".join(dict.fromkeys(ask.title for ask in asks))
-    by = ", ".join(dict.fromkeys(ask.by for ask in asks))
-    match await _permission(title, call, runner):
+async def ask_rewriters(call: JudgedCall) -> JudgedCall:
+    """Let the handlers of `before_tool_call` rewrite the input, block or ask."""
+    event = BeforeToolCall(tool_name=call.tool.name, params=call.input, tool_call_id=call.tool_call_id)
+    answer = await call.engine.emit(event, call.surroundings, in_lane=True)
+    if call.input != call.arguments:
+        return _tampered(call)
+    if isinstance(answer, Ask):
+        call = call.asking(answer, *answer.also)
+        answer = answer.rewrite
+    if isinstance(answer, Block):
+        return call.blocked(answer)
+    return call.rewritten(answer.input, answer.by) if isinstance(answer, Rewrite) else call
+
+
+def validate_again(call: JudgedCall) -> JudgedCall:
+    """Check a rewritten input against the schema; the error names the rewriter that broke it."""
+    if not call.rewrites:
+        return call
+    name, schema = call.tool.name, call.tool.input_schema
+    if not (error := schema_error(name, schema, call.input)):
+        return call
+    culprit = call.rewrites[-1]
+    for rewriting in reversed(call.rewrites):
+        if not schema_error(name, schema, rewriting.input):
+            break
+        culprit = rewriting
+    by = ", ".join(culprit.by)
+    return call.blocked(Block(f"{error} (rewritten by {by})", by, "schema"))
+
+
+async def ask_gates(call: JudgedCall) -> JudgedCall:
+    """Let the handlers of `tool_call` block or ask; they see exactly the input that would run."""
+    event = ToolCall(
+        tool_name=call.tool.name,
+        tool_call_id=call.tool_call_id,
+        input=call.input,
+        parent_tool_call_id=call.parent_tool_call_id,
+        native=call.native,
+    )
+    answer = await call.engine.emit(event, call.surroundings, in_lane=True)
+    if call.input != call.arguments:
+        return _tampered(call)
+    if answer is None:
+        return call
+    return call.blocked(answer) if isinstance(answer, Block) else call.asking(answer, *answer.also)
+
+
+def _tampered(call: JudgedCall) -> JudgedCall:
+    """Return the call blocked, because an event was changed in place: C functions such as heapq's can do that."""
+    return call.blocked(
+        Block("a handler changed event.input in place; the input is read-only", call.tool.name, "failed")
+    )
+
+
+def ask_person(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]:
+    """Put all questions about the call to the person as one; the call is blocked unless the answer is yes."""
+    return _ask(call) if call.asks else call
+
+
+async def _ask(call: JudgedCall) -> JudgedCall:
+    """Do so: a UI that fails counts as no answer, and no answer blocks."""
+    title = "; ".join(dict.fromkeys(ask.title for ask in call.asks))
+    by = ", ".join(dict.fromkeys(ask.by for ask in call.asks))
+    match await _permission(title, call):
         case "allow":
             return replace(call, allowed=True)
         case "deny":
             return call.blocked(Block(f"{title}: denied by permission.ask", by))
-    if not runner.has_ui:
+    if not call.surroundings.has_ui:
         return call.blocked(Block(title, by, "nobody"))
-    lines = [_asked_about(call.tool.name, thaw(call.input))]
-    lines += [f"{ask.by}: {ask.message or ask.title}" for ask in asks]
-    outer = current_dispatch()  # of a handler that called a wrapped tool: its time stands too
-    if outer is not None:
-        outer.need_clock().pause()
-    try:
-        answer = await runner.ui.confirm(title, "\n".join(lines))
-    except Exception as exc:  # a broken UI is nobody who said yes
-        return call.blocked(Block(f"{title}: the question could not be shown: {describe(exc)}", by, "nobody"))
-    finally:
-        if outer is not None:
-            outer.need_clock().resume()
+    answer, failure = await _confirm(title, call)
+    if failure is not None:
+        text = f"{title}: the question could not be shown: {describe(failure)}"
+        return call.blocked(Block(text, by, "nobody"))
     return call if answer is True else call.blocked(Block(title, by, "user"))
 
 
-def _asked_about(name: str, input: dict[str, Any]) -> str:
-    """Return a call for the person to judge; in one line, so that no argument can pass for another part of it."""
-    main = input.pop(MAIN_ARGUMENT[name], None) if name in MAIN_ARGUMENT else None
+async def _confirm(title: str, call: JudgedCall) -> Outcome:
+    """Show the question with the exact call; a handler that called a wrapped tool does not pay for the person's time.
+
+    Raises `AbortedCallError` when the runner is left meanwhile.
+    """
+    message = "\n".join([_question(call), *(f"{ask.by}: {ask.message or ask.title}" for ask in call.asks)])
+    outer = current_dispatch()
+    if outer is not None:
+        outer.need_clock().pause()
+    watch = call.engine.watch_call()
+    try:
+        outcome = await attempt_async(call.surroundings.ui.confirm, title, message)
+    except BaseException as exc:
+        # Only Ctrl-C and a cancellation come here: one of ours ends the call, any other goes on.
+        if watch.settle(exc):
+            raise AbortedCallError from None
+        raise
+    finally:
+        watch.close()
+        if outer is not None:
+            outer.need_clock().resume()
+    return outcome
+
+
+def _question(call: JudgedCall) -> str:
+    """Return the call for the person to judge, in one line, so that no argument can pass for another part of it."""
+    name, rest = call.tool.name, thaw(call.input)
+    main = rest.pop(MAIN_ARGUMENT[name], None) if name in MAIN_ARGUMENT else None
     words = [name]
     if main is not None:
         plain = isinstance(main, str) and main.isprintable() and len(main) <= _SHOWN
         words.append(main if plain else shown(main, _SHOWN))
-    return " ".join([*words, *([shown(input, _SHOWN)] if input or main is None else [])])
+    return " ".join([*words, *([shown(rest, _SHOWN)] if rest or main is None else [])])
 
 
-async def _permission(question: str, call: JudgedCall, runner: HookRunner) -> str:
-    """Let interceptors settle a question before the person is asked; one that fails leaves it to the person."""
-    output = await runner.reach(
-        "permission.ask",
-        PermissionInput(
-            agent_id=runner.agent_id,
-            session_key=runner.session_id,
-            tool_name=call.tool.name,
-            tool_call_id=call.tool_call_id,
-            args=call.input,
-            reason=question,
-        ),
-        PermissionOutput(),
+async def _permission(question: str, call: JudgedCall) -> str:
+    """Return `allow`, `deny` or `ask`: the interceptors of `permission.ask` may settle a question before the person."""
+    place = call.surroundings
+    asked = PermissionInput(
+        agent_id=place.agent_id,
+        session_key=place.session_id,
+        tool_name=call.tool.name,
+        tool_call_id=call.tool_call_id,
+        args=call.input,
+        reason=question,
     )
+    output = await call.engine.reach("permission.ask", asked, PermissionOutput(), place)
     return output.status if isinstance(output, PermissionOutput) else "ask"

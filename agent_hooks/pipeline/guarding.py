@@ -1,7 +1,7 @@
-"""Step 4 of a tool call: what the guards say, and what they are told of the machine.
+"""The guards' step of a tool call, and the facts of the machine that guards need.
 
-Guards do no I/O; the few facts that need some (the real path of a file, home, temporary directories) are found here.
-Above: pipeline, cli.  Below: guards.base, answers, errors.
+Guards do no I/O.  This module finds out the few facts that need some: the real path of a file, the home directory, the
+temporary directory.
 """
 
 from __future__ import annotations
@@ -10,46 +10,47 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agent_hooks.errors import HookError, describe, shown, traceback_text
+from agent_hooks.concurrency.foreign import attempt
+from agent_hooks.errors import HookError, describe, hook_error, shown
 from agent_hooks.guards.base import Guard, GuardedCall, path_of
+from agent_hooks.pipeline.call import JudgedCall
 from agent_hooks.values.answers import Ask, Block
 
 
+def pass_guards(call: JudgedCall) -> JudgedCall:
+    """Let the guards block or ask."""
+    guarded = guarded_call(call.tool.name, call.input, call.surroundings.cwd)
+    found = ask_guards(call.engine.guards, guarded, call.engine.report)
+    if isinstance(found, Block):
+        return call.blocked(found)
+    return call.asking(*found) if found else call
+
+
 def guarded_call(tool_name: str, input: Mapping[str, Any], cwd: str) -> GuardedCall:
-    """Return a call with what guards may know of the place it runs in."""
+    """Return a call with the facts of the place that it would run in."""
     home = os.path.expanduser("~")
     path = path_of(input)
     real = None
     if path is not None and "\0" not in path:
         real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
-    temp = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # a name to compare with, nothing is opened
+    temp = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # compared with paths, never opened
     return GuardedCall(tool_name=tool_name, input=input, cwd=cwd, home=home, temp=(temp,), real_path=real)
 
 
 def ask_guards(guards: Sequence[Guard], call: GuardedCall, report: Callable[[HookError], None]) -> Block | list[Ask]:
-    """Let the guards judge a call: the first block ends it, questions are collected; a guard that raises blocks."""
+    """Return the first block of a guard, or the questions of all.
+
+    A guard that raises, or answers anything else, blocks the call, and the failure is reported.
+    """
     asks: list[Ask] = []
     for guard in guards:
-        try:
-            verdict = guard.judge(call)
-            if verdict is not None and not isinstance(verdict, Block | Ask):
-                raise TypeError(f"a guard answers Block, Ask or None, not {shown(verdict)}")
-        except KeyboardInterrupt:
-            raise
-        except (
-            BaseException
-        ) as exc:  # a guard that cannot judge has not let the call through; nor does it end the agent
-            error = f"the guard failed: {describe(exc)}"
+        verdict, failure = attempt(guard.judge, call)
+        if failure is None and verdict is not None and not isinstance(verdict, Block | Ask):
+            failure = TypeError(f"a guard answers Block, Ask or None, not {shown(verdict)}")
+        if failure is not None:
+            error = f"the guard failed: {describe(failure)}"
             report(
-                HookError(
-                    hook_path=guard.name,
-                    handler="judge",
-                    event="tool_call",
-                    error=error,
-                    exception=exc,
-                    traceback=traceback_text(exc),
-                    outcome="blocked",
-                )
+                hook_error(failure, hook=guard.name, handler="judge", event="tool_call", outcome="blocked", error=error)
             )
             return Block(error, guard.name, "guard")
         if isinstance(verdict, Block):

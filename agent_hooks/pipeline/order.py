@@ -1,241 +1,294 @@
-"""The order of one tool call; the only place that knows it.
+"""The order of one tool call; no other module knows it.
 
-    0 validate            the input against the tool's schema
-    1 transformers        rewrite, as configured per tool; the input is validated again
-    2 tool.before         interceptors: rewrite or block
-    3 before_tool_call    rewrite or block
-      validate again      if 2 or 3 changed it; the error names who did
-    4 guards              block or ask; pure
-    5 tool_call           block or ask: every judge sees exactly what would run
-      one question        for all asks together; anything but yes blocks
-    6 execute             a raised error becomes an error result; transformers filter what the tool returned
-    7 tool_result         chain
-    8 tool.after          interceptors: chain
-      redaction           secrets leave the result, as the last step, and every progress update
-    9 after_tool_call     observers, also after a block and after an abort
-
-First whoever may rewrite, then whoever judges.
-`preflight` is 0 to 5, `run_tool` is 6 to 9: a host judges the calls of a turn one after another and then runs them in
-parallel.  Above: host, bridging, wrapping.  Below: judging and results, which hold the steps; runner.
+First the rewriters, then the judges, so that every judge sees exactly the input that would run.  `preflight` takes a call
+through `JUDGE`, `run_tool` through `RUN` and `OBSERVE`: a host judges the calls of a turn one after another and then runs
+them in parallel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
-from agent_hooks.pipeline.after import (
-    execute,
-    filter_result,
-    get_running_call,
-    intercept_result,
-    pass_result,
-    redact_result,
-    refused,
-)
-from agent_hooks.pipeline.before import JudgedCall, ask_person, intercept_input, transform_input
-from agent_hooks.pipeline.guarding import ask_guards, guarded_call
-from agent_hooks.pipeline.schema import schema_error
+from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.pipeline import after, before, guarding
+from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, get_running_call
+from agent_hooks.runner.engine import ABORT_GRACE, LEFT, MANY_PLANS, Engine
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.values.answers import Ask, Block, Rewrite
+from agent_hooks.values.answers import Block
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.events import AfterToolCall, BeforeToolCall, ToolCall
 from agent_hooks.values.frozen import freeze, thaw
 from agent_hooks.values.tool import OnUpdate, Tool
 
-__all__ = ["JudgedCall", "call_tool", "preflight", "run_tool"]
+__all__ = ["JUDGE", "OBSERVE", "RUN", "JudgedCall", "Step", "call_tool", "new_call", "plan_of", "preflight", "run_tool"]
 
-ABORT_GRACE = 2.0  # seconds that after_tool_call handlers get when the turn is aborted
+C = TypeVar("C", JudgedCall, ToolRun)
+Wanted = Callable[[Engine, str], bool]
+
+
+class Step:
+    """One step: its name, the function from call to call, plain or async, and whether it has an audience for a tool."""
+
+    __slots__ = ("name", "take", "wanted")
+
+    def __init__(self, name: str, take: Callable[[Any], Any], wanted: Wanted) -> None:
+        self.name = name
+        self.take = take
+        self.wanted = wanted
+
+
+# ---- the audience of a step ------------------------------------------------------------------------------------------
+
+
+def always(engine: Engine, tool_name: str) -> bool:
+    """Every call takes this step."""
+    return True
+
+
+def transformed(engine: Engine, tool_name: str) -> bool:
+    """Transformers are configured for the tool."""
+    return bool(engine.transformers_of(tool_name))
+
+
+def guarded(engine: Engine, tool_name: str) -> bool:
+    """The runner has guards."""
+    return bool(engine.guards)
+
+
+def redacted(engine: Engine, tool_name: str) -> bool:
+    """The runner has a redactor."""
+    return engine.redactor is not None
+
+
+def listens(event: str) -> Wanted:
+    """Return whether handlers or observers see this event of the tool."""
+    return lambda engine, tool_name: engine.listens((event, tool_name))
+
+
+def intercepts(point: str) -> Wanted:
+    """Return whether interceptors of this point take the tool."""
+    return lambda engine, tool_name: engine.intercepts(point, tool_name)
+
+
+def any_of(*wanted: Wanted) -> Wanted:
+    """Return whether any of some audiences is there."""
+    return lambda engine, tool_name: any(each(engine, tool_name) for each in wanted)
+
+
+# ---- the order -------------------------------------------------------------------------------------------------------
+
+_REWRITERS = any_of(transformed, intercepts("tool.before"), listens("before_tool_call"))
+_ASKERS = any_of(guarded, listens("before_tool_call"), listens("tool_call"))
+
+JUDGE = (
+    Step("validate", before.validate, always),
+    Step("transform", before.transform_input, transformed),
+    Step("tool.before", before.intercept_input, intercepts("tool.before")),
+    Step("before_tool_call", before.ask_rewriters, listens("before_tool_call")),
+    Step("validate again", before.validate_again, _REWRITERS),
+    Step("guards", guarding.pass_guards, guarded),
+    Step("tool_call", before.ask_gates, listens("tool_call")),
+    Step("ask", before.ask_person, _ASKERS),
+)
+RUN = (
+    Step("execute", after.execute, always),
+    Step("filter", after.filter_result, transformed),
+    Step("tool_result", after.pass_result, listens("tool_result")),
+    Step("tool.after", after.intercept_result, intercepts("tool.after")),
+    Step("redact", after.redact_result, redacted),
+)
+OBSERVE = (Step("observe", after.observe, listens("after_tool_call")),)
+
+
+Phase = tuple[Step, ...]
+
+
+class CallPlan(NamedTuple):
+    """The steps that calls of one tool take, made once until the next subscription.
+
+    `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer or
+    the redactor takes part in calls of this tool; `any_concerned`: in calls of some tool, which this one might make.
+    """
+
+    generation: int
+    judge: Phase
+    run: Phase
+    observe: Phase
+    concerned: bool
+    any_concerned: bool
+
+
+def plan_of(engine: Engine, tool_name: str) -> CallPlan:
+    """Return the plan of a tool's calls."""
+    try:
+        return engine.call_plans[tool_name]  # type: ignore[no-any-return]  # only this function writes there
+    except KeyError:
+        pass
+    generation = engine.generation
+    judge, run, observe = (
+        tuple(step for step in phase if step.wanted(engine, tool_name)) for phase in (JUDGE, RUN, OBSERVE)
+    )
+    concerned = any(step.wanted is not always for step in (*judge, *run, *observe))
+    plan = CallPlan(generation, judge, run, observe, concerned, engine.concerns_tools())
+    if len(engine.call_plans) > MANY_PLANS:
+        engine.call_plans.clear()
+    if engine.generation == generation:
+        engine.call_plans[tool_name] = plan
+    return plan
+
+
+@types.coroutine
+def _take(state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase) -> Generator[Any, Any, C]:
+    """Take a call through the steps of a phase; a block ends it.
+
+    `steps`: those of the phase that have an audience.  After a subscription in between, the rest is planned again.
+    Raises `AbortedCallError` when the runner was left before the call is judged.
+    """
+    generation = engine.generation
+    for step in steps:
+        done = step.take(state)
+        state = done if done.__class__ is state.__class__ else (yield from done)
+        if state.block is not None:
+            break
+        if engine.generation != generation:
+            if engine.left and phase is JUDGE:
+                raise AbortedCallError
+            later = phase[phase.index(step) + 1 :]
+            rest = tuple(each for each in later if each.wanted(engine, tool_name))
+            return (yield from _take(state, engine, tool_name, phase, rest))
+    return state
+
+
+# ---- a call ----------------------------------------------------------------------------------------------------------
 
 
 async def call_tool(
     tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner, on_update: OnUpdate | None = None
 ) -> ToolOutput:
-    """Run one tool call through all steps and return what the agent is shown."""
+    """Take one tool call through all steps and return the result that the agent is shown."""
     call = await preflight(tool, tool_call_id, input, runner=runner)
-    return await run_tool(call, runner=runner, on_update=on_update)
+    return await run_tool(call, on_update=on_update)
 
 
-# ---- steps 0 to 5 ----------------------------------------------------------------------------------------------------
-
-
-async def preflight(tool: Tool, tool_call_id: str, input: Any, *, runner: HookRunner, native: Any = None) -> JudgedCall:
-    """Judge a call: whoever may rewrite, then whoever judges, then one question to the person.
-
-    Calls are judged one after another, first in, first out; one from within a handler is judged at once.  `native`: the
-    payload of the agent that a bridge speaks for.
-    """
+def new_call(
+    tool: Tool,
+    tool_call_id: str,
+    input: Any,
+    *,
+    runner: HookRunner,
+    native: Any = None,
+    surroundings: Surroundings | None = None,
+) -> JudgedCall:
+    """Return a call before its first step; one whose input cannot be frozen is blocked."""
+    engine = runner.engine
+    place = surroundings or engine.surroundings
     parent = get_running_call()
     try:
         frozen = freeze(input)
-        call = JudgedCall(tool, tool_call_id, frozen, thaw(frozen), parent, native=native)
+        return JudgedCall(tool, tool_call_id, frozen, thaw(frozen), engine, place, parent, native)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
-        return JudgedCall(tool, tool_call_id, {}, {}, parent, Block(text, cause="schema"))
+        block = Block(text, cause="schema")
+        return JudgedCall(tool, tool_call_id, {}, {}, engine, place, parent, native, block)
+
+
+def preflight(
+    tool: Tool,
+    tool_call_id: str,
+    input: Any,
+    *,
+    runner: HookRunner,
+    native: Any = None,
+    surroundings: Surroundings | None = None,
+) -> Coroutine[Any, Any, JudgedCall]:
+    """Judge a call: take it through `JUDGE`; await the result.
+
+    Calls are judged one after another, first in, first out; one from within a handler is judged at once.  `native`: the
+    payload of the agent that a bridge speaks for; `surroundings`: the place the call comes from, the runner's own unless
+    given.
+    """
+    call = new_call(tool, tool_call_id, input, runner=runner, native=native, surroundings=surroundings)
+    return while_wanted(partial(_judge, call)) if in_handler_thread() else _judge(call)
+
+
+async def _judge(call: JudgedCall) -> JudgedCall:
+    """Take a call through `JUDGE`, in its turn."""
+    engine, name = call.engine, call.tool.name
+    lane = engine.calls_lane()
     try:
-        if in_handler_thread():
-            return await while_wanted(partial(_judge_in_turn, call, runner))
-        return await _judge_in_turn(call, runner)
+        if lane is not None:
+            if lane.busy:
+                await lane.enter()
+            else:
+                lane.busy = True
+        try:
+            plan = plan_of(engine, name)
+            if engine.left and plan.concerned:
+                raise AbortedCallError
+            return call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge)
+        finally:
+            if lane is not None:
+                if lane.waiting:
+                    lane.leave()
+                else:
+                    lane.busy = False
+    except AbortedCallError:
+        return call.blocked(Block(LEFT, cause="failed"))
     except cancelled_class():
-        await _report_abort(call, runner)
+        await _report_abort(call)
         raise
-
-
-async def _judge_in_turn(call: JudgedCall, runner: HookRunner) -> JudgedCall:
-    if error := schema_error(call.tool.name, call.tool.input_schema, call.input):
-        return call.blocked(Block(error, cause="schema"))
-    lane = runner.calls_lane()
-    if lane is None:
-        return await _judge(call, runner)
-    if lane.busy:
-        await lane.enter()
-    else:
-        lane.busy = True
-    try:
-        return await _judge(call, runner)
-    finally:
-        if lane.waiting:
-            lane.leave()
-        else:
-            lane.busy = False
-
-
-async def _judge(call: JudgedCall, runner: HookRunner) -> JudgedCall:
-    name, tool_call_id = call.tool.name, call.tool_call_id
-    asks: list[Ask] = []
-    # who listens is asked again after each step: one may have subscribed in it
-    audience = runner.audience(name)
-    if audience.transformers:
-        call = transform_input(call, runner)
-        if call.block is not None:
-            return call
-        audience = runner.audience(name)
-    if audience.before_point:
-        call = await intercept_input(call, runner)
-        if call.block is not None:
-            return call
-        audience = runner.audience(name)
-    if audience.before_tool_call:
-        answer = await runner.emit(
-            BeforeToolCall(tool_name=name, params=call.input, tool_call_id=tool_call_id), in_lane=True
-        )
-        if call.input != call.arguments:
-            return call.blocked(_tampered(name))
-        if isinstance(answer, Ask):
-            asks += [answer, *answer.also]
-            answer = answer.rewrite
-        if isinstance(answer, Block):
-            return call.blocked(answer)
-        if isinstance(answer, Rewrite):
-            call = call.rewritten(answer.input, answer.by)
-            if call.block is not None:
-                return call
-        audience = runner.audience(name)
-    if runner.guards:
-        found = ask_guards(runner.guards, guarded_call(name, call.input, runner.cwd), runner.report)
-        if isinstance(found, Block):
-            return call.blocked(found)
-        asks += found
-        audience = runner.audience(name)
-    if audience.tool_call:
-        verdict = await runner.emit(
-            ToolCall(
-                tool_name=name,
-                tool_call_id=tool_call_id,
-                input=call.input,
-                parent_tool_call_id=call.parent_tool_call_id,
-                native=call.native,
-            ),
-            in_lane=True,
-        )
-        if call.input != call.arguments:
-            return call.blocked(_tampered(name))
-        if verdict is None:
-            pass
-        elif isinstance(verdict, Block):
-            return call.blocked(verdict)
-        elif isinstance(verdict, Ask):
-            asks += [verdict, *verdict.also]
-    return await ask_person(asks, call, runner) if asks else call
-
-
-def _tampered(tool_name: str) -> Block:
-    """Return the block for an event that was changed in place: C functions, heapq's for example, can do that."""
-    return Block("a handler changed event.input in place; the input is read-only", tool_name, "failed")
-
-
-# ---- steps 6 to 9 ----------------------------------------------------------------------------------------------------
 
 
 async def run_tool(
     call: JudgedCall,
     *,
-    runner: HookRunner,
     on_update: OnUpdate | None = None,
     on_result: Callable[[ToolOutput], None] | None = None,
     duration_ms: float | None = None,
 ) -> ToolOutput:
-    """Run a judged call and return what the agent is shown; a blocked one gives its reason.
+    """Run a judged call and return the result that the agent is shown; a blocked one gives its reason.
 
-    `on_result` hears of that as soon as it is final, before the observers: an abort while they run must not lose it.
-    `duration_ms`: how long the tool took, where it ran in another agent and `call.tool` only hands its result over.
+    `on_result` is called with the result as soon as it is final, before the observers: an abort while they run must not
+    lose it.  `duration_ms`: how long the tool took, where it ran in another agent and `call.tool` hands its result over.
     """
-    name = call.tool.name
+    engine, name = call.engine, call.tool.name
+    plan = plan_of(engine, name)
     if call.block is not None:
-        refusal, after = refused(call, call.block, runner)
-        if on_result is not None:
-            on_result(refusal)
-        await runner.emit(after)
-        return refusal
-    if runner.redactor is not None and on_update is not None:
-        on_update = runner.redactor.progress(on_update)
-    started = perf_counter()
-    try:
-        output = await execute(call, runner, on_update)
-        duration = (perf_counter() - started) * 1000
-        audience = runner.audience(name)
-        if audience.transformers:
-            output = filter_result(call, output, runner)
-            audience = runner.audience(name)
-        if audience.tool_result:
-            output = await pass_result(call, output, runner)
-            audience = runner.audience(name)
-        if audience.after_point:
-            output = await intercept_result(call, output, runner)
-        if runner.redactor is not None:
-            output = redact_result(call, output, runner)
-    except cancelled_class():
-        await _report_abort(call, runner, (perf_counter() - started) * 1000)
-        raise
-    if on_result is not None:
-        on_result(output)
-    if runner.audience(name).after_tool_call:
-        after = AfterToolCall(
-            tool_name=name,
-            params=call.input,
-            tool_call_id=call.tool_call_id,
-            result=output,
-            error=output.text if output.is_error else None,
-            duration_ms=duration if duration_ms is None else duration_ms,
-        )
-        await runner.emit(after)
+        run = after.refuse(call, call.block)
+    else:
+        run = ToolRun(call, None, duration_ms, on_update)
+        began = perf_counter()
+        try:
+            run = await _take(run, engine, name, RUN, plan.run)
+        except AbortedCallError:
+            await _report_abort(call, (perf_counter() - began) * 1000)
+            return _finish(ToolOutput(f"aborted: {LEFT}", is_error=True), on_result)
+        except cancelled_class():
+            await _report_abort(call, (perf_counter() - began) * 1000)
+            raise
+    output = _finish(run.output, on_result)
+    if engine.generation != plan.generation:
+        plan = plan_of(engine, name)
+    if plan.observe:
+        await _take(run, engine, name, OBSERVE, plan.observe)
     return output
 
 
-async def _report_abort(call: JudgedCall, runner: HookRunner, duration: float | None = None) -> None:
-    """Tell the observers of a call that was aborted, although the task is being cancelled."""
-    import anyio  # here, as in `cancelled_class`
+def _finish(output: ToolOutput, on_result: Callable[[ToolOutput], None] | None) -> ToolOutput:
+    if on_result is not None:
+        on_result(output)
+    return output
+
+
+async def _report_abort(call: JudgedCall, duration_ms: float | None = None) -> None:
+    """Tell the observers of an aborted call, although the task is being cancelled; they get `ABORT_GRACE` seconds."""
+    # Imported here, as in `cancelled_class`.
+    import anyio
 
     with anyio.CancelScope(shield=True), anyio.move_on_after(ABORT_GRACE):
-        event = AfterToolCall(
-            tool_name=call.tool.name,
-            params=call.input if isinstance(call.input, dict) else {},
-            tool_call_id=call.tool_call_id,
-            error="aborted",
-            duration_ms=duration,
-        )
-        await runner.emit(event)
+        await after.observe_abort(call, duration_ms)

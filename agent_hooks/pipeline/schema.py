@@ -1,7 +1,7 @@
-"""Check a tool's input against its JSON Schema.  Above: pipeline.  Below: jsonschema-rs, imported at the first check.
+"""Check a tool's input against its JSON Schema; jsonschema-rs is imported at the first check.
 
-An input that fits is the common case and costs a fraction of a microsecond: the schema is compiled once, and nothing is
-copied.  Only one that does not fit is looked at again, to say why in a line that a model can act on.
+An input that fits is the common case and costs a fraction of a microsecond: the schema is compiled once, and no input is
+copied.  An input that does not fit is checked once more, for an error in one line that a model can act on.
 """
 
 from __future__ import annotations
@@ -17,38 +17,42 @@ from agent_hooks.values.tool import NO_SCHEMA
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
-_MANY = 1024  # a tool may make its schema anew for each call; past this many the cache starts anew
-_LONG = 500  # characters of an error: the library's holds the whole wrong value
-_ERRORS = 100  # of one input, among which the one to tell is chosen
-_checks: dict[tuple[int, str], tuple[Mapping[str, Any], InputCheck]] = {}
+# A tool may make its schema anew for each call; the cache starts again past this many.
+_MANY = 1024
+# Characters of an error: the library's text holds the whole wrong value.
+_LONG = 500
+# The errors of one input among which the text is chosen.
+_ERRORS = 100
+# By the identity of the schema.
+_checks: dict[int, InputCheck] = {}
 
 
 class InputCheck:
-    """Says what is wrong with the inputs of one tool; call it with an input.
+    """Checks inputs against one schema: `check(name, input)` returns an error text or `None`.
 
-    Made in no time: the schema is compiled at the first call, and a later change of it goes unseen.  One that cannot be
-    used, or that points to another document, is an error of every input: nothing is fetched, and nothing passes unjudged.
+    The schema is compiled at the first call, and a later change of it goes unseen.  A schema that cannot be used, or that
+    points to another document, is an error of every input: nothing is fetched, and no input passes unjudged.
     """
 
-    __slots__ = ("_fits", "_name", "_schema", "_validator")
+    __slots__ = ("_fits", "_validator", "schema")
 
-    def __init__(self, name: str, schema: Mapping[str, Any]) -> None:
-        self._name = name
-        self._schema = schema
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
         self._validator: Any = None
         self._fits: Callable[[object], bool] = self._compile_and_fit
 
-    def __call__(self, input: object) -> str | None:
-        """Return what is wrong with `input`, in one line that begins with the tool's name, or `None`."""
+    def __call__(self, name: str, input: object) -> str | None:
+        """Return the error of `input` in one line that begins with the tool's name, or `None`."""
         try:
             if isinstance(input, dict) and self._fits(input):
                 return None
-        except Exception:  # noqa: S110  # a bad schema, or a value that the library does not know: told below
+        except Exception:  # noqa: S110  # `_problem` says what is wrong
+            # A bad schema, or a value that the library does not know.
             pass
-        return f"{self._name}: {problem}" if (problem := self._problem(input)) else None
+        return f"{name}: {problem}" if (problem := self._problem(input)) else None
 
     def _compile_and_fit(self, input: object) -> bool:
-        self._validator = _compile(self._schema)
+        self._validator = _compile(self.schema)
         self._fits = self._validator.is_valid
         return self._fits(input)
 
@@ -56,50 +60,55 @@ class InputCheck:
         if not isinstance(input, Mapping):
             return f"the input must be a JSON object, not {shown(input)}"
         try:
-            validator = self._validator or _compile(self._schema)
-        except Exception as exc:  # of many kinds; each means "cannot be judged"
+            validator = self._validator or _compile(self.schema)
+        except Exception as exc:
+            # The library raises many kinds; each means that the input cannot be judged.
             return f"the tool's input_schema cannot be used: {_text(exc)}"
         odd: list[str] = []
         try:
             plain = _as_json(input, "input", odd)
             if validator.is_valid(plain):
                 return None
-            return odd[0] if odd else _told(islice(validator.iter_errors(plain), _ERRORS))
-        except Exception as exc:  # as above
+            return odd[0] if odd else _error_text(islice(validator.iter_errors(plain), _ERRORS))
+        except Exception as exc:
+            # As above.
             return odd[0] if odd else f"the input cannot be checked: {_text(exc)}"
 
 
 def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | None:
-    """Return what is wrong with `input`, in one line, or `None`; see `InputCheck`, of which one is kept per schema."""
+    """Return the error of an input of the tool `name` in one line, or `None`; see `InputCheck`."""
     if schema is NO_SCHEMA and isinstance(input, dict):
         return None
-    known = _checks.get((id(schema), name))
-    if known is None or known[0] is not schema:
-        if len(_checks) >= _MANY:
-            _checks.clear()
-        known = _checks[id(schema), name] = schema, InputCheck(name, schema)
-    return known[1](input)
+    check = _checks.get(id(schema))
+    if check is not None and check.schema is schema:
+        return check(name, input)
+    if len(_checks) >= _MANY:
+        _checks.clear()
+    check = _checks[id(schema)] = InputCheck(schema)
+    return check(name, input)
 
 
 def _compile(schema: Mapping[str, Any]) -> Any:
     """Return a validator of the draft that `$schema` names; formats are hints and not asserted."""
     import jsonschema_rs
 
-    if not isinstance(schema, Mapping):  # a string would be read as JSON text
+    if not isinstance(schema, Mapping):
+        # A string would be read as JSON text.
         raise TypeError(f"it must be a JSON object, not {shown(schema)}")
     plain = _as_json(schema, "input_schema", [])
     return jsonschema_rs.validator_cls_for(plain)(plain, validate_formats=False, offline=True)
 
 
 def _as_json(value: Any, place: str, odd: list[str]) -> Any:
-    """Return plain JSON data; what is none stays as it is, for a field that is not described may hold it.
+    """Return plain JSON data; other values stay as they are, because a field without a description may hold them.
 
-    Of such values `odd` gets a line each, because a validator takes `nan` for null.
+    `odd` gets a line for each such value, because a validator takes `nan` for null.
     """
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # half a surrogate pair cannot leave Python
+        # Half a surrogate pair cannot leave Python.
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -111,16 +120,17 @@ def _as_json(value: Any, place: str, odd: list[str]) -> Any:
         return {_as_json(key, place, odd): _as_json(each, f"{place}.{key}", odd) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_as_json(each, f"{place}.{number}", odd) for number, each in enumerate(value)]
-    if type(value).__name__ != "Decimal":  # a number to the validator; not imported for this
+    if type(value).__name__ != "Decimal":
+        # A Decimal is a number to the validator, and is not imported for this check.
         odd.append(f"{place}: {shown(value)} is no JSON value")
     return value
 
 
-# ---- the one error that is told --------------------------------------------------------------------------------------
+# ---- the text of the error --------------------------------------------------------------------------------------------
 
 
-def _told(errors: Iterable[ValidationError]) -> str | None:
-    """Return the text of the error nearest to the top, or `None`; what the alternatives of an `anyOf` want is in it."""
+def _error_text(errors: Iterable[ValidationError]) -> str | None:
+    """Return the text of the error nearest to the top, or `None`; it holds the demands of each part of an `anyOf`."""
     error = min(errors, key=_depth, default=None)
     if error is None:
         return None
@@ -135,7 +145,8 @@ def _place_and_message(error: ValidationError) -> tuple[str, str]:
     if not branches:
         return ".".join(map(str, error.instance_path)), error.message
     deepest = max(map(_depth, branches))
-    if deepest > _depth(error):  # the alternative that was meant is the one that fits furthest
+    if deepest > _depth(error):
+        # The model most likely meant the alternative that fits furthest.
         return _place_and_message(next(branch for branch in branches if _depth(branch) == deepest))
     messages = dict.fromkeys(_place_and_message(branch)[1] for branch in branches)
     return ".".join(map(str, error.instance_path)), " and ".join(messages)
@@ -146,5 +157,6 @@ def _depth(error: ValidationError) -> int:
 
 
 def _text(exc: Exception) -> str:
-    message = getattr(exc, "message", None)  # what the library's own `str` adds is the whole schema
+    # The library's own `str` adds the whole schema.
+    message = getattr(exc, "message", None)
     return message if isinstance(message, str) else describe(exc)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agent_hooks.pipeline.after import running_call
-from agent_hooks.pipeline.order import preflight, run_tool
+from agent_hooks.pipeline.call import running_call
+from agent_hooks.pipeline.order import plan_of, preflight, run_tool
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, Tool
@@ -61,12 +61,12 @@ class WrappedTool:
         runner = self._runner
         if not runner.matchers_checked:
             runner.check_matchers()
-        audience = runner.audience(self.name)
-        if not audience.anybody:
+        plan = plan_of(runner.engine, self.name)
+        if not plan.any_concerned:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)
-        if not audience.nobody:
+        if plan.concerned:
             call = await preflight(self._tool, tool_call_id, input, runner=runner)
-            return await run_tool(call, runner=runner, on_update=on_update)
+            return await run_tool(call, on_update=on_update)
         outer = running_call.set(tool_call_id)
         try:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)

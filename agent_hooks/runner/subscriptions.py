@@ -1,19 +1,19 @@
-"""Who subscribed to what: which handlers an event or a point goes to, and which of them can never run.
+"""The handlers of an event or a point, and the handlers that can never run.
 
-Asks anew each time and remembers nothing but which hooks were disabled; the runner keeps the answers as plans.
-Above: runner.  Below: dispatch, loader, interceptors.
+The answers are computed at each call, because hooks and registries may grow; the engine keeps them as plans.  The only
+state here is the set of disabled hooks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from agent_hooks.dispatch.handlers import Handler, ToolMatcher
-from agent_hooks.dispatch.interceptors import InterceptorRegistry
+from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.dispatch.loop import disabled, policy
 from agent_hooks.dispatch.points import POINTS
-from agent_hooks.dispatch.table import EventSpec
+from agent_hooks.dispatch.table import TOOL_EVENTS, EventSpec
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
 from agent_hooks.hooks.loader import LoadedHook
 
@@ -21,11 +21,11 @@ Takes = Callable[[str | None], bool]
 
 
 class Subscriptions:
-    """The handlers of `hooks` and `interceptors`, both of which may grow later."""
+    """The handlers of `hooks` and the interceptors of `registries`; in ties the first registry comes first."""
 
-    def __init__(self, hooks: Iterable[LoadedHook], interceptors: InterceptorRegistry) -> None:
+    def __init__(self, hooks: Iterable[LoadedHook], registries: Sequence[InterceptorRegistry]) -> None:
         self._hooks = hooks
-        self._interceptors = interceptors
+        self._registries = registries
         self._disabled: set[str] = set()
 
     def __iter__(self) -> Iterator[Handler]:
@@ -33,15 +33,28 @@ class Subscriptions:
         for hook in self._hooks:
             for handlers in hook.handlers.values():
                 yield from handlers
-        for _, handler in self._interceptors.handlers():
+        for _, handler in self._interceptors():
             yield handler
+
+    def _interceptors(self) -> Iterator[tuple[Interceptor, Handler]]:
+        for registry in self._registries:
+            yield from registry.handlers()
 
     def has(self, event_type: str) -> bool:
         """Tell whether any handler is subscribed to events of this type."""
         return any(hook.handlers.get(event_type) for hook in self._hooks)
 
+    def concern_tools(self) -> bool:
+        """Tell whether any handler or interceptor is subscribed to the calls of some tool."""
+        return any(self.has(event) for event in TOOL_EVENTS) or any(
+            each.point.matched == "tool" for each, _ in self._interceptors()
+        )
+
     def handlers(self, name: str, key: str | None, spec: EventSpec) -> list[Handler]:
-        """Return who is called on an event or a point, in order; `key`: the tool's name, or at a point the agent's."""
+        """Return the handlers of an event or a point, in the order in which they are called.
+
+        `key`: the tool's name, or at a point of the agent the agent's id.
+        """
         found = [each for matched in self._subscribed(name) if (each := _matching(*matched, key)) is not None]
         if self._disabled:
             found = [
@@ -53,9 +66,9 @@ class Subscriptions:
         return found
 
     def _subscribed(self, name: str) -> Iterator[tuple[Handler, Takes]]:
-        """Yield the handlers of an event or a point, each with what tells whether it wants a tool's or an agent's."""
+        """Yield the handlers of an event or a point, each with the function that matches its tool or agent."""
         if name in POINTS:
-            for interceptor, handler in self._interceptors.handlers():
+            for interceptor, handler in self._interceptors():
                 if interceptor.name == name:
                     yield handler, interceptor.takes
         else:
@@ -64,11 +77,11 @@ class Subscriptions:
                     yield handler, handler.handles
 
     def disable(self, hook_path: str) -> None:
-        """Call no handler of a hook any more: its gates block, the others are left out."""
+        """Disable a hook: its gates block from now on, its other handlers are left out."""
         self._disabled.add(hook_path)
 
     def is_disabled(self, hook_path: str) -> bool:
-        """Tell whether a handler of that hook would not stop."""
+        """Tell whether a hook is disabled."""
         return hook_path in self._disabled
 
     def unmatchable(self, tools: Collection[str]) -> list[HookError]:
@@ -82,14 +95,14 @@ class Subscriptions:
         ]
         reports += [
             _never(handler, f"tool_matcher={shown(each.matcher)}", _first_name(each.matcher), tools)
-            for each, handler in self._interceptors.handlers()
+            for each, handler in self._interceptors()
             if each.point.matched == "tool" and each.matcher is not None and not _takes_any(each.takes, tools)
         ]
         return reports
 
 
 def _matching(handler: Handler, takes: Takes, key: str | None) -> Handler | None:
-    """Return `handler` if it wants events of `key`; one whose pattern cannot be searched fails, and so blocks."""
+    """Return `handler` if it takes `key`; a handler whose pattern cannot be searched is replaced by one that fails."""
     try:
         return handler if takes(key) else None
     except HookUsageError as exc:
@@ -104,7 +117,8 @@ def _matching(handler: Handler, takes: Takes, key: str | None) -> Handler | None
 def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
     try:
         return any(takes(name) for name in tools)
-    except HookUsageError:  # a pattern that runs away; it fails, and says so, with each call
+    except HookUsageError:
+        # The pattern runs away.  The handler fails with that text at each call.
         return True
 
 
@@ -122,7 +136,7 @@ def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> Hook
 
 
 def _first_name(matcher: ToolMatcher) -> str:
-    """Return what an author wrote as the tool's name, for the nearest one to be found."""
+    """Return the name that the author of a matcher meant, to find the nearest known tool."""
     if isinstance(matcher, str):
         return matcher
     return re.sub(r"\W", "", matcher.pattern) if isinstance(matcher, re.Pattern) else _first_name(matcher[0])

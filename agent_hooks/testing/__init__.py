@@ -186,7 +186,7 @@ class StepClock:
         self._now = 0.0
         self._clocks: set[Clock] = set()
         self._armed = anyio.Event()
-        runner.timer = self
+        runner.engine.timer = self
 
     def now(self) -> float:
         """Return the stepped time in seconds."""

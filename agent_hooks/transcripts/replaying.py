@@ -7,6 +7,7 @@ Above: cli.  Below: transcripts, bridging, pipeline.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Literal, NamedTuple
@@ -108,7 +109,6 @@ class Replay:
         self._invalid: set[str] = set()
         self._gates: Gates | None = None
         self._session: tuple[str, str | None] | None = None
-        self._cwd = ""
         self._schemas: dict[str, Mapping[str, Any]] = {}
 
     async def run(self, transcripts: Iterable[Transcript]) -> Tally:
@@ -165,7 +165,6 @@ class Replay:
             await stack.aclose()
             self._gates = await self._open_gates(transcript.reader)
             self._schemas = dict(self._gates.schemas)
-            self._cwd = self._gates.runner.cwd  # for a call that was recorded without one
             self._gates.runner.set_send_handler(lambda text, attachments, source: None)  # there is no agent
             await stack.enter_async_context(self._gates.runner)
             self._session = session
@@ -182,12 +181,19 @@ class Replay:
             return Answered(verdict="block", by="the bridge", why=f"{call.refused} (the bridge)", **about)
         self.place = file, line
         runner = gates.runner
-        runner.set_session_file(file, session_id=call.session_id)
-        runner.agent_id = call.agent_id
-        runner.cwd = call.cwd or self._cwd
+        own = runner.engine.surroundings
+        place = replace(
+            own,
+            agent_id=call.agent_id,
+            cwd=call.cwd or own.cwd,
+            session_file=os.path.abspath(file),
+            session_id=call.session_id or own.session_id,
+        )
         tool = ForeignTool(call.tool_name, input_schema=self._schemas.get(call.tool_name, NO_SCHEMA))
         try:
-            judged = await preflight(tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native)
+            judged = await preflight(
+                tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native, surroundings=place
+            )
         except Exception as exc:  # what nobody foresaw is a denial in every host, and the next call is another one
             return Answered(verdict="block", by="agent-hooks", why=f"could not be judged: {describe(exc)}", **about)
         block = judged.block

@@ -44,7 +44,7 @@ class Block(Answer, frozen=True):
         """Return the text the model and the person are shown: the reason and who blocked."""
         reason = self.reason or DEFAULT_REASON
         match self.cause:
-            case "failed":
+            case "failed" if self.by:
                 return f"not run, because hook {self.by} failed: {reason}"
             case "timed_out":
                 return f"not run, because hook {self.by} gave no verdict: {reason}"
@@ -65,11 +65,11 @@ class Block(Answer, frozen=True):
 class Rewrite(Answer, frozen=True):
     """Run the tool with this input instead: the whole new input, not a patch.
 
-    Set by the runner: `by`, the hooks that rewrote.  Raises `TypeError` when `input` is no dict.
+    Set by the runner: `by`, the hooks that rewrote, in order.  Raises `TypeError` when `input` is no dict.
     """
 
     input: Mapping[str, Any]
-    by: str = ""
+    by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.input, dict):

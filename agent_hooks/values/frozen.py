@@ -71,8 +71,14 @@ def freeze(value: Any) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if kind is dict or isinstance(value, Mapping):  # the first spares the commonest the second
+    # The first test spares the commonest class the second.
+    if kind is dict or isinstance(value, Mapping):
         frozen: Any = FrozenDict(value)
+        for item in frozen.values():
+            if type(item) not in _LEAVES:
+                break
+        else:
+            return frozen
         put: Any = dict.__setitem__
         items: Any = frozen.items()
     elif kind is list or (isinstance(value, Sequence | Set) and not isinstance(value, _TEXTS)):
@@ -90,7 +96,7 @@ def freeze(value: Any) -> Any:
 def thaw(value: Any) -> Any:
     """Return a plain, changeable deep copy of JSON data; the opposite of `freeze`."""
     if isinstance(value, dict):
-        plain: Any = dict(value)
+        plain: Any = {**value}
         items: Any = plain.items()
     elif isinstance(value, list):
         plain = list(value)

@@ -3,8 +3,7 @@
 Try it:  agent-hooks run --hook examples/hooks/intercept_block.py '@bash npm publish'
 """
 
-from agent_hooks import HookAPI
-from agent_hooks.dispatch.points import ToolBeforeInput, ToolBeforeOutput
+from agent_hooks import HookAPI, ToolBeforeInput, ToolBeforeOutput
 
 
 def register(api: HookAPI) -> None:

@@ -5,8 +5,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_defaults.py '@bash ls'
 
 import re
 
-from agent_hooks import HookAPI
-from agent_hooks.dispatch.points import ToolBeforeInput, ToolBeforeOutput
+from agent_hooks import HookAPI, ToolBeforeInput, ToolBeforeOutput
 
 
 def register(api: HookAPI) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from agent_hooks import HookAPI, ToolOutput
-from agent_hooks.dispatch.points import ToolAfterInput, ToolAfterOutput
+from agent_hooks import HookAPI, ToolAfterInput, ToolAfterOutput, ToolOutput
 
 
 def status_of(url: str) -> int | str:

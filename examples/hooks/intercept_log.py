@@ -6,8 +6,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_log.py '@ls'
 import json
 import sys
 
-from agent_hooks import HookAPI
-from agent_hooks.dispatch.points import ToolBeforeInput, ToolBeforeOutput
+from agent_hooks import HookAPI, ToolBeforeInput, ToolBeforeOutput
 
 
 def register(api: HookAPI) -> None:

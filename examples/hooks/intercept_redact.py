@@ -5,8 +5,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_redact.py '@bash echo s
 
 import re
 
-from agent_hooks import HookAPI, TextContent, ToolOutput
-from agent_hooks.dispatch.points import ToolAfterInput, ToolAfterOutput
+from agent_hooks import HookAPI, TextContent, ToolAfterInput, ToolAfterOutput, ToolOutput
 
 KEY = re.compile(r"\bsk-[\w-]{20,}")
 

@@ -5,8 +5,7 @@ Try it:  agent-hooks run --hook examples/hooks/intercept_strip_ansi.py "@bash pr
 
 import re
 
-from agent_hooks import HookAPI, TextContent, ToolOutput
-from agent_hooks.dispatch.points import ToolAfterInput, ToolAfterOutput
+from agent_hooks import HookAPI, TextContent, ToolAfterInput, ToolAfterOutput, ToolOutput
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)")
 

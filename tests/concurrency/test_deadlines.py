@@ -320,7 +320,7 @@ async def test_a_dispatch_that_is_over_can_be_collected() -> None:
     for _ in range(5):
         await runner.emit(call_of())
     dispatches = [each for each in gc.get_objects() if isinstance(each, Dispatch)]
-    assert sum(each.owner is runner for each in dispatches) <= 2
+    assert sum(each.owner is runner.engine for each in dispatches) <= 2
 
 
 # ---- dialogs ---------------------------------------------------------------------------------------------------------

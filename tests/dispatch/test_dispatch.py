@@ -215,7 +215,7 @@ async def test_rewrites_chain_and_the_outcome_names_everyone_who_rewrote() -> No
     answer = await runner.emit(event)
     assert isinstance(answer, Ask)
     assert (answer.by, [other.by for other in answer.also]) == ("b.py", ["d.py"])
-    assert answer.rewrite == Rewrite({"command": "ls a b c"}, by="a.py, c.py")
+    assert answer.rewrite == Rewrite({"command": "ls a b c"}, by=("a.py", "c.py"))
     assert seen == ["ls", "ls a", "ls a b"]
     assert not errors
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -26,6 +27,7 @@ from agent_hooks import (
     Tool,
     ToolOutput,
     TurnStart,
+    load_hooks,
     wrap_tool,
 )
 from agent_hooks.dispatch.interceptors import get_interceptors, initialize_interceptors, reset_interceptors
@@ -143,10 +145,10 @@ async def test_a_matcher_of_an_agent_counts_where_there_is_no_tool() -> None:
     """The main agent is called "main"."""
     main, other = (Interceptor(name, "message.before", print, 0, None, f"^{name}$") for name in ("main", "other"))
     runner, _ = runner_with(main, other)
-    assert runner.intercepts("message.before")
+    assert runner.engine.intercepts("message.before")
     assert [each.id for each in runner.interceptors.get("message.before", agent_id="main")] == ["main"]
     runner.interceptors.remove("main")
-    assert not runner.intercepts("message.before")
+    assert not runner.engine.intercepts("message.before")
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
@@ -450,17 +452,129 @@ def process_wide() -> Iterator[None]:
 
 @pytest.mark.usefixtures("process_wide")
 def test_a_process_has_one_registry_from_its_initialization_on() -> None:
-    """Again is the same one; a reset empties it."""
+    """Initializing twice gives the same one, and a reset empties it."""
     assert get_interceptors() is None
-    mine = InterceptorRegistry()
-    assert initialize_interceptors(mine) is mine
+    mine = initialize_interceptors()
     assert initialize_interceptors() is mine
     assert get_interceptors() is mine
-    mine.add(Interceptor("a", BEFORE, print))
+    mine.add(Interceptor("of a process", BEFORE, print))
     reset_interceptors()
     assert get_interceptors() is None
     assert mine.list() == []
     reset_interceptors()
+
+
+def blocker(id: str = "of the process", priority: int = 0) -> Interceptor:
+    """Return an interceptor that blocks every call."""
+
+    def block(given: Any, output: Any) -> None:
+        output.block, output.block_reason = True, f"{id} says no"
+
+    return Interceptor(id, BEFORE, block, priority)
+
+
+@pytest.mark.behaviour("N4")
+@pytest.mark.usefixtures("process_wide")
+@everywhere
+async def test_an_interceptor_of_the_process_counts_in_every_runner() -> None:
+    """In runners that were made before it and after it, until it is removed."""
+    early, _ = runner_of()
+    undo = initialize_interceptors().add(blocker())
+    late, _ = runner_of(interceptors=InterceptorRegistry())
+    for runner in (early, late):
+        tool = wrap_tool(EchoTool(), runner)
+        assert "of the process says no" in (await tool.execute("1", {"command": "ls"})).text
+    undo()
+    for runner in (early, late):
+        assert (await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})).text == "ran ls"
+
+
+@pytest.mark.behaviour("N4")
+@pytest.mark.usefixtures("process_wide")
+@everywhere
+async def test_interceptors_of_the_process_come_first_within_one_priority() -> None:
+    """Priority counts over both registries."""
+    seen: list[str] = []
+
+    def noting(id: str, priority: int = 0) -> Interceptor:
+        return Interceptor(id, BEFORE, lambda given, output: seen.append(id), priority)
+
+    runner, _ = runner_of(interceptors=registered(noting("low", -1), noting("mine"), noting("high", 5)))
+    shared = initialize_interceptors()
+    shared.add(noting("shared"))
+    shared.add(noting("shared last", -2))
+    await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})
+    assert seen == ["high", "shared", "mine", "low", "shared last"]
+
+
+@pytest.mark.behaviour("N4")
+@pytest.mark.usefixtures("process_wide")
+def test_an_id_is_taken_in_the_process_and_in_its_runners() -> None:
+    """Whichever of them has it first."""
+    shared = initialize_interceptors()
+    shared.add(blocker("taken"))
+    with pytest.raises(HookUsageError, match="'taken' already"):
+        registered(blocker("taken"))
+    own = registered(blocker("mine"))
+    runner, _ = runner_of(interceptors=own)
+    with pytest.raises(HookUsageError, match="'mine' already"):
+        shared.add(blocker("mine"))
+    with pytest.raises(HookUsageError, match="'mine'"):
+        runner_of(hook_of(lambda api: api.intercept(BEFORE, print_nothing, id="mine")), interceptors=own)
+    assert runner.interceptors is own
+
+
+def print_nothing(given: Any, output: Any) -> None:
+    """Change nothing."""
+
+
+@pytest.mark.behaviour("N5")
+@pytest.mark.usefixtures("process_wide")
+@everywhere
+async def test_a_hook_that_uses_the_process_wide_registry_keeps_its_interceptor_to_its_runner(tmp_path: Path) -> None:
+    """From the file itself, from `register`, from a handler and from a task; it is named like the hook's others."""
+    file = tmp_path / "hook.py"
+    file.write_text(
+        "from agent_hooks import initialize_interceptors, Interceptor\n"
+        "def note(given, output): output.args['command'] += '!'\n"
+        "def add(id): initialize_interceptors().add(Interceptor(id, 'tool.before', note))\n"
+        "async def task(): add('task')\n"
+        "def register(api):\n"
+        "    add('register')\n"
+        "    api.start_task(task)\n"
+        "    api.on('agent_start', lambda event, ctx: add('handler'))\n"
+    )
+    loaded = await load_hooks([str(file)], cwd=tmp_path)
+    assert loaded.errors == []
+    other, _ = runner_of()
+    bare = EchoTool()
+    async with HookRunner(loaded, cwd=tmp_path) as runner:
+        await runner.emit(AgentStart())
+        with anyio.fail_after(PATIENCE):
+            while len(runner.interceptors.list()) < 3:
+                await anyio.sleep(0)
+        assert {each.id for each in runner.interceptors.list()} == {"register", "handler", "task"}
+        assert initialize_interceptors().list() == []
+        await wrap_tool(bare, runner).execute("1", {"command": "ls"})
+        await wrap_tool(bare, other).execute("1", {"command": "ls"})
+    assert bare.inputs == [{"command": "ls!!!"}, {"command": "ls"}]
+    assert not other.engine.intercepts(BEFORE, "bash")
+
+
+@pytest.mark.behaviour("N7")
+@everywhere
+async def test_an_interceptor_that_changes_no_result_answers_nothing() -> None:
+    """The agent gets the very result of the tool, details and all."""
+    result = ToolOutput("text", {"rows": [1, {"two": None}]})
+
+    async def body(input: dict[str, Any]) -> ToolOutput:
+        return result
+
+    answers: list[object] = []
+    runner, errors = runner_with(*at(AFTER, lambda given, output: None, print_nothing))
+    runner.on_answer(lambda handler, event, answer: answers.append(answer))
+    assert await wrap_tool(EchoTool(body=body), runner).execute("1", {"command": "ls"}) is result
+    assert (answers, errors) == ([], [])
 
 
 # ---- hook files ------------------------------------------------------------------------------------------------------
@@ -468,7 +582,7 @@ def test_a_process_has_one_registry_from_its_initialization_on() -> None:
 
 @everywhere
 async def test_a_hook_file_intercepts_as_a_call_or_a_decorator() -> None:
-    """Its ids are of the file and the function; they end with the runner."""
+    """Their ids name the file and the function, and they are registered with this runner only."""
 
     def register(api: HookAPI) -> None:
         @api.intercept(BEFORE, tool="bash")
@@ -479,13 +593,15 @@ async def test_a_hook_file_intercepts_as_a_call_or_a_decorator() -> None:
         api.intercept(AFTER, lambda given, output: None, id="mine", priority=-10)
 
     registry = InterceptorRegistry()
-    runner, _ = runner_of(hook_of(register), interceptors=registry)
+    runner, _ = runner_of(hook_of(register))
+    other, _ = runner_of(hook_of(register), interceptors=registry)
     bare = EchoTool()
-    async with runner:
-        assert [each.id for each in registry.list()] == ["hook.py:add", "hook.py:add#2", "mine"]
+    async with runner, other:
+        assert [each.id for each in runner.interceptors.list()] == ["hook.py:add", "hook.py:add#2", "mine"]
         await wrap_tool(bare, runner).execute("1", {"command": "ls"})
-    assert bare.inputs == [{"command": "ls 1 1"}]
-    assert registry.list() == []
+        await wrap_tool(bare, other).execute("1", {"command": "ls"})
+        assert registry.list() == []
+    assert bare.inputs == [{"command": "ls 1 1"}] * 2
 
 
 @everywhere
@@ -654,7 +770,7 @@ async def test_a_point_without_interceptors_gives_back_the_output() -> None:
     """The very same."""
     runner, _ = runner_of()
     output = CompactingOutput()
-    assert await runner.reach("session.compacting", POINTS["session.compacting"].input, output) is output  # type: ignore[arg-type]
+    assert await runner.engine.reach("session.compacting", POINTS["session.compacting"].input, output) is output  # type: ignore[arg-type]
 
 
 # ---- properties ------------------------------------------------------------------------------------------------------

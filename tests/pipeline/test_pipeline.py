@@ -749,7 +749,7 @@ async def test_a_host_judges_first_and_runs_later() -> None:
     judged = [await preflight(bare, number, LS, runner=runner) for number in ("1", "2")]
     assert not bare.inputs
     assert [call.block is None for call in judged] == [True, False]
-    assert [(await run_tool(call, runner=runner)).is_error for call in judged] == [False, True]
+    assert [(await run_tool(call)).is_error for call in judged] == [False, True]
     assert len(bare.inputs) == 1
 
 

@@ -163,7 +163,7 @@ async def test_a_runner_takes_files_source_and_loaded_hooks(
     loaded = await load_hook(source, "loaded.py")
     runner = await hook_runner(source, tmp_path / "file.py", str(tmp_path / "file.py"), source, loaded, mode="print")
     assert [hook.name for hook in runner.hooks] == ["hook", "file", "file", "hook4", "loaded"]
-    assert (runner.mode, runner.cwd, runner.has_ui) == ("print", str(tmp_path), False)
+    assert (runner.mode, runner.cwd, runner.engine.surroundings.has_ui) == ("print", str(tmp_path), False)
     assert (await hook_runner(cwd="/")).cwd == "/"
 
 

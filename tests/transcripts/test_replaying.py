@@ -206,7 +206,7 @@ async def test_a_replay_says_what_the_bridge_would_have_said() -> None:
         for path in (FIRST, SECOND, SUB_AGENT):
             for call in calls(path):
                 assert call.native
-                runner.cwd = call.cwd or "/here"
+                runner.engine.surroundings.cwd = call.cwd or "/here"
                 verdict = await Bridging(runner, ui).answer(ClaudeCode().decode(call.native))
                 word = "block" if verdict.block else "ask" if verdict.ask else "rewrite" if verdict.input else "pass"
                 said[call.tool_call_id] = word

@@ -1,4 +1,4 @@
-"""What a type checker must accept, and what it must infer.  Never imported."""
+"""Code that a type checker must accept, with the types it must infer. Never imported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def add_later(a: int, *, b: int = 1) -> int:
 
 
 async def test_a_hook(hook_runner: MakeRunner, load_hook: LoadHook) -> None:
-    """Use what a hook's tests use."""
+    """Use the public test doubles."""
     ui = ScriptedUI(True, lambda asked: asked.title)
     runner = await hook_runner("gate.py", await load_hook("def register(api): ..."), ui=ui, mode="print")
     assert_type(runner, HookRunner)
@@ -114,7 +114,7 @@ def plain_gate(event: ToolCall, ctx: HookContext) -> dict[str, object] | None:
 
 
 async def observer(event: object, ctx: HookContext) -> None:
-    """See any event."""
+    """Observe any event."""
 
 
 async def task() -> None:

@@ -1,4 +1,4 @@
-"""Mistakes that a type checker must see; each line with one is marked.  Never imported."""
+"""Mistakes that a type checker must report; each such line is marked. Never imported."""
 
 from __future__ import annotations
 

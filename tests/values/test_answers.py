@@ -321,7 +321,8 @@ def test_an_observed_event_folds_nothing() -> None:
 def test_rewrites_chain_and_asks_are_collected_beside_them() -> None:
     """Every rewriter signs once, every ask is kept, and the last rewrite is carried along."""
     run = Run(BeforeToolCall(tool_name="t", params={"a": 0}))
-    run.fold(Rewrite({"a": 1}, "x"), Ask("one", by="x"), Rewrite({"a": 2}, "y"), Ask("two", by="y"), Rewrite({}, "y"))
+    rewrites = [Rewrite({"a": 1}, ("x",)), Rewrite({"a": 2}, ("y",)), Rewrite({}, ("y",))]
+    run.fold(rewrites[0], Ask("one", by="x"), rewrites[1], Ask("two", by="y"), rewrites[2])
     assert run.event.params == {}
     first: Any = run.outcome
     assert [ask.title for ask in (first, *first.also)] == ["one", "two"]

@@ -119,7 +119,7 @@ async def test_a_final_result_is_told_before_the_observers_run() -> None:
 
     runner, errors = runner_of(hook_on("after_tool_call", slow))
     call = await preflight(EchoTool(), "1", {"command": "ls"}, runner=runner)
-    await run_tool(call, runner=runner, on_result=lambda output: told.append(output.text))
+    await run_tool(call, on_result=lambda output: told.append(output.text))
     assert (told, errors) == (["ran ls"], [])
 
 

@@ -1,7 +1,7 @@
 """How a handler is driven and cancelled: one clock per dispatch, one module per async backend.
 
-The backend modules are imported at the first emit, so that `import agent_hooks` loads neither asyncio nor trio.  Whoever
-drives a coroutine by hand, without an event loop, needs none of them: nothing can be cancelled there.
+The backend modules are imported at the first emit, so that `import agent_hooks` loads neither asyncio nor trio.  A
+program that drives coroutines by hand, without an event loop, needs none of them: nothing can be cancelled there.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from agent_hooks.concurrency.deadlines.base import (
     GRACE,
     INF,
+    CallWatch,
     Clock,
     DidNotStopError,
-    Onlooker,
     StillClock,
     Timer,
     cancellation_in,
@@ -24,9 +24,9 @@ from agent_hooks.concurrency.deadlines.base import (
 __all__ = [
     "GRACE",
     "INF",
+    "CallWatch",
     "Clock",
     "DidNotStopError",
-    "Onlooker",
     "StillClock",
     "Timer",
     "call_soon",
@@ -40,7 +40,10 @@ __all__ = [
 
 
 def call_soon() -> Callable[[Callable[[], object]], object] | None:
-    """Return what lets the event loop that runs call something soon, from any thread; `None` where none runs."""
+    """Return the function that makes the running event loop call another one soon, from any thread.
+
+    Returns `None` where no event loop runs.
+    """
     if in_asyncio_task():
         import asyncio
 
@@ -69,10 +72,11 @@ def clock_type() -> type[Clock]:
 
 
 def cancelled_class() -> type[BaseException] | tuple[()]:
-    """Return what a cancelled task is told by, for an `except`; nothing is, where no event loop runs."""
+    """Return the class of a cancellation, for an `except`; an empty tuple where no event loop runs."""
     if sys.modules.keys().isdisjoint(("asyncio", "trio")):
         return ()
-    import anyio  # here, because it is needed only when something was raised
+    # Imported here, because it is needed only when something was raised.
+    import anyio
 
     try:
         return anyio.get_cancelled_exc_class()
@@ -97,5 +101,6 @@ def in_asyncio_task() -> bool:
 
     try:
         return asyncio.current_task() is not None
-    except RuntimeError:  # no event loop of asyncio runs here
+    except RuntimeError:
+        # No event loop of asyncio runs here.
         return False

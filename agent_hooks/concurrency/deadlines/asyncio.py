@@ -1,4 +1,4 @@
-"""Deadlines on asyncio: one timer per event loop cancels the task; the loop in `runner` takes that back."""
+"""Deadlines on asyncio: one timer per event loop cancels the task, and `settle` takes the cancellation back."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
 
-from agent_hooks.concurrency.deadlines.base import GRACE, INF, KICK, Clock, Timer
+from agent_hooks.concurrency.deadlines.base import GRACE, INF, KICK, CallWatch, Clock, Timer
 
 
 class LoopTimer:
     """Watches every suspended handler of one event loop with at most one pending timer, re-armed lazily."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        # loop and handle weakly, or the table of timers would keep every loop alive
+        # References to loop and handle are weak, because the table of timers would keep every loop alive.
         self.loop = ref(loop)
-        # what asyncio's own loops tell, asked without them
+        # asyncio's own loops tell monotonic time, which is asked here without them.
         self.now: Callable[[], float] = monotonic if type(loop).time is asyncio.BaseEventLoop.time else self._loop_time
         self._clocks: set[Clock] = set()
         self._when = INF
         self._handle: Callable[[], asyncio.TimerHandle | None] = lambda: None
 
     def _loop_time(self) -> float:
-        return self.loop().time()  # type: ignore[union-attr]  # who asks runs on it
+        return self.loop().time()  # type: ignore[union-attr]  # the caller runs on it
 
     def watch(self, clock: Clock) -> None:
         """Have `clock` expire at its deadline."""
@@ -52,7 +52,8 @@ class LoopTimer:
 
 
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTimer] = WeakKeyDictionary()
-_latest: LoopTimer | None = None  # there is one event loop, most of the time
+# Most programs have one event loop.
+_latest: LoopTimer | None = None
 
 
 def loop_timer(loop: asyncio.AbstractEventLoop) -> Timer:
@@ -67,21 +68,39 @@ def loop_timer(loop: asyncio.AbstractEventLoop) -> Timer:
     return timer
 
 
-class TaskOnlooker(Struct, eq=False):
-    """Knows how many cancellations of a task were under way when it began to look."""
+class TaskWatch(Struct, eq=False):
+    """Watches one call in a task; `baseline`: the cancellations of the task that were under way when the call began."""
 
-    task: asyncio.Task[object]
+    running: set[CallWatch]
+    task: Any
     baseline: int
+    # How often this watch has cancelled the task.
+    fired: int = 0
+
+    def cancel(self) -> None:
+        """Cancel the task."""
+        self.fired += 1
+        self.task.cancel("stopped by agent_hooks")
 
     def settle(self, exc: BaseException | None) -> bool:
-        """Raise a cancellation that was swallowed, for asyncio delivers one only once."""
-        if self.task.cancelling() > self.baseline and not isinstance(exc, asyncio.CancelledError):
+        """Take our cancellations back, and tell whether there are no others."""
+        fired, self.fired = self.fired, 0
+        for _ in range(fired):
+            self.task.uncancel()
+        if self.task.cancelling() <= self.baseline:
+            return fired > 0
+        if not isinstance(exc, asyncio.CancelledError):
+            # The code swallowed it, and asyncio delivers a cancellation only once.
             raise asyncio.CancelledError from exc
         return False
 
     def foreign(self, exc: BaseException) -> BaseException | None:
-        """Return `exc` if it is a cancellation that came since."""
+        """Return `exc` if it is a cancellation that came since the call began."""
         return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
+
+    def close(self) -> None:
+        """End the watch."""
+        self.running.discard(self)
 
 
 class AsyncioClock(Clock):
@@ -89,18 +108,22 @@ class AsyncioClock(Clock):
 
     __slots__ = ("baseline", "gives_up_at")
 
-    baseline: int  # cancellations of the task that were under way before ours
-    gives_up_at: float  # set when it is cancelled
+    # Cancellations of the task that were under way before ours.
+    baseline: int
+    # Set when the handler is first cancelled.
+    gives_up_at: float
 
     def attach(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         self.task, self.baseline = task, task.cancelling()
 
-    @classmethod
-    def onlooker(cls) -> TaskOnlooker:
+    @staticmethod
+    def watch_call(running: set[CallWatch]) -> TaskWatch:
         task: Any = asyncio.current_task()
-        return TaskOnlooker(task, task.cancelling())
+        watch = TaskWatch(running, task, task.cancelling())
+        running.add(watch)
+        return watch
 
     def arm(self) -> None:
         timer: Any = self.timer
@@ -141,11 +164,13 @@ class AsyncioClock(Clock):
                 self.task.uncancel()
         if self.task.cancelling() <= self.baseline:
             return fired > 0
-        if not isinstance(exc, asyncio.CancelledError):  # swallowed, and asyncio delivers a cancellation only once
+        if not isinstance(exc, asyncio.CancelledError):
+            # The handler swallowed it, and asyncio delivers a cancellation only once.
             raise asyncio.CancelledError from exc
         return False
 
     def foreign(self, exc: BaseException) -> BaseException | None:
-        if self.task is None:  # nothing has suspended, so nothing can have been delivered: the handler raised its own
+        if self.task is None:
+            # Nothing has suspended, so no cancellation was delivered: the handler raised one of its own.
             return None
         return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None

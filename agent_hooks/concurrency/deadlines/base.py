@@ -1,10 +1,13 @@
 """A clock per dispatch, and the trampoline that drives a handler under it.
 
-Theory of operation.  A handler's first step runs with nothing armed: most handlers end in it, and then a deadline costs
-nothing.  When it suspends, `drive` arms the clock, which asks its timer (one per event loop) to call `expire` at the
-deadline.  `expire` cancels the task; the loop in `runner` sees the handler end, asks the clock to `settle` whether that
-was our cancellation, somebody else's, or neither, and takes our part back.  The clock is the handler's own time: it
-stands while a dialog of that handler is open.
+How a deadline works.
+
+ 1. A handler takes its first step while nothing is armed.  Most handlers end in it, and their deadline costs nothing.
+ 2. When a handler suspends, `drive` arms the clock.  The clock asks its timer, one per event loop, to call `expire` at
+    the deadline.
+ 3. `expire` cancels the task.  The one loop sees the handler end and asks the clock to `settle`: was that our
+    cancellation, somebody else's, or neither?  `settle` takes our cancellation back.
+ 4. The clock counts the handler's own time.  It stands while a dialog of that handler is open.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from typing import Any, ClassVar, Literal, Protocol
 from agent_hooks.errors import HookUsageError
 
 INF = float("inf")
-KICK = 0.05  # seconds between repeated cancellations of a handler that swallowed one
-GRACE = 1.0  # seconds after which a handler that swallows every cancellation is given up
+# Seconds between repeated cancellations of a handler that swallowed one.
+KICK = 0.05
+# Seconds after which a handler that swallows every cancellation is given up.
+GRACE = 1.0
 
 Stop = Literal["deadline", "shutdown", "asked"]
 
@@ -27,7 +32,7 @@ class DidNotStopError(Exception):
 
 
 class Timer(Protocol):
-    """What tells a clock that its deadline has come."""
+    """Tells clocks that their deadline has come."""
 
     def now(self) -> float:
         """Return the current time in seconds."""
@@ -40,16 +45,28 @@ class Timer(Protocol):
         """Never call `clock` again."""
 
 
-class Onlooker(Protocol):
-    """Knows which cancellations of a task are somebody else's."""
+class CallWatch(Protocol):
+    """Watches a tool that runs, or a question to the person, and can cancel it.
+
+    It knows our cancellation from somebody else's, as a clock does, but it has no deadline and costs less.
+    """
+
+    def cancel(self) -> None:
+        """Cancel the call; may be repeated for code that swallows a cancellation."""
 
     def settle(self, exc: BaseException | None) -> bool:
-        """As of a clock."""
+        """Tell, after the call ended with `exc`, whether we cancelled it and nobody else did.
+
+        Raises somebody else's cancellation when the code swallowed it and it would not be delivered again.
+        """
         ...
 
     def foreign(self, exc: BaseException) -> BaseException | None:
-        """As of a clock."""
+        """Return somebody else's cancellation if `exc` is one; it goes on to the caller."""
         ...
+
+    def close(self) -> None:
+        """End the watch."""
 
 
 class Clock:
@@ -60,12 +77,16 @@ class Clock:
     handler stop (trio).
     """
 
-    early: ClassVar[bool] = False  # whether a dispatch needs its clock before the first handler's first step
+    # Whether a dispatch needs its clock before the first handler's first step.
+    early: ClassVar[bool] = False
     begins_closed: ClassVar[bool] = False
 
-    left: float  # seconds of own time left when the clock last began to run
-    since: float  # when it last began to run
-    started: float  # when the running handler first suspended
+    # Seconds of own time left when the clock last began to run.
+    left: float
+    # The time at which it last began to run.
+    since: float
+    # The time at which the running handler first suspended.
+    started: float
 
     __slots__ = (
         "armed",
@@ -96,18 +117,27 @@ class Clock:
         self.suspended = suspended
         self.parent = parent
         self.timer = timer
-        self.task: Any = None  # which it is bound to, where a task is what is cancelled
+        # The task that is cancelled, on a backend that cancels tasks.
+        self.task: Any = None
         self.overdue: Callable[[float], None] | None = None
         self.deadline = INF
         self.dialogs = 0
-        self.fired = 0  # how often the running handler has been cancelled by us
-        self.stop: Stop = "deadline"  # why it was
-        self.question: Any = None  # what it had asked, if that is why
-        self.armed = False  # whether the running handler has suspended
-        self.attached = False  # whether the clock is bound to its task
-        self.closed = self.begins_closed  # whether a scope has to be opened before the next handler
+        # How often this clock has cancelled the running handler.
+        self.fired = 0
+        # The reason why it did.
+        self.stop: Stop = "deadline"
+        # The question that is handed over, if that is the reason.
+        self.question: Any = None
+        # Whether the running handler has suspended.
+        self.armed = False
+        # Whether the clock is bound to its task.
+        self.attached = False
+        # Whether a scope has to be opened before the next handler.
+        self.closed = self.begins_closed
+        # Whether the handler swallowed every cancellation for longer than the grace.
         self.gave_up = False
-        self.dispatch: Any = None  # whose it is; for the watchdog
+        # The dispatch that it belongs to; the watchdog reads it.
+        self.dispatch: Any = None
 
     # ---- what a backend provides
 
@@ -119,23 +149,23 @@ class Clock:
         """Prepare for the next handler; called when `closed`."""
 
     def cancel(self) -> None:
-        """Cancel what the handler waits for."""
+        """Cancel the running handler."""
         raise NotImplementedError
 
     def settle(self, exc: BaseException | None) -> bool:
         """Tell, after a handler ended with `exc`, whether we stopped it and nobody else did.
 
-        Raises somebody else's cancellation when the handler swallowed it and nobody would deliver it again.
+        Raises somebody else's cancellation when the handler swallowed it and it would not be delivered again.
         """
         raise NotImplementedError
 
     def foreign(self, exc: BaseException) -> BaseException | None:
-        """Return somebody else's cancellation if that is what `exc` is: it has to be passed on."""
+        """Return somebody else's cancellation if `exc` is one; it goes on to the emitting code."""
         raise NotImplementedError
 
-    @classmethod
-    def onlooker(cls) -> Onlooker:
-        """Return what tells cancellations of the current task apart, without a clock."""
+    @staticmethod
+    def watch_call(running: set[CallWatch]) -> CallWatch:
+        """Return the watch over a call of the current task; it is in `running` until it is closed."""
         raise NotImplementedError
 
     # ---- what they share
@@ -187,7 +217,7 @@ class Clock:
             self.expire(self.timer.now())
 
     def hand_over(self, question: Any) -> None:
-        """Stop the running handler, which has suspended: its question goes to the person by another way."""
+        """Stop the running handler, which has suspended; keep its question, which another program puts to the person."""
         if self.question is not None:
             return
         assert self.timer is not None
@@ -197,8 +227,10 @@ class Clock:
 
     def close(self) -> None:
         """End the clock with its dispatch."""
-        self.overdue = self.dispatch = None  # or clock and dispatch would keep each other alive
-        self.armed = False  # a dialog that outlives the dispatch must not start its time again
+        # Clock and dispatch would keep each other alive.
+        self.overdue = self.dispatch = None
+        # A dialog that outlives the dispatch must not start the time again.
+        self.armed = False
         if self.attached:
             self.suspended.discard(self)
             assert self.timer is not None
@@ -210,17 +242,33 @@ class Clock:
         self.timer.watch(self)
 
 
+class NoWatch:
+    """The watch where no event loop runs: no code is cancelled there."""
+
+    def cancel(self) -> None:
+        pass
+
+    def settle(self, exc: BaseException | None) -> bool:
+        return False
+
+    def foreign(self, exc: BaseException) -> BaseException | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
 class StillClock(Clock):
-    """Where no event loop runs: nobody cancels anything, and nobody can wait."""
+    """The clock where no event loop runs: no handler is cancelled there, and none can wait."""
 
     __slots__ = ()
 
     def attach(self) -> None:
         pass
 
-    @classmethod
-    def onlooker(cls) -> Onlooker:
-        return cls(INF, set())
+    @staticmethod
+    def watch_call(running: set[CallWatch]) -> CallWatch:
+        return NoWatch()
 
     def arm(self) -> None:
         raise HookUsageError("a handler waits for something, and no event loop runs here")
@@ -245,11 +293,13 @@ def drive(coro: Generator[Any, Any, Any], waiting: Any, clock: Clock) -> Generat
                 clock.arm()
             try:
                 value = yield waiting
-            except GeneratorExit:  # the awaiting coroutine is closed, and not by the handler
+            except GeneratorExit:
+                # The awaiting coroutine is closed, and the handler did not do it.
                 clock.gave_up = True
                 coro.close()
                 raise
-            except BaseException as exc:  # whatever is thrown in belongs to the handler
+            except BaseException as exc:
+                # The exception is thrown into the handler, which decides.
                 if clock.gave_up:
                     _abandon(coro)
                     raise DidNotStopError from None
@@ -270,5 +320,7 @@ def cancellation_in(exc: BaseException, kind: type[BaseException] | tuple[()]) -
 def _abandon(coro: Generator[Any, Any, Any]) -> None:
     try:
         coro.close()
-    except RuntimeError:  # it ignored GeneratorExit too; nothing stronger exists, and Python complains of it on stderr
-        pass  # keeping it would be worse: closed when the loop is gone, its endless `await` would spin at exit
+    except RuntimeError:
+        # The handler ignored GeneratorExit too, and Python complains of it on stderr.  Nothing stronger exists.  To keep
+        # the generator would be worse: Python closes it when the loop is gone, and its endless `await` would spin.
+        pass

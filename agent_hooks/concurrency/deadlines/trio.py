@@ -1,7 +1,7 @@
 """Deadlines on trio: a cancel scope per dispatch, opened before a handler's first step.
 
-trio has no way to take a cancellation back and none to abandon a task that will not stop; a handler that swallows
-every cancellation is therefore reported every second until it ends.
+trio cannot take a cancellation back, and it cannot abandon a task that will not stop.  A handler that swallows every
+cancellation is therefore reported every second until it ends.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import trio
 
-from agent_hooks.concurrency.deadlines.base import GRACE, INF, Clock, Timer, cancellation_in
+from agent_hooks.concurrency.deadlines.base import GRACE, INF, CallWatch, Clock, Timer, cancellation_in
 
 
 class ScopeTimer:
-    """Lets trio itself keep the deadline, and looks every second for handlers that outlived theirs."""
+    """Lets trio keep the deadlines, and reports every second the handlers that outlived theirs."""
 
     def __init__(self) -> None:
         self._clocks: set[TrioClock] = set()
-        self._looking = False
+        self._checking = False
 
     def now(self) -> float:
         """Return trio's time."""
@@ -29,21 +29,21 @@ class ScopeTimer:
         assert isinstance(clock, TrioClock)
         assert clock.scope is not None
         clock.scope.deadline = clock.deadline
-        self.look_after(clock)
+        self.check_on(clock)
 
     def forget(self, clock: Clock) -> None:
         """Leave `clock` alone."""
         assert isinstance(clock, TrioClock)
         self._clocks.discard(clock)
 
-    def look_after(self, clock: TrioClock) -> None:
+    def check_on(self, clock: TrioClock) -> None:
         """Report `clock` when its handler goes on past the deadline."""
         self._clocks.add(clock)
-        if not self._looking:
-            self._looking = True
-            trio.lowlevel.spawn_system_task(self._look, name="agent_hooks overdue handlers")
+        if not self._checking:
+            self._checking = True
+            trio.lowlevel.spawn_system_task(self._check_all, name="agent_hooks overdue handlers")
 
-    async def _look(self) -> None:
+    async def _check_all(self) -> None:
         try:
             while self._clocks:
                 await trio.sleep(GRACE)
@@ -53,7 +53,7 @@ class ScopeTimer:
                     if late >= GRACE and clock.armed and clock.overdue is not None:
                         clock.overdue(late)
         finally:
-            self._looking = False
+            self._checking = False
 
 
 _timer: trio.lowlevel.RunVar[ScopeTimer] = trio.lowlevel.RunVar("agent_hooks timer")
@@ -88,9 +88,9 @@ class TrioClock(Clock):
         if self.timer is None:
             self.timer = scope_timer()
 
-    @classmethod
-    def onlooker(cls) -> TrioClock:
-        return cls(INF, set())
+    @staticmethod
+    def watch_call(running: set[CallWatch]) -> TrioCallWatch:
+        return TrioCallWatch(running)
 
     def open(self) -> None:
         self.scope = trio.CancelScope()
@@ -102,20 +102,23 @@ class TrioClock(Clock):
         self.stopped_at = trio.current_time()
         self.scope.cancel()
         if isinstance(self.timer, ScopeTimer):
-            self.timer.look_after(self)
+            self.timer.check_on(self)
 
     def settle(self, exc: BaseException | None) -> bool:
         scope = self.scope
-        if scope is None:  # never opened: this clock only tells cancellations apart
+        if scope is None:
+            # It was settled already, and the fold of a handed-over question raised.
             return False
         if not scope.cancel_called:
-            self.deadline = scope.deadline = INF  # the next handler has its own
+            # The next handler gets a deadline of its own.
+            self.deadline = scope.deadline = INF
             return False
         self.scope, self.closed = None, True
         self.fired, self.deadline, self.stopped_at = 0, INF, INF
         try:
             swallowed = scope.__exit__(type(exc) if exc else None, exc, exc.__traceback__ if exc else None)
-        except BaseException as rest:  # what is left of a group without our cancellations
+        except BaseException as rest:
+            # The group that remains without our cancellations.
             exc, swallowed = rest, False
         return bool(swallowed) or exc is None or self.foreign(exc) is None
 
@@ -129,4 +132,20 @@ class TrioClock(Clock):
             scope.__exit__(None, None, None)
 
 
-__all__ = ["ScopeTimer", "Timer", "TrioClock", "scope_timer"]
+class TrioCallWatch(TrioClock):
+    """Watches one call by a scope of its own."""
+
+    __slots__ = ("_running",)
+
+    def __init__(self, running: set[CallWatch]) -> None:
+        super().__init__(INF, set())
+        self._running = running
+        running.add(self)
+        self.open()
+
+    def close(self) -> None:
+        super().close()
+        self._running.discard(self)
+
+
+__all__ = ["ScopeTimer", "Timer", "TrioCallWatch", "TrioClock", "scope_timer"]

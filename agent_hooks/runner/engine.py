@@ -1,0 +1,488 @@
+"""The inner side of a runner: plans, lanes, clocks and reports.
+
+`Engine.emit` finds the plan of an event, waits for the lane of its row, and runs a dispatch.  Programs use `HookRunner`,
+which has one engine.  The pipeline, the bridges and the host use the engine too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agent_hooks.concurrency.deadlines import INF, CallWatch, Clock, StillClock, Timer, clock_type
+from agent_hooks.concurrency.foreign import attempt
+from agent_hooks.concurrency.lanes import Lane
+from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.dispatch.handlers import Handler, Undo
+from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry, process_wide
+from agent_hooks.dispatch.loop import Dispatch, Plan, current_dispatch, get_running, set_running
+from agent_hooks.dispatch.points import AtPoint, BusInput, Changed, Input, NoOutput
+from agent_hooks.dispatch.table import POINT_SPECS, SPECS, EventSpec
+from agent_hooks.errors import HookError, HookUsageError, log, shown
+from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.runner.background import Background, Task
+from agent_hooks.runner.subscriptions import Subscriptions
+from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
+from agent_hooks.values.answers import Block
+from agent_hooks.values.content import Attachment
+from agent_hooks.values.events import EVENTS, Event, ToolResult
+
+if TYPE_CHECKING:
+    from agent_hooks.guards.base import Guard
+    from agent_hooks.redaction import Redactor
+
+A = TypeVar("A")
+O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
+SendHandler = Callable[[str, Sequence[Attachment], str], object]
+
+# Seconds that a shutdown waits for the handlers that it cancelled.
+DRAIN_TIMEOUT = 1.5
+# Seconds that running calls get to end, and to be reported, when the runner is left.
+ABORT_GRACE = 2.0
+# A model may invent names of tools, so the cache of plans starts again past this many.
+MANY_PLANS = 4096
+
+
+class Engine:
+    """Plans and runs the dispatches of one runner.
+
+    `limits`: seconds of own time a handler gets, by the name of the setting; `registry`: the interceptors of the program,
+    beside those of the hooks and of the process.
+    """
+
+    def __init__(
+        self,
+        hooks: list[LoadedHook],
+        surroundings: Surroundings,
+        *,
+        limits: dict[str, float | None],
+        guards: Iterable[Guard],
+        registry: InterceptorRegistry | None,
+        transformers: Iterable[ConfiguredTransformer],
+        redactor: Redactor | None,
+    ) -> None:
+        self.hooks = hooks
+        self.surroundings = surroundings
+        self.guards = tuple(guards)
+        self.redactor = redactor
+        # The event loop's, unless a test steps time by hand.
+        self.timer: Timer | None = None
+        # Whether the runner was left: from then on no call is judged, and so none that a gate concerns may run.
+        self.left = False
+        # Grows with every subscription, so that a plan knows whether it is old.
+        self.generation = 0
+        # The pipeline's plans of a tool's calls, by tool; emptied with every subscription.
+        self.call_plans: dict[str, Any] = {}
+        self.suspended: set[Clock] = set()
+        self.running_calls: set[CallWatch] = set()
+        self.interceptors = InterceptorRegistry() if registry is None else registry
+        self._own_interceptors = self.interceptors if registry is None else InterceptorRegistry()
+        self._registries = tuple(dict.fromkeys((process_wide(), self.interceptors, self._own_interceptors)))
+        self._subscriptions = Subscriptions(hooks, self._registries)
+        self.background = Background(hooks, self.report)
+        self._limits = limits
+        self._transformers = by_tool(tuple(transformers))
+        self._error_listeners: list[Callable[[HookError], object]] = []
+        self._observers: list[Callable[[Event[Any]], object]] = []
+        self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
+        self._send_handler: SendHandler | None = None
+        self._lanes = {"life": Lane(), "calls": Lane()}
+        self._plans: dict[Any, Plan | None] = {}
+        # The same plans by event class, and by tool or reason where a class has several: one look instead of a route.
+        self._plans_by_class: dict[type[Event[Any]], Any] = {}
+        self._clock_type: type[Clock] | None = None
+        # Returns the watch over a call that begins now; leaving the runner cancels it.  The caller closes it.
+        self.watch_call: Callable[[], CallWatch] = self._watch_first_call
+        # trio needs a clock before a handler's first step; the first dispatch finds out.
+        self._needs_clock = True
+        # Whether observers or interceptors of the point `event` see every event.
+        self._watched = False
+        ids = [each.id for registry in self._registries for each in registry.list()]
+        if twice := [each for each in ids if ids.count(each) > 1]:
+            raise HookUsageError(f"there are two interceptors {twice[0]!r}; give one of them another id")
+        for registry in self._registries:
+            registry.notify(self)
+        for hook in hooks:
+            hook.api.bind(self)
+            for interceptor in hook.api.interceptors:
+                self.intercept(hook.path, interceptor)
+        self.subscriptions_changed()
+
+    # ---- dispatch
+
+    # How an event is emitted.
+    #
+    #  1. The plan of the event is looked up, by class and tool.  An event without handlers is over, unless it is watched.
+    #  2. A shutdown first stops the handlers that run; its own handlers share the seconds that are left.
+    #  3. Events of one lane wait for one another.  An event emitted by a handler, by its tasks or by its thread is nested
+    #     in the dispatch of that handler and does not wait.  Neither does a caller that holds the lane (`in_lane`).
+    #  4. The first step of `call_handlers` is taken here, by hand.  Most events end in it, without a task, a scope or a
+    #     timer; `Dispatch.finish` awaits the rest.
+    #  5. However the dispatch ends, its clock is closed and the lane is passed on.
+    #  6. Observers see the event as its handlers left it.
+    async def emit(
+        self, event: Event[A], surroundings: Surroundings | None = None, *, in_lane: bool = False
+    ) -> A | None:
+        """Call the handlers of `event` and return the combination of their answers; see `HookRunner.emit`.
+
+        `surroundings`: the place the event comes from, for a bridge; `in_lane`: the caller holds the lane of the event.
+        """
+        try:
+            plan = self._plans_by_class[event.__class__]
+            if plan.__class__ is dict:
+                plan = plan[event.about]
+        except KeyError:
+            plan = self._plan_for(event)
+        if plan is None:
+            if self._watched:
+                await self._show(event, surroundings)
+            return None
+        if plan.spec.total is not None:
+            plan = replace(plan, limit=max(plan.limit - await self._stop_handlers(), 0.001))
+        lane = plan.lane
+        if lane is not None:
+            if in_lane:
+                lane = None
+            elif not lane.busy:
+                lane.busy = True
+            elif current_dispatch(self) is not None:
+                lane = None
+            else:
+                await lane.enter()
+        parent = get_running()
+        while parent is not None and not parent.live:
+            parent = parent.parent
+        dispatch = Dispatch()
+        dispatch.plan = plan
+        dispatch.event = event
+        dispatch.surroundings = self.surroundings if surroundings is None else surroundings
+        dispatch.parent = parent
+        dispatch.live = True
+        dispatch.clock = dispatch.outcome = None
+        set_running(dispatch)
+        try:
+            if self._needs_clock:
+                dispatch.need_clock()
+            steps: Any = dispatch.call_handlers(plan.handlers)
+            # A `for` takes the first step without the exception that `send` ends in.
+            for waiting in steps:
+                await dispatch.finish(steps, waiting)
+                break
+        finally:
+            dispatch.live = False
+            clock: Any = dispatch.clock
+            if clock is not None:
+                clock.close()
+            if lane is not None:
+                if lane.waiting:
+                    lane.leave()
+                else:
+                    lane.busy = False
+        if self._watched:
+            await self._show(dispatch.event, surroundings)
+        return dispatch.outcome  # type: ignore[no-any-return]  # a row's fold made it
+
+    async def reach(
+        self,
+        point: str,
+        input: Input,
+        output: O,
+        surroundings: Surroundings | None = None,
+        *,
+        key: str | None = None,
+        in_lane: bool = False,
+    ) -> O | Block:
+        """Let the interceptors of `point` change `output`, and return the changed output, or the block of one of them.
+
+        `key`: the tool's name or the agent's id that matchers are searched in; the agent's id unless given.
+        """
+        key = (surroundings or self.surroundings).agent_id if key is None else key
+        if not self.intercepts(point, key):
+            return output
+        event = AtPoint(point=point, key=key, input=input, output=output)
+        answer = await self.emit(event, surroundings, in_lane=in_lane)
+        return answer.output if isinstance(answer, Changed) else answer or output
+
+    def calls_lane(self) -> Lane | None:
+        """Return the lane in which tool calls are judged; `None` within a dispatch, where no caller waits."""
+        lane = self._lanes["calls"]
+        return None if lane.busy and current_dispatch(self) is not None else lane
+
+    async def _show(self, event: Event[Any], surroundings: Surroundings | None) -> None:
+        """Show an event to the observers and to the interceptors of the point `event`."""
+        if isinstance(event, AtPoint):
+            # Reaching a point is no event.
+            return
+        if self.redactor is not None and isinstance(event, ToolResult):
+            # The pipeline redacts a result after its handlers, and so after this.
+            event = self.redactor.event(event)
+        for observer in tuple(self._observers):
+            self._notify(observer, event)
+        await self.reach("event", BusInput(event=event), NoOutput(), surroundings)
+
+    # ---- plans
+
+    def listens(self, route: Any) -> bool:
+        """Tell whether a handler or an observer would see an event of this `route` (see `Event.route`)."""
+        return self._watched or self._plan(route) is not None
+
+    def intercepts(self, point: str, key: str | None = None) -> bool:
+        """Tell whether there is an interceptor of `point` for that tool, or for that agent."""
+        return self._plan((point, self.surroundings.agent_id if key is None else key)) is not None
+
+    def transformers_of(self, tool_name: str) -> tuple[ConfiguredTransformer, ...]:
+        """Return the transformers that are configured for a tool."""
+        return self._transformers.get(tool_name, ())
+
+    def concerns_tools(self) -> bool:
+        """Tell whether any tool's calls may concern a handler, an interceptor, a guard, a transformer or a redactor."""
+        others = bool(self.guards or self.redactor or self._transformers) or self._watched
+        return others or self._subscriptions.concern_tools()
+
+    def has_handlers(self, event_type: str) -> bool:
+        """Tell whether any handler is subscribed to events of this type."""
+        return self._subscriptions.has(event_type)
+
+    def handlers(self) -> Iterable[Handler]:
+        """Return every handler, in load order, then those of interceptors."""
+        return iter(self._subscriptions)
+
+    def unmatchable(self, tools: set[str]) -> list[HookError]:
+        """Return a report of every handler and interceptor whose matcher takes none of the known `tools`."""
+        return self._subscriptions.unmatchable(tools)
+
+    def _plan_for(self, event: Event[Any]) -> Plan | None:
+        """Return the plan of an event, and keep it where `emit` looks first.
+
+        Raises `HookUsageError` for a value that is no event, and for an event that needs an entered runner.
+        """
+        route = event.route if isinstance(event, Event) else None
+        if not _known(route):
+            names = ", ".join(kind.__name__ for kind in EVENTS)
+            raise HookUsageError(f"emit wants an event ({names}), not {shown(event)}")
+        self._refuse(_spec_of(route))
+        generation = self.generation
+        plan = self._plan(route)
+        if self.generation == generation:
+            if event.about is None:
+                self._plans_by_class[event.__class__] = plan
+            else:
+                self._plans_by_class.setdefault(event.__class__, {})[event.about] = plan
+        return plan
+
+    def _refuse(self, spec: EventSpec) -> None:
+        """Raise `HookUsageError` when the runner has been left, or was not entered although a hook started a task.
+
+        The events of no lane are passed on all the same: they are about a result that is there already.
+        """
+        if spec.lane is None:
+            return
+        if self.left:
+            raise HookUsageError(LEFT)
+        if self.background.queued:
+            hooks = ", ".join(sorted({hook for hook, _ in self.background.queued}))
+            raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
+
+    def _plan(self, route: Any) -> Plan | None:
+        try:
+            return self._plans[route]
+        except KeyError:
+            pass
+        generation = self.generation
+        name, key = route if isinstance(route, tuple) else (route, None)
+        spec = _spec_of(route)
+        if len(self._plans) > MANY_PLANS:
+            self._plans.clear()
+            self._plans_by_class.clear()
+        handlers = self._subscriptions.handlers(name, key, spec)
+        limit = self._limits[spec.deadline] if spec.deadline else spec.total
+        lane = self._lanes[spec.lane] if spec.lane else None
+        plan: Plan | None = Plan(self, spec, tuple(handlers), INF if limit is None else limit, key, lane)
+        if not handlers and spec.total is None:
+            # A shutdown keeps its plan: it stops the handlers that run also when none listens to it.
+            plan = None
+        if self.generation != generation:
+            # Another thread subscribed meanwhile.
+            return self._plan(route)
+        self._plans[route] = plan
+        return plan
+
+    # ---- clocks
+
+    def make_clock(self, limit: float, parent: Clock | None) -> Clock:
+        """Return a clock of the running backend, nested in `parent`; `limit` in seconds."""
+        kind = self._clock_type or self._find_clock_type()
+        return kind(limit, self.suspended, parent, self.timer)
+
+    def _watch_first_call(self) -> CallWatch:
+        """Do as `watch_call`, before the backend is known."""
+        return self._find_clock_type().watch_call(self.running_calls)
+
+    def _find_clock_type(self) -> type[Clock]:
+        kind = clock_type()
+        if kind is not StillClock:
+            # Without an event loop the next dispatch asks again: it may have one.
+            self._clock_type, self._needs_clock = kind, kind.early
+            self.watch_call = partial(kind.watch_call, self.running_calls)
+        return kind
+
+    async def _stop_handlers(self) -> float:
+        """Cancel the handlers that run, wait `DRAIN_TIMEOUT` for them to end, and return the seconds that took."""
+        begun = perf_counter()
+        own = self._own_clocks()
+        if self.suspended - own:
+            # Imported here, because nothing is suspended where no event loop runs.
+            import anyio
+
+            with anyio.move_on_after(DRAIN_TIMEOUT):
+                while running := self.suspended - own:
+                    for clock in running:
+                        clock.shut_down()
+                    await anyio.sleep(0.005)
+        return perf_counter() - begun
+
+    def _own_clocks(self) -> set[Clock | None]:
+        """Return the clocks of the dispatches that this code runs in."""
+        own = set()
+        dispatch = current_dispatch()
+        while dispatch is not None:
+            own.add(dispatch.clock)
+            dispatch = dispatch.parent
+        return own
+
+    async def leave(self) -> None:
+        """Abort the calls that run, and block every later one that a gate concerns.
+
+        A handler that judges is stopped, which blocks; a tool or a question is cancelled, and its observers hear of the
+        abort.  All that takes at most `ABORT_GRACE` seconds.
+        """
+        self.left = True
+        self.subscriptions_changed()
+        handlers = self.suspended - self._own_clocks()
+        if not (handlers or self.running_calls):
+            return
+        import anyio
+
+        with anyio.CancelScope(shield=True), anyio.move_on_after(ABORT_GRACE):
+            for clock in handlers:
+                clock.shut_down()
+            while self.running_calls or handlers & self.suspended:
+                for watch in tuple(self.running_calls):
+                    watch.cancel()
+                await anyio.sleep(0.005)
+
+    # ---- what a hook's api asks
+
+    def subscriptions_changed(self) -> None:
+        """Drop all plans; may be called from a handler's thread, also while a plan is being made."""
+        self.generation += 1
+        self._watched = bool(self._observers) or any(
+            each.name == "event" for registry in self._registries for each in registry.list()
+        )
+        self._plans.clear()
+        self._plans_by_class.clear()
+        self.call_plans.clear()
+
+    def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
+        """Register an interceptor of a hook with this runner only, and return a function that removes it again."""
+        return self._own_interceptors.add(interceptor, hook=hook)
+
+    def has_interceptor(self, id: str) -> bool:
+        """Tell whether an interceptor of that id counts in this runner, beside those of the process."""
+        return id in self.interceptors or id in self._own_interceptors
+
+    def start_task(self, hook: str, function: Task) -> None:
+        """Run a background task of a hook; queue it until the runner is entered."""
+        self.background.add(hook, function)
+        # No plan may be kept while a task waits for the runner to be entered.
+        self.subscriptions_changed()
+
+    def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
+        """Hand a message of a hook to the agent; warn if this agent takes none."""
+        if self._send_handler is None:
+            log().warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
+        else:
+            self._send_handler(text, attachments, hook)
+
+    def set_send_handler(self, handler: SendHandler | None) -> None:
+        """Set the function that takes the messages of hooks."""
+        self._send_handler = handler
+
+    # ---- listeners
+
+    def on_error(self, listener: Callable[[HookError], object]) -> Undo:
+        """Add an error listener."""
+        return _add(self._error_listeners, listener)
+
+    def on_answer(self, listener: Callable[[Handler, Event[Any], Any], object]) -> Undo:
+        """Add an answer listener."""
+        return _add(self._answer_listeners, listener)
+
+    def observe(self, listener: Callable[[Event[Any]], object]) -> Undo:
+        """Add an observer."""
+        undo = _add(self._observers, listener)
+
+        def stop() -> None:
+            undo()
+            self.subscriptions_changed()
+
+        self.subscriptions_changed()
+        return stop
+
+    def report(self, error: HookError) -> None:
+        """Tell every error listener; without one, log the failure."""
+        if not self._error_listeners:
+            log().error("%s\n%s", error, error.traceback)
+        for listener in tuple(self._error_listeners):
+            self._notify(listener, error)
+
+    def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
+        """Tell the answer listeners of a value that a handler returned."""
+        for listener in tuple(self._answer_listeners):
+            self._notify(listener, handler, event, answer)
+
+    def disable(self, hook_path: str) -> None:
+        """Disable a hook: its gates block from now on, its other handlers are left out."""
+        self._subscriptions.disable(hook_path)
+        self.subscriptions_changed()
+
+    def is_disabled(self, hook_path: str) -> bool:
+        """Tell whether a hook is disabled."""
+        return self._subscriptions.is_disabled(hook_path)
+
+    def _notify(self, listener: Callable[..., object], *args: Any) -> None:
+        """Call a listener; one that raises is logged, and the dispatch goes on."""
+        if (exc := attempt(listener, *args).exception) is not None:
+            log().error("a listener raised on: %s", shown(args[-1]), exc_info=exc)
+
+
+LEFT = (
+    "this HookRunner was left, so its hooks judge nothing any more; make calls inside of `async with HookRunner(...)`"
+)
+
+
+def _spec_of(route: Any) -> EventSpec:
+    """Return the row of an event or a point."""
+    name = route[0] if isinstance(route, tuple) else route
+    return POINT_SPECS.get(name) or SPECS[name]
+
+
+def _known(route: Any) -> bool:
+    """Tell whether the tables have a row for a route; another agent's events, for example, have none."""
+    name = route[0] if isinstance(route, tuple) else route
+    return name in SPECS or name in POINT_SPECS
+
+
+def _add(listeners: list[Any], listener: Any) -> Undo:
+    listeners.append(listener)
+
+    def undo() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return undo
