@@ -9,9 +9,9 @@ PACKAGE_google_adk := google-adk
 # Type checkers, what shows the newest versions' output, and the models extra are left to `make test`; httpx2 is a client.
 OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
 	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
-	--ignore=tests/test_examples_models.py
+	--ignore=tests/test_examples_models.py --ignore=tests/checks
 
-.PHONY: demo test test-clients clients check bench bench-peers soak explore oldest clean
+.PHONY: demo test test-clients clients check mutants bench bench-peers soak explore oldest clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -29,6 +29,9 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python checks/prose.py
+
+mutants: .venv/dev  ## whether the tests of the core notice each statement that is deleted; ARGS='--changed HEAD~3' for less
+	@$(BIN)/python -m checks.mutants $(ARGS)
 
 explore: .venv/dev  ## property tests, with 3,000 examples each, other ones each time
 	$(BIN)/python -m pytest -q -n auto -m 'hypothesis and not client' --hypothesis-profile=explore

@@ -1,17 +1,13 @@
-"""Imports go down only, and members of a family do not know each other."""
+"""The picture of the house: which room stands on which, and which modules do not know each other."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import agent_hooks
+import architecture
 
-ROOT = Path(agent_hooks.__file__).parent
-LAYERS = [  # from the bottom; rooms of one line are of one height and do not import each other
+LAYERS = [
     "errors",
     "patterns validation values",
     "concurrency settings storage",
@@ -27,67 +23,70 @@ LAYERS = [  # from the bottom; rooms of one line are of one height and do not im
     "cli",
     "__main__",
 ]
-HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names.split()}
-FAMILIES = {  # the folder, and what its members share beside `base`
+"""The rooms from the bottom; the rooms of one line are of one height and do not import each other."""
+FAMILIES = {
     "concurrency/deadlines": set[str](),
     "ui": {"harmless"},
     "transformers": {"exclusion", "config"},
     "guards": {"config", "sensitive", "table"},
+    "guards/shell/rules": set[str](),
     "bridges": {"claude_code_results", "claude_code_settings", "fields"},
     "transcripts": set[str](),
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
     "cli/modes": set[str](),
+    "cli/commands": set[str](),
 }
-MODULES = sorted(ROOT.rglob("*.py"))
+"""The folder of each family, and the modules that its members share beside `base`."""
+DRIVERS = {"bridges/driver"}
+"""The module of a family that the rooms above it use, because it chooses the member."""
+COMPOSERS = {"cli"}
+"""The rooms that put a program together, and so choose the members of families."""
+PURE = {"guards", "transformers", "bridges"}
+"""The rooms whose modules do no I/O: they judge and rewrite the values that they are given."""
+READERS = {"bridges/driver", "transformers/command_intercept"}
+"""The modules of the pure rooms that may do I/O: the driver, and the modules by which settings files are read."""
+
+TREE = architecture.Tree(Path(agent_hooks.__file__).parent)
 
 
-def imports_of(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield what a file imports of the package, as paths like `host/tools/base`, and the line."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name.partition(".")[0] == "agent_hooks":
-                parts = name.split(".")[1:]
-                while parts and not (
-                    ROOT.joinpath(*parts).is_dir() or ROOT.joinpath(*parts).with_suffix(".py").is_file()
-                ):
-                    parts.pop()  # a name inside of the module
-                yield "/".join(parts) or "__init__", node.lineno
+def test_every_room_has_a_height() -> None:
+    """A new folder or module at the top of the package needs a place in the table."""
+    assert architecture.rooms_without_height(TREE, LAYERS) == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_imports_go_down_and_not_to_siblings_of_a_family(path: Path) -> None:
-    """A module imports what is below it; a member of a family its own `base`; no cycle can come up."""
-    me = path.relative_to(ROOT).with_suffix("").as_posix()
-    top, family, member = me.partition("/")[0], me.rpartition("/")[0], me.rpartition("/")[2]
-    assert top in HEIGHT, f"{me}: give it a place in LAYERS"
-    for target, line in imports_of(path):
-        there = target.partition("/")[0]
-        text = f"{path}:{line}: {me} imports {target}"
-        if family in FAMILIES and member != "__init__" and target.rpartition("/")[0] == family:
-            assert member != "base", text
-            assert target.rpartition("/")[2] in {"base"} | FAMILIES[family], text
-        if there != top:
-            assert HEIGHT[there] < HEIGHT[top], text
+def test_imports_go_down() -> None:
+    """A module imports from its own room and from lower rooms."""
+    assert architecture.upward_imports(TREE, LAYERS) == []
 
 
-def test_no_two_modules_import_each_other_in_a_circle() -> None:
-    """Inside of a family or a folder as well."""
-    graph = {
-        path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__"): {
-            target for target, _ in imports_of(path) if target != "__init__"
-        }
-        for path in MODULES
-    }
-    graph.pop("__init__")
-    while leaves := {name for name, targets in graph.items() if not targets & graph.keys() - {name}}:
-        for name in leaves:
-            del graph[name]
-    assert not graph, f"in a circle: {sorted(graph)}"
+def test_members_of_a_family_do_not_import_each_other() -> None:
+    """A member of a family imports the family's `base` and shared modules, at any depth."""
+    assert architecture.sibling_imports(TREE, FAMILIES) == []
+
+
+def test_only_composers_choose_the_members_of_a_family() -> None:
+    """The other rooms import a family's package, its `base`, its shared modules and its driver."""
+    assert architecture.imports_of_members(TREE, FAMILIES, DRIVERS, COMPOSERS) == []
+
+
+def test_no_module_imports_a_command() -> None:
+    """Parts that two commands share are modules of other rooms."""
+    assert architecture.imports_of_commands(TREE, "cli/commands") == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Circles are wrong inside of a room as well."""
+    assert architecture.circles(TREE) == []
+
+
+def test_guards_transformers_and_bridges_do_no_io() -> None:
+    """Neither do the modules that they import; the readers are exceptions, by name."""
+    assert architecture.io_in(TREE, PURE, READERS) == []
+
+
+def test_every_exception_is_needed() -> None:
+    """A name in a list of exceptions that no rule needs any more leaves the list."""
+    assert not READERS - TREE.io_paths.keys()
+    assert not DRIVERS - TREE.files.keys()
+    assert not FAMILIES.keys() - TREE.files.keys()
