@@ -23,8 +23,7 @@ def main() -> int:
             to_agent.flush()
 
         send({"type": "prompt", "id": 1, "message": prompt})
-        # Lines of bytes, because only "\n" ends a line of the protocol.
-        for line in from_agent:
+        for line in from_agent:  # bytes, because only "\n" ends a line
             record = json.loads(line)
             match record["type"]:
                 case "message_update":
