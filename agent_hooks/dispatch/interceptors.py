@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -217,8 +217,9 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
 
 Adopt = Callable[[Interceptor], Undo]
 
-# Set while code of a hook runs outside of a handler: it registers an interceptor as the hook's own.
-adopting: ContextVar[Adopt | None] = ContextVar("agent_hooks adopting", default=None)
+# Set while code of a hook runs outside of a handler: the function registers an interceptor as the hook's own.  The
+# reference is weak, because asyncio keeps the context of a cancelled timer, and so would keep a hook that was unloaded.
+adopting: ContextVar[WeakMethod[Adopt] | None] = ContextVar("agent_hooks adopting", default=None)
 
 
 class _ProcessWideRegistry(InterceptorRegistry):
@@ -229,7 +230,8 @@ class _ProcessWideRegistry(InterceptorRegistry):
     """
 
     def add(self, interceptor: Interceptor, *, hook: str | None = None) -> Undo:
-        adopt = adopting.get()
+        reference = adopting.get()
+        adopt = None if reference is None else reference()
         if adopt is not None:
             return adopt(interceptor)
         if (dispatch := current_dispatch()) is not None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from contextlib import contextmanager
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from agent_hooks.concurrency.foreign import attempt_async
 from agent_hooks.dispatch.context import HookContext
@@ -368,7 +368,7 @@ class HookAPI:
     def adopting(self) -> Iterator[None]:
         """Register interceptors that the code inside adds to the process-wide registry as this hook's own."""
         before = adopting.get()
-        adopting.set(self.adopt)
+        adopting.set(WeakMethod(self.adopt))
         try:
             yield
         finally:
