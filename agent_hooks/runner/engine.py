@@ -98,8 +98,8 @@ class Engine:
         self._clock_type: type[Clock] | None = None
         # Returns the watch over a call that begins now; leaving the runner cancels it.  The caller closes it.
         self.watch_call: Callable[[], CallWatch] = self._watch_first_call
-        # trio needs a clock before a handler's first step; the first dispatch finds out.
-        self._needs_clock = True
+        # trio needs a clock or a watch before the first step of foreign code; the first dispatch or call finds out.
+        self.watches_early = True
         # Whether observers or interceptors of the point `event` see every event.
         self._watched = False
         ids = [each.id for registry in self._registries for each in registry.list()]
@@ -166,7 +166,7 @@ class Engine:
         dispatch.clock = dispatch.outcome = None
         set_running(dispatch)
         try:
-            if self._needs_clock:
+            if self.watches_early:
                 dispatch.need_clock()
             steps: Any = dispatch.call_handlers(plan.handlers)
             # A `for` takes the first step without the exception that `send` ends in.
@@ -327,7 +327,7 @@ class Engine:
         kind = clock_type()
         if kind is not StillClock:
             # Without an event loop the next dispatch asks again: it may have one.
-            self._clock_type, self._needs_clock = kind, kind.early
+            self._clock_type, self.watches_early = kind, kind.early
             self.watch_call = partial(kind.watch_call, self.running_calls)
         return kind
 
