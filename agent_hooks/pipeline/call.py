@@ -12,7 +12,7 @@ from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.runner.engine import Engine
 from agent_hooks.values.answers import Ask, Block
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
 # The id of the tool call that runs in this task: a call that its tool makes is part of it.
@@ -72,8 +72,8 @@ class JudgedCall(Struct, frozen=True):
 
     def rewritten(self, input: Any, by: tuple[str, ...]) -> JudgedCall:
         """Return the call with another input."""
-        frozen = freeze(input)
-        return replace(self, input=frozen, arguments=thaw(frozen), rewrites=(*self.rewrites, Rewriting(frozen, by)))
+        frozen, plain = frozen_and_plain(input)
+        return replace(self, input=frozen, arguments=plain, rewrites=(*self.rewrites, Rewriting(frozen, by)))
 
 
 class ToolRun(Struct, frozen=True):

@@ -22,7 +22,7 @@ from agent_hooks.runner.engine import ABORT_GRACE, LEFT, MANY_PLANS, Engine
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.values.answers import Block
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
 __all__ = ["JUDGE", "OBSERVE", "RUN", "JudgedCall", "Step", "call_tool", "new_call", "plan_of", "preflight", "run_tool"]
@@ -189,8 +189,8 @@ def new_call(
     place = surroundings or engine.surroundings
     parent = get_running_call()
     try:
-        frozen = freeze(input)
-        return JudgedCall(tool, tool_call_id, frozen, thaw(frozen), engine, place, parent, native)
+        frozen, plain = frozen_and_plain(input)
+        return JudgedCall(tool, tool_call_id, frozen, plain, engine, place, parent, native)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
         block = Block(text, cause="schema")

@@ -28,7 +28,7 @@ _checks: dict[int, InputCheck] = {}
 
 
 class InputCheck:
-    """Checks inputs against one schema: `check(name, input)` returns an error text or `None`.
+    """Checks inputs against one schema: `check.error(name, input)` returns an error text or `None`.
 
     The schema is compiled at the first call, and a later change of it goes unseen.  A schema that cannot be used, or that
     points to another document, is an error of every input: nothing is fetched, and no input passes unjudged.
@@ -41,7 +41,7 @@ class InputCheck:
         self._validator: Any = None
         self._fits: Callable[[object], bool] = self._compile_and_fit
 
-    def __call__(self, name: str, input: object) -> str | None:
+    def error(self, name: str, input: object) -> str | None:
         """Return the error of `input` in one line that begins with the tool's name, or `None`."""
         try:
             if isinstance(input, dict) and self._fits(input):
@@ -80,12 +80,12 @@ def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | N
     if schema is NO_SCHEMA and isinstance(input, dict):
         return None
     check = _checks.get(id(schema))
-    if check is not None and check.schema is schema:
-        return check(name, input)
-    if len(_checks) >= _MANY:
-        _checks.clear()
-    check = _checks[id(schema)] = InputCheck(schema)
-    return check(name, input)
+    if check is None or check.schema is not schema:
+        if len(_checks) >= _MANY:
+            _checks.clear()
+        check = _checks[id(schema)] = InputCheck(schema)
+    # By the name of the method, because `check(…)` would look for `__call__` first: saves 0.1 of 8 µs.
+    return check.error(name, input)
 
 
 def _compile(schema: Mapping[str, Any]) -> Any:

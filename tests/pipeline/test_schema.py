@@ -198,7 +198,7 @@ def test_a_value_of_any_class_is_judged_for_what_it_is(kind: str, value: object,
     """At the first check, which compiles, and at the second; what is no JSON fits nothing that wants JSON."""
     check = InputCheck({"properties": {"a": {"type": kind}}})
     for given_input in ({"a": value}, {"a": value}, freeze({"a": value}), MappingProxyType({"a": value})):
-        assert (check("tool", given_input) is None) is fits
+        assert (check.error("tool", given_input) is None) is fits
 
 
 def test_an_unknown_field_may_hold_anything() -> None:
@@ -271,8 +271,8 @@ def test_another_library_gives_the_same_verdict(
         schema = {"$schema": draft, **schema}
     fits = jsonschema.validators.validator_for(schema)(schema).is_valid(input)
     check = InputCheck(schema)
-    errors = [check("t", given) for given in (input, input, freeze(input))]
-    errors.append(InputCheck(freeze(schema))("t", input))
+    errors = [check.error("t", given) for given in (input, input, freeze(input))]
+    errors.append(InputCheck(freeze(schema)).error("t", input))
     assert [error is None for error in errors] == [fits] * 4, errors
 
 
