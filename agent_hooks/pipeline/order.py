@@ -11,7 +11,9 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
@@ -108,7 +110,7 @@ OBSERVE = (Step("observe", after.observe, listens("after_tool_call")),)
 Phase = tuple[Step, ...]
 
 
-class CallPlan(NamedTuple):
+class CallPlan(Struct, frozen=True, eq=False):
     """The steps that calls of one tool take, made once until the next subscription.
 
     `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer or
