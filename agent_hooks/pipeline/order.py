@@ -16,8 +16,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from agent_hooks.concurrency.deadlines import cancelled_class
+from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
 from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.pipeline import after, before, guarding
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, get_running_call
 from agent_hooks.runner.engine import ABORT_GRACE, LEFT, MANY_PLANS, Engine
@@ -221,13 +223,15 @@ def preflight(
 async def _judge(call: JudgedCall) -> JudgedCall:
     """Take a call through `JUDGE`, in its turn."""
     engine, name = call.engine, call.tool.name
-    lane = engine.calls_lane()
+    lane: Lane | None = engine.calls_lane
     try:
-        if lane is not None:
-            if lane.busy:
-                await lane.enter()
-            else:
-                lane.busy = True
+        if not lane.busy:
+            lane.busy = True
+        elif current_dispatch(engine) is not None:
+            # A call from within a handler is judged at once.
+            lane = None
+        else:
+            await lane.enter()
         try:
             plan = plan_of(engine, name)
             if engine.left and plan.concerned:

@@ -91,7 +91,9 @@ class Engine:
         self._observers: list[Callable[[Event[Any]], object]] = []
         self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
         self._send_handler: SendHandler | None = None
-        self._lanes = {"life": Lane(), "calls": Lane()}
+        # The lane in which tool calls are judged.
+        self.calls_lane = Lane()
+        self._lanes = {"life": Lane(), "calls": self.calls_lane}
         self._plans: dict[Any, Plan | None] = {}
         # The same plans by event class, and by tool or reason where a class has several: one look instead of a route.
         self._plans_by_class: dict[type[Event[Any]], Any] = {}
@@ -207,11 +209,6 @@ class Engine:
         event = AtPoint(point=point, key=key, input=input, output=output)
         answer = await self.emit(event, surroundings, in_lane=in_lane)
         return answer.output if isinstance(answer, Changed) else answer or output
-
-    def calls_lane(self) -> Lane | None:
-        """Return the lane in which tool calls are judged; `None` within a dispatch, where no caller waits."""
-        lane = self._lanes["calls"]
-        return None if lane.busy and current_dispatch(self) is not None else lane
 
     async def _show(self, event: Event[Any], surroundings: Surroundings | None) -> None:
         """Show an event to the observers and to the interceptors of the point `event`."""
