@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from time import perf_counter
 from typing import Any
 
 from msgspec import Struct
@@ -89,6 +90,12 @@ class ToolRun(Struct, frozen=True):
     duration_ms: float | None = None
     on_update: OnUpdate | None = None
     block: Block | None = None
+    # The time at which the tool began.
+    began: float = 0.0
+
+    def elapsed_ms(self) -> float:
+        """Return the milliseconds since the tool began."""
+        return (perf_counter() - self.began) * 1000
 
     def returned(self, output: ToolOutput) -> ToolRun:
         """Return the run with another output."""

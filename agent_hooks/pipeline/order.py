@@ -267,27 +267,25 @@ async def run_tool(
     if call.block is not None:
         run = after.refuse(call, call.block)
     else:
-        run = ToolRun(call, None, duration_ms, on_update)
-        began = perf_counter()
+        run = ToolRun(call, None, duration_ms, on_update, None, perf_counter())
         try:
             run = await _take(run, engine, name, RUN, plan.run)
         except AbortedCallError:
-            await _report_abort(call, (perf_counter() - began) * 1000)
-            return _finish(ToolOutput(f"aborted: {LEFT}", is_error=True), on_result)
+            await _report_abort(call, run.elapsed_ms())
+            output = ToolOutput(f"aborted: {LEFT}", is_error=True)
+            if on_result is not None:
+                on_result(output)
+            return output
         except cancelled_class():
-            await _report_abort(call, (perf_counter() - began) * 1000)
+            await _report_abort(call, run.elapsed_ms())
             raise
-    output = _finish(run.output, on_result)
+    output = run.output
+    if on_result is not None:
+        on_result(output)
     if engine.generation != plan.generation:
         plan = plan_of(engine, name)
     if plan.observe:
         await _take(run, engine, name, OBSERVE, plan.observe)
-    return output
-
-
-def _finish(output: ToolOutput, on_result: Callable[[ToolOutput], None] | None) -> ToolOutput:
-    if on_result is not None:
-        on_result(output)
     return output
 
 
