@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from agent_hooks.concurrency.deadlines import cancelled_class
-from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
 from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.dispatch.loop import current_dispatch
@@ -223,14 +222,13 @@ def preflight(
 async def _judge(call: JudgedCall) -> JudgedCall:
     """Take a call through `JUDGE`, in its turn."""
     engine, name = call.engine, call.tool.name
-    lane: Lane | None = engine.calls_lane
+    lane = engine.calls_lane
+    # A call from within a handler is judged at once.
+    nested = lane.busy and current_dispatch(engine) is not None
     try:
         if not lane.busy:
             lane.busy = True
-        elif current_dispatch(engine) is not None:
-            # A call from within a handler is judged at once.
-            lane = None
-        else:
+        elif not nested:
             await lane.enter()
         try:
             plan = plan_of(engine, name)
@@ -238,7 +236,7 @@ async def _judge(call: JudgedCall) -> JudgedCall:
                 raise AbortedCallError
             return call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge)
         finally:
-            if lane is not None:
+            if not nested:
                 if lane.waiting:
                     lane.leave()
                 else:
@@ -272,14 +270,14 @@ async def run_tool(
             run = await _take(run, engine, name, RUN, plan.run)
         except AbortedCallError:
             await _report_abort(call, run.elapsed_ms())
-            output = ToolOutput(f"aborted: {LEFT}", is_error=True)
+            aborted = ToolOutput(f"aborted: {LEFT}", is_error=True)
             if on_result is not None:
-                on_result(output)
-            return output
+                on_result(aborted)
+            return aborted
         except cancelled_class():
             await _report_abort(call, run.elapsed_ms())
             raise
-    output = run.output
+    output: ToolOutput = run.output
     if on_result is not None:
         on_result(output)
     if engine.generation != plan.generation:
