@@ -31,8 +31,10 @@ class InputCheck:
     """Checks inputs against one schema: `fits` tells whether an input fits, `error` tells why it does not.
 
     `fits` may raise, for a bad schema or for a value that the library does not know; then `error` has the verdict.  The
-    schema is compiled at the first call of `fits`, and a later change of it goes unseen.  A schema that cannot be used, or
-    that points to another document, is an error of every input: nothing is fetched, and no input passes unjudged.
+    schema is compiled at the first call of `fits`, and a later change of it goes unseen.
+
+    A schema that cannot be used, or that points to another document, is an error of every input: nothing is fetched, and
+    no input passes unjudged.
     """
 
     __slots__ = ("_validator", "fits", "schema")

@@ -72,7 +72,8 @@ class TaskCanceller:
     """Cancels one task, and tells our cancellations from those of others.
 
     `task`: `None` until the code suspends, because asyncio delivers a cancellation at a suspension; `baseline`: the
-    cancellations that the task had been given before; `fired`: how often we have cancelled it.
+    cancellations that the task had been given before, without one that it gets at this suspension (`_must_cancel`, for
+    which asyncio has no public name); `fired`: how often we have cancelled it.
     """
 
     if not TYPE_CHECKING:
@@ -111,11 +112,6 @@ class TaskCanceller:
         return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
 
 
-def delivered(task: Any) -> int:
-    """Return how many cancellations the task has been given, without one that it gets when it suspends now."""
-    return task.cancelling() - task._must_cancel  # type: ignore[no-any-return]  # asyncio has no public name for it
-
-
 class TaskWatch(TaskCanceller, Struct, eq=False):
     """Watches one call in a task."""
 
@@ -144,14 +140,10 @@ class AsyncioClock(TaskCanceller, Clock):
     # Set when the handler is first cancelled.
     gives_up_at: float
 
-    def attach(self) -> None:
-        self.task = task = asyncio.current_task()
-        self.baseline = delivered(task)
-
     @staticmethod
     def watch_call(running: set[CallWatch]) -> TaskWatch:
         task: Any = asyncio.current_task()
-        watch = TaskWatch(running, task, delivered(task))
+        watch = TaskWatch(running, task, task.cancelling() - task._must_cancel)
         running.add(watch)
         return watch
 
@@ -162,7 +154,7 @@ class AsyncioClock(TaskCanceller, Clock):
             self.suspended.add(self)
             task: Any = asyncio.current_task()
             self.task = task
-            self.baseline = delivered(task)
+            self.baseline = task.cancelling() - task._must_cancel
             if timer is None:
                 timer = self.timer = loop_timer(task.get_loop())
         self.armed = True
