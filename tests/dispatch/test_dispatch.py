@@ -401,7 +401,7 @@ async def test_a_handlers_own_cancelled_error_blocks_also_while_the_task_is_bein
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancel_that_a_handler_requests_before_it_suspends_ends_the_emit() -> None:
-    """asyncio delivers it at the first suspension, and it is somebody else's all the same."""
+    """asyncio delivers such a cancellation at the first suspension; it is a cancellation of the task and no error."""
 
     async def handler(event: object, ctx: HookContext) -> None:
         task = asyncio.current_task()

@@ -518,7 +518,7 @@ async def test_a_native_cancel_of_the_task_aborts_the_tool() -> None:
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("where", ["gate", "tool"])
 async def test_a_cancel_that_is_requested_before_the_tool_suspends_aborts_it(where: str) -> None:
-    """asyncio delivers it at the first suspension, and it is somebody else's all the same."""
+    """asyncio delivers such a cancellation at the first suspension; it is a cancellation of the task and no error."""
 
     def cancel() -> None:
         task = asyncio.current_task()
