@@ -44,7 +44,8 @@ async def execute(run: ToolRun) -> ToolRun:
     on_update = run.on_update
     if engine.redactor is not None and on_update is not None:
         on_update = engine.redactor.progress(on_update)
-    # A call is watched from its first suspension on, because nothing can cancel it before: saves 0.4 of 8 µs.
+    # A call is watched from its first suspension on, because nothing can cancel it before: saves 0.5 of 8 µs.  trio's
+    # watch is a scope around the whole call.
     watch = engine.watch_call() if engine.watches_early else None
     outer = set_running_call(call.tool_call_id)
     returned: list[object] = []

@@ -98,7 +98,8 @@ class Engine:
         # The same plans by event class, and by tool or reason where a class has several: one look instead of a route.
         self._plans_by_class: dict[type[Event[Any]], Any] = {}
         self._clock_type: type[Clock] | None = None
-        # Returns the watch over a call that begins now; leaving the runner cancels it.  The caller closes it.
+        # Returns the watch over a call that begins now, or has just suspended for the first time.  Leaving the runner
+        # cancels the call.  The caller closes the watch.
         self.watch_call: Callable[[], CallWatch] = self._watch_first_call
         # trio needs a clock or a watch before the first step of foreign code; the first dispatch or call finds out.
         self.watches_early = True
