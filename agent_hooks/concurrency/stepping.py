@@ -45,6 +45,30 @@ def rest_of(coroutine: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     return result
 
 
+@types.coroutine
+def resume(steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any, None]:
+    """Await the rest of a generator that has suspended on `waiting`."""
+    try:
+        while True:
+            try:
+                value = yield waiting
+            except GeneratorExit:
+                # The awaiting coroutine is closed.
+                steps.close()
+                raise
+            except BaseException as exc:
+                # The exception is thrown into the generator, which decides.
+                waiting = steps.throw(exc)
+            else:
+                if value is None:
+                    # asyncio sends `None` only, and `yield from` can go on with that.
+                    yield from steps
+                    return
+                waiting = steps.send(value)
+    except StopIteration:
+        pass
+
+
 def run(coroutine: Coroutine[Any, Any, T], *, ready: Callable[[], object] = lambda: None) -> T:
     """Run a coroutine, by hand until it wants an event loop, if it ever does; from there on in asyncio's.
 

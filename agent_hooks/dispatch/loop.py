@@ -167,7 +167,7 @@ class Dispatch:
                     # The common end: no answer, no suspension, no fault.
                     continue
                 while answer is not None and inspect.isawaitable(answer):
-                    answer = yield from _await(answer)
+                    answer = yield from await_any(answer)
                 clock = self.clock
                 if clock is not None and clock.armed and clock.settle(None):
                     context = HookContext(self)
@@ -321,7 +321,7 @@ class Dispatch:
         self.plan.owner.report(error)
 
 
-async def _await(awaitable: Awaitable[Any]) -> Any:
+async def await_any(awaitable: Awaitable[Any]) -> Any:
     """Await any awaitable; a generator can `yield from` a coroutine only."""
     return await awaitable
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from time import perf_counter
 from typing import Any
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.runner.engine import Engine
 from agent_hooks.values.answers import Ask, Block
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
 # The id of the tool call that runs in this task: a call that its tool makes is part of it.
@@ -72,8 +73,8 @@ class JudgedCall(Struct, frozen=True):
 
     def rewritten(self, input: Any, by: tuple[str, ...]) -> JudgedCall:
         """Return the call with another input."""
-        frozen = freeze(input)
-        return replace(self, input=frozen, arguments=thaw(frozen), rewrites=(*self.rewrites, Rewriting(frozen, by)))
+        frozen, plain = frozen_and_plain(input)
+        return replace(self, input=frozen, arguments=plain, rewrites=(*self.rewrites, Rewriting(frozen, by)))
 
 
 class ToolRun(Struct, frozen=True):
@@ -89,6 +90,12 @@ class ToolRun(Struct, frozen=True):
     duration_ms: float | None = None
     on_update: OnUpdate | None = None
     block: Block | None = None
+    # The time at which the tool began.
+    began: float = 0.0
+
+    def elapsed_ms(self) -> float:
+        """Return the milliseconds since the tool began."""
+        return (perf_counter() - self.began) * 1000
 
     def returned(self, output: ToolOutput) -> ToolRun:
         """Return the run with another output."""

@@ -11,18 +11,21 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
 from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.pipeline import after, before, guarding
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, get_running_call
 from agent_hooks.runner.engine import ABORT_GRACE, LEFT, MANY_PLANS, Engine
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.values.answers import Block
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
 __all__ = ["JUDGE", "OBSERVE", "RUN", "JudgedCall", "Step", "call_tool", "new_call", "plan_of", "preflight", "run_tool"]
@@ -108,7 +111,7 @@ OBSERVE = (Step("observe", after.observe, listens("after_tool_call")),)
 Phase = tuple[Step, ...]
 
 
-class CallPlan(NamedTuple):
+class CallPlan(Struct, frozen=True, eq=False):
     """The steps that calls of one tool take, made once until the next subscription.
 
     `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer or
@@ -124,7 +127,10 @@ class CallPlan(NamedTuple):
 
 
 def plan_of(engine: Engine, tool_name: str) -> CallPlan:
-    """Return the plan of a tool's calls."""
+    """Return the plan of a tool's calls.
+
+    The hot path looks into `engine.call_plans` first, which saves 0.1 of 8 µs.
+    """
     try:
         return engine.call_plans[tool_name]  # type: ignore[no-any-return]  # only this function writes there
     except KeyError:
@@ -189,8 +195,8 @@ def new_call(
     place = surroundings or engine.surroundings
     parent = get_running_call()
     try:
-        frozen = freeze(input)
-        return JudgedCall(tool, tool_call_id, frozen, thaw(frozen), engine, place, parent, native)
+        frozen, plain = frozen_and_plain(input)
+        return JudgedCall(tool, tool_call_id, frozen, plain, engine, place, parent, native)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
         block = Block(text, cause="schema")
@@ -219,20 +225,21 @@ def preflight(
 async def _judge(call: JudgedCall) -> JudgedCall:
     """Take a call through `JUDGE`, in its turn."""
     engine, name = call.engine, call.tool.name
-    lane = engine.calls_lane()
+    lane = engine.calls_lane
+    # A call from within a handler is judged at once.
+    nested = lane.busy and current_dispatch(engine) is not None
     try:
-        if lane is not None:
-            if lane.busy:
-                await lane.enter()
-            else:
-                lane.busy = True
+        if not lane.busy:
+            lane.busy = True
+        elif not nested:
+            await lane.enter()
         try:
-            plan = plan_of(engine, name)
+            plan = engine.call_plans.get(name) or plan_of(engine, name)
             if engine.left and plan.concerned:
                 raise AbortedCallError
             return call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge)
         finally:
-            if lane is not None:
+            if not nested:
                 if lane.waiting:
                     lane.leave()
                 else:
@@ -257,31 +264,29 @@ async def run_tool(
     lose it.  `duration_ms`: how long the tool took, where it ran in another agent and `call.tool` hands its result over.
     """
     engine, name = call.engine, call.tool.name
-    plan = plan_of(engine, name)
+    plan = engine.call_plans.get(name) or plan_of(engine, name)
     if call.block is not None:
         run = after.refuse(call, call.block)
     else:
-        run = ToolRun(call, None, duration_ms, on_update)
-        began = perf_counter()
+        run = ToolRun(call, None, duration_ms, on_update, None, perf_counter())
         try:
             run = await _take(run, engine, name, RUN, plan.run)
         except AbortedCallError:
-            await _report_abort(call, (perf_counter() - began) * 1000)
-            return _finish(ToolOutput(f"aborted: {LEFT}", is_error=True), on_result)
+            await _report_abort(call, run.elapsed_ms())
+            aborted = ToolOutput(f"aborted: {LEFT}", is_error=True)
+            if on_result is not None:
+                on_result(aborted)
+            return aborted
         except cancelled_class():
-            await _report_abort(call, (perf_counter() - began) * 1000)
+            await _report_abort(call, run.elapsed_ms())
             raise
-    output = _finish(run.output, on_result)
+    output: ToolOutput = run.output
+    if on_result is not None:
+        on_result(output)
     if engine.generation != plan.generation:
         plan = plan_of(engine, name)
     if plan.observe:
         await _take(run, engine, name, OBSERVE, plan.observe)
-    return output
-
-
-def _finish(output: ToolOutput, on_result: Callable[[ToolOutput], None] | None) -> ToolOutput:
-    if on_result is not None:
-        on_result(output)
     return output
 
 

@@ -28,33 +28,30 @@ _checks: dict[int, InputCheck] = {}
 
 
 class InputCheck:
-    """Checks inputs against one schema: `check(name, input)` returns an error text or `None`.
+    """Checks inputs against one schema: `fits` tells whether an input fits, `error` tells why it does not.
 
-    The schema is compiled at the first call, and a later change of it goes unseen.  A schema that cannot be used, or that
-    points to another document, is an error of every input: nothing is fetched, and no input passes unjudged.
+    `fits` may raise, for a bad schema or for a value that the library does not know; then `error` has the verdict.  The
+    schema is compiled at the first call of `fits`, and a later change of it goes unseen.
+
+    A schema that cannot be used, or that points to another document, is an error of every input: nothing is fetched, and
+    no input passes unjudged.
     """
 
-    __slots__ = ("_fits", "_validator", "schema")
+    __slots__ = ("_validator", "fits", "schema")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
         self._validator: Any = None
-        self._fits: Callable[[object], bool] = self._compile_and_fit
+        self.fits: Callable[[object], bool] = self._compile_and_fit
 
-    def __call__(self, name: str, input: object) -> str | None:
+    def error(self, name: str, input: object) -> str | None:
         """Return the error of `input` in one line that begins with the tool's name, or `None`."""
-        try:
-            if isinstance(input, dict) and self._fits(input):
-                return None
-        except Exception:  # noqa: S110  # `_problem` makes the text
-            # A bad schema, or a value that the library does not know.
-            pass
         return f"{name}: {problem}" if (problem := self._problem(input)) else None
 
     def _compile_and_fit(self, input: object) -> bool:
         self._validator = _compile(self.schema)
-        self._fits = self._validator.is_valid
-        return self._fits(input)
+        self.fits = self._validator.is_valid
+        return self.fits(input)
 
     def _problem(self, input: object) -> str | None:
         if not isinstance(input, Mapping):
@@ -80,12 +77,18 @@ def schema_error(name: str, schema: Mapping[str, Any], input: object) -> str | N
     if schema is NO_SCHEMA and isinstance(input, dict):
         return None
     check = _checks.get(id(schema))
-    if check is not None and check.schema is schema:
-        return check(name, input)
-    if len(_checks) >= _MANY:
-        _checks.clear()
-    check = _checks[id(schema)] = InputCheck(schema)
-    return check(name, input)
+    if check is None or check.schema is not schema:
+        if len(_checks) >= _MANY:
+            _checks.clear()
+        check = _checks[id(schema)] = InputCheck(schema)
+    try:
+        # The common case takes no method of ours: saves 0.2 of 8 µs.
+        if isinstance(input, dict) and check.fits(input):
+            return None
+    except Exception:  # noqa: S110  # `error` makes the text
+        # `fits` has no verdict.
+        pass
+    return check.error(name, input)
 
 
 def _compile(schema: Mapping[str, Any]) -> Any:

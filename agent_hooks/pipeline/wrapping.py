@@ -60,7 +60,7 @@ class WrappedTool:
         runner = self._runner
         if not runner.matchers_checked:
             runner.check_matchers()
-        plan = plan_of(runner.engine, self.name)
+        plan = runner.engine.call_plans.get(self.name) or plan_of(runner.engine, self.name)
         if not plan.any_concerned:
             return await self._tool.execute(tool_call_id, input, on_update=on_update)
         if plan.concerned:

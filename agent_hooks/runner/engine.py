@@ -91,15 +91,18 @@ class Engine:
         self._observers: list[Callable[[Event[Any]], object]] = []
         self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
         self._send_handler: SendHandler | None = None
-        self._lanes = {"life": Lane(), "calls": Lane()}
+        # The lane in which tool calls are judged.
+        self.calls_lane = Lane()
+        self._lanes = {"life": Lane(), "calls": self.calls_lane}
         self._plans: dict[Any, Plan | None] = {}
         # The same plans by event class, and by tool or reason where a class has several: one look instead of a route.
         self._plans_by_class: dict[type[Event[Any]], Any] = {}
         self._clock_type: type[Clock] | None = None
-        # Returns the watch over a call that begins now; leaving the runner cancels it.  The caller closes it.
+        # Returns the watch over a call that begins now, or has just suspended for the first time.  Leaving the runner
+        # cancels the call.  The caller closes the watch.
         self.watch_call: Callable[[], CallWatch] = self._watch_first_call
-        # trio needs a clock before a handler's first step; the first dispatch finds out.
-        self._needs_clock = True
+        # trio needs a clock or a watch before the first step of foreign code; the first dispatch or call finds out.
+        self.watches_early = True
         # Whether observers or interceptors of the point `event` see every event.
         self._watched = False
         ids = [each.id for registry in self._registries for each in registry.list()]
@@ -166,7 +169,7 @@ class Engine:
         dispatch.clock = dispatch.outcome = None
         set_running(dispatch)
         try:
-            if self._needs_clock:
+            if self.watches_early:
                 dispatch.need_clock()
             steps: Any = dispatch.call_handlers(plan.handlers)
             # A `for` takes the first step without the exception that `send` ends in.
@@ -207,11 +210,6 @@ class Engine:
         event = AtPoint(point=point, key=key, input=input, output=output)
         answer = await self.emit(event, surroundings, in_lane=in_lane)
         return answer.output if isinstance(answer, Changed) else answer or output
-
-    def calls_lane(self) -> Lane | None:
-        """Return the lane in which tool calls are judged; `None` within a dispatch, where no caller waits."""
-        lane = self._lanes["calls"]
-        return None if lane.busy and current_dispatch(self) is not None else lane
 
     async def _show(self, event: Event[Any], surroundings: Surroundings | None) -> None:
         """Show an event to the observers and to the interceptors of the point `event`."""
@@ -327,7 +325,7 @@ class Engine:
         kind = clock_type()
         if kind is not StillClock:
             # Without an event loop the next dispatch asks again: it may have one.
-            self._clock_type, self._needs_clock = kind, kind.early
+            self._clock_type, self.watches_early = kind, kind.early
             self.watch_call = partial(kind.watch_call, self.running_calls)
         return kind
 

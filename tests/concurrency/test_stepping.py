@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 import anyio
 import pytest
 
-from agent_hooks.concurrency.stepping import event_loop, first_step, rest_of, run
+from agent_hooks.concurrency.stepping import event_loop, first_step, rest_of, resume, run
 
 T = TypeVar("T")
 either = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -93,3 +93,38 @@ def test_an_exception_comes_out_of_either_half(backend: str) -> None:
     first_step(failing)
     with pytest.raises(ValueError, match="so there"):
         anyio.run(rest, failing, backend=backend)
+
+
+def _two_waits(log: list[object]) -> Generator[Any, Any, None]:
+    """Wait twice and log how each wait ends."""
+    try:
+        for number in (1, 2):
+            try:
+                log.append((yield number))
+            except ValueError as exc:
+                log.append(exc)
+    finally:
+        log.append("over")
+
+
+@pytest.mark.parametrize("first", [None, "value", ValueError("thrown")], ids=["none", "value", "exception"])
+def test_a_resumed_generator_gets_the_values_and_exceptions_that_are_sent_to_its_awaiter(first: object) -> None:
+    """At the wait that was taken by hand, and at the next one."""
+    log: list[object] = []
+    steps = _two_waits(log)
+    rest = resume(steps, next(steps))
+    assert rest.send(None) == 1
+    assert (rest.throw(first) if isinstance(first, ValueError) else rest.send(first)) == 2
+    with pytest.raises(StopIteration):
+        rest.send("second")
+    assert log == [first, "second", "over"]
+
+
+def test_a_generator_is_closed_with_the_awaiter_that_resumes_it() -> None:
+    """Nothing of it is left to the garbage collector."""
+    log: list[object] = []
+    steps = _two_waits(log)
+    rest = resume(steps, next(steps))
+    rest.send(None)
+    rest.close()
+    assert log == ["over"]

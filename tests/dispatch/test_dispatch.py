@@ -399,6 +399,23 @@ async def test_a_handlers_own_cancelled_error_blocks_also_while_the_task_is_bein
     assert isinstance(verdict, Block)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancel_that_a_handler_requests_before_it_suspends_ends_the_emit() -> None:
+    """asyncio delivers such a cancellation at the first suspension; it is a cancellation of the task and no error."""
+
+    async def handler(event: object, ctx: HookContext) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    runner, errors = runner_of(hook_on("tool_call", handler))
+    task = asyncio.ensure_future(runner.emit(call_of()))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not errors
+
+
 # ---- every kind of callable ------------------------------------------------------------------------------------------
 
 

@@ -515,6 +515,62 @@ async def test_a_native_cancel_of_the_task_aborts_the_tool() -> None:
     assert recorded.of("after_tool_call")[0].error == "aborted"
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("where", ["gate", "tool"])
+async def test_a_cancel_that_is_requested_before_the_tool_suspends_aborts_it(where: str) -> None:
+    """asyncio delivers such a cancellation at the first suspension; it is a cancellation of the task and no error."""
+
+    def cancel() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    async def gate(event: ToolCall, ctx: HookContext) -> None:
+        if where == "gate":
+            cancel()
+
+    async def body(tool_input: dict[str, Any]) -> None:
+        if where == "tool":
+            cancel()
+        await asyncio.sleep(0)
+
+    _, tool, _ = wrapped(hook_on("tool_call", gate), tool=EchoTool(body=body))
+    task = asyncio.ensure_future(tool.execute("1", LS))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("suspends", [False, True])
+async def test_a_tools_own_cancelled_error_is_a_result_also_while_the_task_is_being_cancelled(suspends: bool) -> None:
+    """A call in the cleanup of a cancelled task keeps its result, and an error of the tool is one."""
+
+    async def body(tool_input: dict[str, Any]) -> None:
+        if suspends:
+            await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    _, failing, _ = wrapped(hook_on("tool_call", lambda event, ctx: None, inline=True), tool=EchoTool(body=body))
+    _, working, _ = wrapped(hook_on("tool_call", lambda event, ctx: None, inline=True))
+    results: list[bool] = []
+
+    async def work() -> None:
+        for tool in (failing, working):
+            results.append((await tool.execute("1", LS)).is_error)
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            for tool in (failing, working):
+                results.append((await tool.execute("1", LS)).is_error)
+
+    task = asyncio.ensure_future(work())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert results == [True, False, True, False]
+
+
 @pytest.mark.parametrize("anyio_backend", ["trio"])
 async def test_an_abort_of_a_tool_with_a_plain_trio_nursery_is_an_abort() -> None:
     """trio wraps the cancellations of its children in a group; that is no error of the tool."""

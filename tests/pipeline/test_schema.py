@@ -196,9 +196,9 @@ class Fraction(float):
 )
 def test_a_value_of_any_class_is_judged_for_what_it_is(kind: str, value: object, fits: bool) -> None:
     """At the first check, which compiles, and at the second; what is no JSON fits nothing that wants JSON."""
-    check = InputCheck({"properties": {"a": {"type": kind}}})
+    numbers = {"properties": {"a": {"type": kind}}}
     for given_input in ({"a": value}, {"a": value}, freeze({"a": value}), MappingProxyType({"a": value})):
-        assert (check("tool", given_input) is None) is fits
+        assert (schema_error("tool", numbers, given_input) is None) is fits
 
 
 def test_an_unknown_field_may_hold_anything() -> None:
@@ -270,10 +270,9 @@ def test_another_library_gives_the_same_verdict(
     if draft is not None:
         schema = {"$schema": draft, **schema}
     fits = jsonschema.validators.validator_for(schema)(schema).is_valid(input)
-    check = InputCheck(schema)
-    errors = [check("t", given) for given in (input, input, freeze(input))]
-    errors.append(InputCheck(freeze(schema))("t", input))
-    assert [error is None for error in errors] == [fits] * 4, errors
+    errors = [schema_error("t", schema, given) for given in (input, input, freeze(input))]
+    errors += [InputCheck(schema).error("t", input), schema_error("t", freeze(schema), input)]
+    assert [error is None for error in errors] == [fits] * 5, errors
 
 
 def test_schemas_that_are_made_anew_for_each_call_do_not_pile_up() -> None:

@@ -52,7 +52,7 @@ from agent_hooks import (
 from agent_hooks.errors import HookError, HookUsageError, describe, place_in, shown, traceback_text
 from agent_hooks.values.content import Entry, Message, content_blocks
 from agent_hooks.values.events import EVENTS
-from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.frozen import freeze, frozen_and_plain, thaw
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -147,6 +147,15 @@ def test_freezing_and_thawing_json_data_changes_nothing_of_it(value: Any) -> Non
     assert _kinds(copy.deepcopy(frozen)) == _kinds(thaw(frozen))
     assert pickle.loads(pickle.dumps(frozen)) == value
     assert freeze(frozen) is frozen
+
+
+@given(st.one_of(JSON, JSON.map(freeze), JSON.map(lambda value: {"a": freeze(value)})))
+def test_the_frozen_and_the_plain_copy_of_one_pass_are_those_of_two(value: Any) -> None:
+    """With the same kinds of containers at every depth, and no container of the one in the other."""
+    frozen, plain = frozen_and_plain(value)
+    assert (frozen, plain) == (value, value)
+    assert _kinds(frozen) == _kinds(freeze(value))
+    assert _kinds(plain) == _kinds(thaw(value))
 
 
 @given(JSON)

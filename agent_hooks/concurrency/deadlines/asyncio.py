@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
@@ -68,25 +68,35 @@ def loop_timer(loop: asyncio.AbstractEventLoop) -> Timer:
     return timer
 
 
-class TaskWatch(Struct, eq=False):
-    """Watches one call in a task; `baseline`: the cancellations of the task that were under way when the call began."""
+class TaskCanceller:
+    """Cancels one task, and tells our cancellations from those of others.
 
-    running: set[CallWatch]
+    `task`: `None` until the code suspends, because asyncio delivers a cancellation at a suspension; `baseline`: the
+    cancellations that the task had been given before, without one that it gets at this suspension (`_must_cancel`, for
+    which asyncio has no public name); `fired`: how often we have cancelled it.
+    """
+
+    if not TYPE_CHECKING:
+        # The slots are those of the subclasses, which mypy would not accept.
+        __slots__ = ()
+
     task: Any
     baseline: int
-    # How often this watch has cancelled the task.
-    fired: int = 0
-
-    def cancel(self) -> None:
-        """Cancel the task."""
-        self.fired += 1
-        self.task.cancel("stopped by agent_hooks")
+    fired: int
+    # These two matter to clocks only.
+    deadline: float
+    gave_up: bool
 
     def settle(self, exc: BaseException | None) -> bool:
         """Take our cancellations back, and tell whether there are no others."""
-        fired, self.fired = self.fired, 0
-        for _ in range(fired):
-            self.task.uncancel()
+        self.deadline = INF
+        if self.task is None:
+            return False
+        fired = self.fired
+        if fired:
+            self.fired, self.gave_up = 0, False
+            for _ in range(fired):
+                self.task.uncancel()
         if self.task.cancelling() <= self.baseline:
             return fired > 0
         if not isinstance(exc, asyncio.CancelledError):
@@ -95,33 +105,45 @@ class TaskWatch(Struct, eq=False):
         return False
 
     def foreign(self, exc: BaseException) -> BaseException | None:
-        """Return `exc` if it is a cancellation that came since the call began."""
+        """Return `exc` if it is a cancellation that came since the code began."""
+        if self.task is None:
+            # Nothing has suspended, so no cancellation was delivered: the code raised one of its own.
+            return None
         return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
+
+
+class TaskWatch(TaskCanceller, Struct, eq=False):
+    """Watches one call in a task."""
+
+    running: set[CallWatch]
+    task: Any
+    baseline: int
+    fired: int = 0
+    deadline: float = INF
+    gave_up: bool = False
+
+    def cancel(self) -> None:
+        """Cancel the task."""
+        self.fired += 1
+        self.task.cancel("stopped by agent_hooks")
 
     def close(self) -> None:
         """End the watch."""
         self.running.discard(self)
 
 
-class AsyncioClock(Clock):
+class AsyncioClock(TaskCanceller, Clock):
     """Cancels by `Task.cancel()`, again every 50 ms, and gives a handler up after a second."""
 
     __slots__ = ("baseline", "gives_up_at")
 
-    # Cancellations of the task that were under way before ours.
-    baseline: int
     # Set when the handler is first cancelled.
     gives_up_at: float
-
-    def attach(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.task, self.baseline = task, task.cancelling()
 
     @staticmethod
     def watch_call(running: set[CallWatch]) -> TaskWatch:
         task: Any = asyncio.current_task()
-        watch = TaskWatch(running, task, task.cancelling())
+        watch = TaskWatch(running, task, task.cancelling() - task._must_cancel)
         running.add(watch)
         return watch
 
@@ -132,7 +154,7 @@ class AsyncioClock(Clock):
             self.suspended.add(self)
             task: Any = asyncio.current_task()
             self.task = task
-            self.baseline = task.cancelling()
+            self.baseline = task.cancelling() - task._must_cancel
             if timer is None:
                 timer = self.timer = loop_timer(task.get_loop())
         self.armed = True
@@ -152,25 +174,3 @@ class AsyncioClock(Clock):
     def cancel(self) -> None:
         assert self.task is not None
         self.task.cancel("stopped by agent_hooks")
-
-    def settle(self, exc: BaseException | None) -> bool:
-        self.deadline = INF
-        if self.task is None:
-            return False
-        fired = self.fired
-        if fired:
-            self.fired, self.gave_up = 0, False
-            for _ in range(fired):
-                self.task.uncancel()
-        if self.task.cancelling() <= self.baseline:
-            return fired > 0
-        if not isinstance(exc, asyncio.CancelledError):
-            # The handler swallowed it, and asyncio delivers a cancellation only once.
-            raise asyncio.CancelledError from exc
-        return False
-
-    def foreign(self, exc: BaseException) -> BaseException | None:
-        if self.task is None:
-            # Nothing has suspended, so no cancellation was delivered: the handler raised one of its own.
-            return None
-        return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
