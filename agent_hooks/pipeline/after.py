@@ -166,7 +166,7 @@ def _after(run: ToolRun) -> AfterToolCall:
             tool_call_id=call.tool_call_id,
             error=reason,
             blocked=True,
-            block_reason=_redacted(block.reason, call) or reason,
+            block_reason=_redacted(block.explanation, call) if block.reason else reason,
         )
     return AfterToolCall(
         tool_name=call.tool.name,
