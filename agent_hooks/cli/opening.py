@@ -79,10 +79,10 @@ class Opening:
         from agent_hooks.installs.places import installations, missing  # here, because most events need no settings
 
         listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-        problems = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
+        idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
         return [
             *wrong_matchers(runner, self._bridge.tools),
-            *(f"{problem.text}: {problem.remedy}" for problem in problems),
+            *(f"{each}: {each.remedy}" for each in idle),
         ]
 
     def _guards(self, setup: Setup) -> list[Guard]:

@@ -133,8 +133,8 @@ def _warn_of_the_rest(bridge: Bridge, cwd: str, found: list[Installation]) -> No
     for each in found:
         if each.problem:
             _warn(each.problem)
-    for problem in doubled(bridge, found, short):
-        _warn(f"{problem.text}; take one out: {problem.remedy}")
+    for each in doubled(bridge, found):
+        _warn(f"{each.text(short)}; take one out: {each.remedy}")
 
 
 def _warn(text: str) -> None:
