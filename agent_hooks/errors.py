@@ -121,13 +121,14 @@ def hook_error(
     error: str | None = None,
     reason: str | None = None,
     elapsed: float = 0.0,
+    place: tuple[str | None, int | None] | None = None,
 ) -> HookError:
     """Return the report of a failure: its text, its traceback and its place in the hook come from `exc`.
 
-    `error`: another text than the exception's own; `elapsed`: seconds that the code ran.  The other arguments are the
-    fields of `HookError`.
+    `error`: another text than the exception's own; `elapsed`: seconds that the code ran; `place`: file and line, if the
+    caller knows them better.  The other arguments are the fields of `HookError`.
     """
-    file, line = place_of(exc)
+    file, line = place_of(exc) if place is None else place
     return HookError(
         hook_path=hook,
         handler=handler,

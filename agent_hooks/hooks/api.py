@@ -12,7 +12,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
 
-from agent_hooks.concurrency.foreign import attempt_async
+from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.context import HookContext
 from agent_hooks.dispatch.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
 from agent_hooks.dispatch.interceptors import ALIASES, Interceptor, adopting

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.concurrency.foreign import Outcome, attempt_async
+from agent_hooks.concurrency.foreign import Outcome
+from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import AtPoint, PermissionInput, PermissionOutput, ToolBeforeInput, ToolBeforeOutput
 from agent_hooks.errors import describe, shown

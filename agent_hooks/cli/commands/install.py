@@ -133,8 +133,8 @@ def _warn_of_the_rest(bridge: Bridge, cwd: str, found: list[Installation]) -> No
     for each in found:
         if each.problem:
             _warn(each.problem)
-    for each in doubled(bridge, found):
-        _warn(f"{each.text(short)}; take one out: {each.remedy}")
+    for pair in doubled(bridge, found):
+        _warn(f"{pair.text(short)}; take one out: {pair.remedy}")
 
 
 def _warn(text: str) -> None:
