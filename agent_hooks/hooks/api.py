@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakSet
@@ -297,10 +298,11 @@ class HookAPI:
         return undo
 
     def _new_id(self, handler: object) -> str:
-        """Return an id made of the file and the function's name, and a number if the name is taken."""
+        """Return an id made of the file and the function's name, and the first free number if the name is taken."""
         base = f"{self.label}:{name_of(handler)}"
-        taken = sum(each.id.partition("#")[0] == base for each in self.interceptors)
-        return f"{base}#{taken + 1}" if taken else base
+        taken = {each.id for each in self.interceptors}
+        ids = chain([base], (f"{base}#{number}" for number in count(2)))
+        return next(each for each in ids if each not in taken)
 
     # ---- the rest
 
