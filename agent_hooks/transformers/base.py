@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from agent_hooks.concurrency.foreign import attempt
-from agent_hooks.errors import AgentHooksError, HookError, Outcome, describe, hook_error, place_in, shown
+from agent_hooks.errors import AgentHooksError, HookError, Outcome, at, count, describe, hook_error, place_in, shown
 from agent_hooks.values.content import ContentBlock, ToolOutput, content_blocks
 from agent_hooks.values.frozen import freeze, thaw
 
@@ -47,7 +47,7 @@ class Mistake(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return `path:line: text`."""
-        return f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
+        return f"{at(self.path, self.line)}: {self.text}"
 
 
 class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Return the name, and in parentheses the file and line of the configuration, for error texts."""
-        place = f"{self.settings_file}:{self.settings_line}" if self.settings_line else self.settings_file
+        place = at(self.settings_file, self.settings_line)
         return f"{self.name} ({place})" if place else self.name
 
 
@@ -169,7 +169,7 @@ def filter_output(
         return output, ""
     filtered = ToolOutput(content, output.details, output.is_error)
     lines = _lines(output) - _lines(filtered)
-    change = f"took {lines} {'line' if lines == 1 else 'lines'} out of" if lines > 0 else "changed"
+    change = f"took {count(lines, 'line')} out of" if lines > 0 else "changed"
     return filtered, f"[{step.name} {change} this result of {tool_name}{_settings(step.config)}]"
 
 

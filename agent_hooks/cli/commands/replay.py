@@ -17,10 +17,10 @@ from agent_hooks.bridges.driver import in_our_words, wrong_matchers
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
-from agent_hooks.cli.screen.wording import count, hook_error_text, short
+from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.setup import Setup, agent_guards, make_runner, set_up
 from agent_hooks.cli.streams import ReservedStdout, complain
-from agent_hooks.errors import AgentHooksError, HookError
+from agent_hooks.errors import AgentHooksError, HookError, count
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.transcripts import Transcript, find_transcripts
 from agent_hooks.transcripts.base import Reader, TranscriptError

@@ -10,7 +10,8 @@ import click
 import msgspec
 from rich.text import Text
 
-from agent_hooks.cli.screen.wording import console, count, plain_table
+from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.errors import count
 from agent_hooks.redaction import Redactor
 from agent_hooks.transcripts.replaying import VERDICTS, Answered, Decision, Tally
 from agent_hooks.ui.harmless import harmless
