@@ -48,7 +48,7 @@ class SettingsError(AgentHooksError, ValueError):
 
     def __init__(self, problem: str, path: str | os.PathLike[str] = "", line: int | None = None) -> None:
         self.problem, self.path, self.line = problem, os.fspath(path), line
-        place = f"{self.path}:{line}" if line else self.path
+        place = at(self.path, line)
         super().__init__(f"{place}: {problem}" if place else problem)
 
 
@@ -104,7 +104,7 @@ class HookError(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """Return the line a person reads: hook, handler, event, error."""
         event = f"{self.event} ({self.reason})" if self.reason else self.event
-        place = f"{self.hook_path}:{self.line}" if self.line else self.hook_path
+        place = at(self.hook_path, self.line)
         if self.line and self.file and os.path.basename(self.file) != os.path.basename(self.hook_path):
             # The code is in another file than the hook: a file of its package, or the module of an imported handler.
             place = f"{self.hook_path} ({self.file}:{self.line})"
@@ -121,13 +121,14 @@ def hook_error(
     error: str | None = None,
     reason: str | None = None,
     elapsed: float = 0.0,
+    place: tuple[str | None, int | None] | None = None,
 ) -> HookError:
     """Return the report of a failure: its text, its traceback and its place in the hook come from `exc`.
 
-    `error`: another text than the exception's own; `elapsed`: seconds that the code ran.  The other arguments are the
-    fields of `HookError`.
+    `error`: another text than the exception's own; `elapsed`: seconds that the code ran; `place`: file and line, if the
+    caller knows them better.  The other arguments are the fields of `HookError`.
     """
-    file, line = place_of(exc)
+    file, line = place_of(exc) if place is None else place
     return HookError(
         hook_path=hook,
         handler=handler,
@@ -208,6 +209,17 @@ def place_among(frames: Iterable[tuple[str, int]]) -> tuple[str | None, int | No
     """
     foreign = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
     return [place for place in foreign if place[0] == foreign[0][0]][-1] if foreign else (None, None)
+
+
+def at(path: str, line: int | None) -> str:
+    """Return `path:line` as an editor takes it, or the path alone when the line is not known."""
+    return f"{path}:{line}" if line else path
+
+
+def count(number: int, thing: str) -> str:
+    """Return `1 line`, `2 lines`, `2 matches`, `2 entries`."""
+    plural = {"match": "matches", "entry": "entries"}.get(thing, f"{thing}s")
+    return f"{number} {thing if number == 1 else plural}"
 
 
 def os_reason(exc: OSError) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.patterns import pattern_problem
 from agent_hooks.validation import check_keys, check_timeout, convert_section
+from agent_hooks.values.wire import camel
 
 if TYPE_CHECKING:
     # `pathlib` takes long to import, so paths are texts in this module.
@@ -187,7 +188,7 @@ def _timeouts_of(file: SettingsFile, path: str) -> dict[str, float | None]:
     timeouts: dict[str, float | None] = {}
     for key in ("hook_timeout", "tool_call_timeout"):
         if (value := getattr(file, key)) is not UNSET:
-            milliseconds = check_timeout(value, f"key {_camel(key)!r}", unit="milliseconds", path=path)
+            milliseconds = check_timeout(value, f"key {camel(key)!r}", unit="milliseconds", path=path)
             timeouts[key] = None if milliseconds is None else milliseconds / 1000
     return timeouts
 
@@ -259,10 +260,6 @@ def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = N
     if expanded.startswith("~"):
         raise SettingsError(f"there is no user {expanded.partition('/')[0][1:]!r}", path)
     return os.path.abspath(os.path.join(base, expanded))
-
-
-def _camel(key: str) -> str:
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
 
 
 def _line_of(exc: Exception, text: bytes) -> int | None:

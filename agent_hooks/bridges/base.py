@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.errors import AgentHooksError, describe, shown
+from agent_hooks.errors import AgentHooksError, describe
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.events import Event
 from agent_hooks.values.tool import NO_SCHEMA
@@ -197,11 +197,6 @@ class Installed(Struct, frozen=True):
     timeout: float | None = None
     limits: Mapping[str, Any] = {}
     address: Address | None = None
-
-    @property
-    def limit(self) -> str:
-        """The limits as a text for a person; empty if there are none."""
-        return ", ".join(f"{key} {shown(value)}" for key, value in self.limits.items())
 
 
 class Facts(Struct, frozen=True):

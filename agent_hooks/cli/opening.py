@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, agent_guards, find_sources, load, sources_at, sources_of
+from agent_hooks.cli.setup import Setup, agent_guards, find_sources, load, make_runner, sources_at, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
@@ -47,18 +47,16 @@ class Opening:
         attended = bridge.is_attended(self._environment)
         ui = BridgeUI(attended=attended)
         steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
-        runner = HookRunner(
-            setup.loaded,
-            cwd=happening.cwd or setup.cwd,
-            timeout=setup.settings.hook_timeout,
-            tool_call_timeout=setup.settings.tool_call_timeout,
+        runner = make_runner(
+            setup,
+            "bridge",
             ui=ui,
-            mode="bridge",
-            session_file=happening.session_file,
-            session_id=happening.session_id,
             guards=self._guards(setup),
             transformers=steps,
             redactor=setup.redactor,
+            cwd=happening.cwd or setup.cwd,
+            session_file=happening.session_file,
+            session_id=happening.session_id,
         )
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
@@ -79,10 +77,10 @@ class Opening:
         from agent_hooks.installs.places import installations, missing  # here, because most events need no settings
 
         listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
-        problems = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
+        idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
         return [
             *wrong_matchers(runner, self._bridge.tools),
-            *(f"{problem.text}: {problem.remedy}" for problem in problems),
+            *(f"{each}: {each.remedy}" for each in idle),
         ]
 
     def _guards(self, setup: Setup) -> list[Guard]:

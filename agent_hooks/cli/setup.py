@@ -6,7 +6,7 @@ Each event of another agent pays for the imports here, so the rarely used ones a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from agent_hooks.guards.config import GuardSettings, read_sections
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
 from agent_hooks.installs.generated import DIRECTORY
+from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings, project_home
 from agent_hooks.transformers.command_intercept import (
@@ -27,7 +28,10 @@ from agent_hooks.transformers.command_intercept import (
 )
 
 if TYPE_CHECKING:
+    from agent_hooks.dispatch.context import Mode
     from agent_hooks.redaction import Redactor
+    from agent_hooks.transformers.base import ConfiguredTransformer
+    from agent_hooks.ui.base import UI
 
 
 class Setup(Struct, frozen=True):
@@ -107,6 +111,38 @@ async def load(found: FoundSources) -> Setup:
 async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
     """Find and load all sources; the arguments are those of `find_sources`.  Raises `SettingsError`."""
     return await load(find_sources(cwd, hook_files))
+
+
+def make_runner(
+    setup: Setup,
+    mode: Mode,
+    *,
+    ui: UI | None,
+    guards: Iterable[Guard],
+    transformers: Iterable[ConfiguredTransformer] | None = None,
+    redactor: Redactor | None = None,
+    cwd: str | None = None,
+    session_file: str | None = None,
+    session_id: str | None = None,
+) -> HookRunner:
+    """Return the runner of the loaded hooks, with the deadlines of the settings.
+
+    A hook that failed to load blocks every tool call.  `transformers`, `cwd`: in the place of those of `setup`; the
+    other arguments are those of `HookRunner`.
+    """
+    return HookRunner(
+        setup.loaded,
+        cwd=setup.cwd if cwd is None else cwd,
+        timeout=setup.settings.hook_timeout,
+        tool_call_timeout=setup.settings.tool_call_timeout,
+        ui=ui,
+        mode=mode,
+        session_file=session_file,
+        session_id=session_id,
+        guards=guards,
+        transformers=setup.transformers.configured if transformers is None else transformers,
+        redactor=redactor,
+    )
 
 
 def sources_of(setup: Setup) -> Sources:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, Generic, Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -51,6 +51,17 @@ class Timed(Protocol):
         ...
 
 
+class Awaited(NamedTuple):
+    """A call of the context that has to be awaited, and the way of a plain `def` handler to do without it."""
+
+    code: str
+    instead: str
+
+
+_ASK = "returns Ask(title, message) instead"
+_EXEC = Awaited("ctx.exec(...)", "uses subprocess.run(...) instead")
+
+
 class Pending(Coroutine[Any, Any, T], Generic[T]):
     """The awaitable answer of a dialog or a program.
 
@@ -58,17 +69,17 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
     never awaited is a failure of the handler that made it.
     """
 
-    def __init__(self, what: str, start: Callable[[], Coroutine[Any, Any, T]], unawaited: list[str]) -> None:
-        self._what = what
+    def __init__(self, call: Awaited, start: Callable[[], Coroutine[Any, Any, T]], unawaited: list[Awaited]) -> None:
+        self._call = call
         self._start = start
         self._unawaited = unawaited
         self._coroutine: Coroutine[Any, Any, T] | None = None
-        unawaited.append(what)
+        unawaited.append(call)
 
     def _begin(self) -> Coroutine[Any, Any, T]:
         if self._coroutine is None:
-            if self._what in self._unawaited:
-                self._unawaited.remove(self._what)
+            if self._call in self._unawaited:
+                self._unawaited.remove(self._call)
             self._coroutine = while_wanted(self._start)
         return self._coroutine
 
@@ -89,7 +100,7 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
             self._coroutine.close()
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise HookUsageError(forgotten_await(self._what))
+        raise HookUsageError(forgotten_await(self._call))
 
     __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     # A comparison means that the await was forgotten.
@@ -97,14 +108,13 @@ class Pending(Coroutine[Any, Any, T], Generic[T]):
     __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(forgotten_await(self._what))
+        raise AttributeError(forgotten_await(self._call))
 
 
-def forgotten_await(what: str) -> str:
-    """Return the error text for the author of a hook that did not await `what`."""
-    return f"`{what}` was not awaited: write `await {what}` in an `async def` handler; a plain `def` handler " + (
-        "uses subprocess.run(...) instead" if what.startswith("ctx.exec") else "returns Ask(title, message) instead"
-    )
+def forgotten_await(call: Awaited) -> str:
+    """Return the error text for the author of a hook that did not await `call`."""
+    mend = f"write `await {call.code}` in an `async def` handler; a plain `def` handler {call.instead}"
+    return f"`{call.code}` was not awaited: {mend}"
 
 
 class HookUI:
@@ -112,28 +122,28 @@ class HookUI:
 
     __slots__ = ("_timed", "_ui", "_unawaited")
 
-    def __init__(self, ui: UI, timed: Timed, unawaited: list[str]) -> None:
+    def __init__(self, ui: UI, timed: Timed, unawaited: list[Awaited]) -> None:
         self._ui = ui
         self._timed = timed
         self._unawaited = unawaited
 
     def select(self, title: str, options: Sequence[str]) -> Pending[str | None]:
         """Let the person choose one of `options`; `None` when they cancel or no person is there."""
-        return self._pending("ctx.ui.select(...)", lambda: self._ui.select(title, list(options)))
+        return self._pending(Awaited("ctx.ui.select(...)", _ASK), lambda: self._ui.select(title, list(options)))
 
     def confirm(self, title: str, message: str = "") -> Pending[bool]:
         """Ask yes or no; `False` when no person is there."""
-        return self._pending("ctx.ui.confirm(...)", lambda: self._ui.confirm(title, message))
+        return self._pending(Awaited("ctx.ui.confirm(...)", _ASK), lambda: self._ui.confirm(title, message))
 
     def input(self, title: str, placeholder: str | None = None) -> Pending[str | None]:
         """Ask for a line of text; `None` when cancelled or no person is there.  `placeholder` is only a hint."""
-        return self._pending("ctx.ui.input(...)", lambda: self._ui.input(title, placeholder))
+        return self._pending(Awaited("ctx.ui.input(...)", _ASK), lambda: self._ui.input(title, placeholder))
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
         """Show the person a message; not awaited, from any thread."""
         self._ui.notify(message, type)
 
-    def _pending(self, what: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> Pending[T]:
+    def _pending(self, call: Awaited, ask: Callable[[], Coroutine[Any, Any, T]]) -> Pending[T]:
         async def dialog() -> T:
             clock = self._timed.need_clock()
             clock.pause()
@@ -142,7 +152,7 @@ class HookUI:
             finally:
                 clock.resume()
 
-        return Pending(what, dialog, self._unawaited)
+        return Pending(call, dialog, self._unawaited)
 
 
 class HookContext(Struct, eq=False):
@@ -150,9 +160,9 @@ class HookContext(Struct, eq=False):
 
     _timed: Timed
     # The dialogs and programs that the running handler asked for and has not awaited; the one loop reads it.
-    unawaited: list[str] | None = None
+    unawaited: list[Awaited] | None = None
 
-    def _asked_for(self) -> list[str]:
+    def _asked_for(self) -> list[Awaited]:
         if self.unawaited is None:
             self.unawaited = []
         return self.unawaited
@@ -220,4 +230,4 @@ class HookContext(Struct, eq=False):
 
             return await process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout)
 
-        return Pending("ctx.exec(...)", run, self._asked_for())
+        return Pending(_EXEC, run, self._asked_for())

@@ -362,9 +362,9 @@ def _signed(answer: Answer, handler: Handler, spec: EventSpec) -> Answer:
     """Return the answer with the fields that only the runner sets: the handler's hook, and the cause of a block."""
     match answer:
         case Block():
-            return Block(answer.reason, handler.label, spec.cause)
+            return Block(answer.reason, handler.label, spec.cause, answer.rule, answer.remedy)
         case Ask():
-            return Ask(answer.title, answer.message, handler.label)
+            return Ask(answer.title, answer.message, handler.label, rule=answer.rule, remedy=answer.remedy)
         case Continue():
             # The source of the message, which is a path.
             return Continue(answer.text, handler.hook)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from agent_hooks.errors import shown
+from agent_hooks.validation import mismatch
 from agent_hooks.values.answers import Answer, Block
 from agent_hooks.values.content import Message, ToolOutput
 from agent_hooks.values.events import Event
@@ -229,13 +230,8 @@ def _copied(output: Any) -> Any:
     try:
         return msgspec.convert(msgspec.to_builtins(output), type(output), strict=True)
     except msgspec.ValidationError as exc:
-        raise TypeError(_in_terms_of_output(str(exc))) from None
-
-
-def _in_terms_of_output(text: str) -> str:
-    """Turn msgspec's "Expected `x`, got `y` - at `$.field`" into words about the output."""
-    what, _, place = text.partition(" - at `$")
-    return f"output{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
+        found = mismatch(exc)
+        raise TypeError(f"output{found.place}: {found.text[:1].lower()}{found.text[1:]}") from None
 
 
 def _copied_call(output: ToolBeforeOutput) -> ToolBeforeOutput:

@@ -6,7 +6,6 @@ for a failing handler, and the lane in which the event waits for others.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -30,6 +29,7 @@ from agent_hooks.values.answers import (
     SkipConversationRestore,
 )
 from agent_hooks.values.events import BeforeToolCall, Event, ToolResult
+from agent_hooks.values.wire import camel
 
 OnError = Literal["block", "continue"]
 
@@ -195,16 +195,12 @@ class ContinueWire(Wire):
 _REWRITE_HINT = "; a Rewrite belongs in a before_tool_call handler"
 
 
-def _camel(key: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), key)
-
-
 def _wire_keys(answer: Mapping[Any, Any]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for key, value in answer.items():
         if not isinstance(key, str):
             raise TypeError(f"keys of an answer are strings, not {shown(key)}")
-        if (wire_key := _camel(key)) in keys:
+        if (wire_key := camel(key)) in keys:
             raise ValueError(f"{wire_key!r} is there twice, once in each spelling")
         if wire_key == "compactionEntry" and isinstance(value, Mapping):
             # These keys are ours too; the keys inside of params, content and details are not.

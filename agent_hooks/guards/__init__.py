@@ -80,8 +80,7 @@ class PolicyGuard:
 
     def answer(self, finding: Finding) -> Block | Ask:
         """Return the block or the question that a finding calls for."""
-        by = f"{self.name} ({finding.rule})"
-        text = f"{finding}; {remedy(finding.rule)}"
+        rule, allowing = finding.rule, remedy(finding.rule)
         if finding.undecidable and self._undecidable == "ask":
-            return Ask(str(finding), text, by)
-        return Block(text, by, "guard")
+            return Ask(str(finding), by=self.name, rule=rule, remedy=allowing)
+        return Block(str(finding), self.name, "guard", rule, allowing)

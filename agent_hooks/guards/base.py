@@ -111,13 +111,3 @@ def remedy(rule: str) -> str:
     """Return how a person allows the calls that a rule stops; the agent reads it as well."""
     always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
     return f"a person can allow it: {always}, or once: {once}"
-
-
-def rule_of(by: str) -> str:
-    """Return the rule that a guard's answer is signed with, `guard (rule)`; a signature without a rule as it is."""
-    return by.partition("(")[2].rstrip(")") or by
-
-
-def without_remedy(reason: str, by: str) -> str:
-    """Return the reason of a guard's answer without the sentence on how to allow it."""
-    return reason.replace(f"; {remedy(rule_of(by))}", "")

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
 from weakref import WeakMethod, WeakSet
 
-from agent_hooks.concurrency.foreign import attempt_async
+from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.context import HookContext
 from agent_hooks.dispatch.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
 from agent_hooks.dispatch.interceptors import ALIASES, Interceptor, adopting
@@ -297,10 +298,11 @@ class HookAPI:
         return undo
 
     def _new_id(self, handler: object) -> str:
-        """Return an id made of the file and the function's name, and a number if the name is taken."""
+        """Return an id made of the file and the function's name, and the first free number if the name is taken."""
         base = f"{self.label}:{name_of(handler)}"
-        taken = sum(each.id.partition("#")[0] == base for each in self.interceptors)
-        return f"{base}#{taken + 1}" if taken else base
+        taken = {each.id for each in self.interceptors}
+        ids = chain([base], (f"{base}#{number}" for number in count(2)))
+        return next(each for each in ids if each not in taken)
 
     # ---- the rest
 
@@ -391,9 +393,7 @@ class HookAPI:
         for callback in callbacks:
             failure: BaseException | None = None
             with anyio.CancelScope(deadline=deadline, shield=True) as scope:
-                failure = (
-                    await attempt_async(callback, cancelled=lambda: scope.cancel_called)
-                ).exception
+                failure = (await attempt_async(callback, cancelled=lambda: scope.cancel_called)).exception
             if scope.cancelled_caught:
                 failure = TimeoutError(f"did not end within {seconds:g} s, the time for all on_unload functions")
             if failure is not None:

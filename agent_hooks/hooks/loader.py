@@ -20,7 +20,7 @@ from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.dispatch.context import HookContext
 from agent_hooks.dispatch.handlers import Handler
-from agent_hooks.errors import HookUsageError, SettingsError, describe, os_reason, place_in, shown, traceback_text
+from agent_hooks.errors import HookUsageError, SettingsError, at, describe, os_reason, place_in, shown, traceback_text
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.imports import forget_module, import_hook, refresh_builtins
 from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
@@ -75,7 +75,7 @@ class LoadError(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return `path:line: error`."""
-        return f"{self.file or self.path}:{self.line}: {self.error}" if self.line else f"{self.path}: {self.error}"
+        return f"{at(self.file or self.path, self.line)}: {self.error}"
 
 
 class LoadResult(Struct, frozen=True):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import TaskStatus
 
-from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError
+from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError, count
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
@@ -122,7 +122,7 @@ class Runs:
         await self._ended.wait()
         left = len(self._taken) + len(self.inbox.close())
         if left:
-            messages = "1 message" if left == 1 else f"{left} messages"
+            messages = count(left, "message")
             self._view.warning(f"the session ends with {messages} that the agent has not read")
 
     def _next(self) -> bool:

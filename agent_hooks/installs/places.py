@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from agent_hooks.bridges.base import Bridge, Installed
 from agent_hooks.bridges.driver import needed_events
-from agent_hooks.errors import SettingsError
+from agent_hooks.errors import SettingsError, shown
 from agent_hooks.installs.generated import stub_path
 
 PROGRAM = "agent-hooks"
@@ -35,11 +36,41 @@ class Installation(Struct, frozen=True):
         return {entry.command for entry in self.entries if entry.event == event}
 
 
-class Problem(Struct, frozen=True):
-    """A problem of installations, and the command that mends it."""
+class MissingEvent(Struct, frozen=True):
+    """A needed event that no entry sends us every time.
 
-    text: str
+    `listeners`: the events and points of hooks that need it; empty for an event that is needed without them.
+    `limits`: the settings of its entry, by key, that keep it from running each time; empty without an entry.
+    `remedy`: the command that installs it.
+    """
+
+    event: str
+    listeners: tuple[str, ...]
+    limits: Mapping[str, Any]
     remedy: str
+
+    def __str__(self) -> str:
+        """Return the sentence for a person, without the remedy."""
+        needs = "needs" if len(self.listeners) == 1 else "need"
+        needed = f", which {' and '.join(self.listeners)} {needs}," if self.listeners else ""
+        limits = ", ".join(f"{key} {shown(value)}" for key, value in self.limits.items())
+        return f"{self.event}{needed} {f'is installed with {limits} only' if limits else 'is not installed'}"
+
+
+class DoubledEntries(Struct, frozen=True):
+    """Two settings files that run our hooks by different commands, so that events fire twice.
+
+    `one`, `other`: the paths; `remedy`: the command that leaves one of them.
+    """
+
+    one: str
+    other: str
+    remedy: str
+
+    def text(self, shorten: Callable[[str], str] = str) -> str:
+        """Return the sentence for a person, with the paths as `shorten` returns them, and without the remedy."""
+        files = f"{shorten(self.one)} and {shorten(self.other)}"
+        return f"events fire twice here: {files} run your hooks by different commands"
 
 
 def entry_command(bridge: Bridge, target: str) -> list[str]:
@@ -84,39 +115,32 @@ def at_target(found: Sequence[Installation], target: Target) -> Installation | N
     return next((each for each in found if os.path.realpath(each.target.path) == path), None)
 
 
-def missing(bridge: Bridge, installed: Sequence[Installation], listened: Collection[str]) -> list[Problem]:
-    """Return a problem for each needed event that no entry sends us; `listened` are the events that hooks listen to.
+def missing(bridge: Bridge, installed: Sequence[Installation], listened: Collection[str]) -> list[MissingEvent]:
+    """Return each needed event that no entry sends us every time; `listened` are the events that hooks listen to.
 
-    Without any entry there is no problem: then this process was not started by an installation.
+    Without any entry nothing is missing: then this process was not started by an installation.
     """
     ours = [each for each in installed if each.entries]
     if not ours:
         return []
     remedy = install_line(bridge, ours[0].target.name)
-    whole = {entry.event for each in ours for entry in each.entries if not entry.limit}
-    limits = {entry.event: entry.limit for each in ours for entry in each.entries}
-    problems = []
-    for event, listeners in needed_events(bridge.describe(), listened).items():
-        if event not in whole:
-            where = f"is installed with {limits[event]} only" if event in limits else "is not installed"
-            needs = "needs" if len(listeners) == 1 else "need"
-            needed = f", which {' and '.join(listeners)} {needs}," if listeners else ""
-            problems.append(Problem(f"{event}{needed} {where}", remedy))
-    return problems
+    whole = {entry.event for each in ours for entry in each.entries if not entry.limits}
+    limits = {entry.event: entry.limits for each in ours for entry in each.entries}
+    return [
+        MissingEvent(event, listeners, limits.get(event, {}), remedy)
+        for event, listeners in needed_events(bridge.describe(), listened).items()
+        if event not in whole
+    ]
 
 
-def doubled(bridge: Bridge, found: Sequence[Installation], shown: Callable[[str], str] = str) -> list[Problem]:
-    """Return a problem for each two files that run our hooks by different commands, so that events fire twice.
+def doubled(bridge: Bridge, found: Sequence[Installation]) -> list[DoubledEntries]:
+    """Return each two files that run our hooks by different commands, so that events fire twice.
 
-    The agent runs a command once even if two files name it.  `shown` shortens a path for the text.
+    The agent runs a command once even if two files name it.
     """
     pairs = [(one, other) for index, one in enumerate(found) for other in found[:index] if _fires_twice(one, other)]
     return [
-        Problem(
-            f"events fire twice here: {shown(one.target.path)} and {shown(other.target.path)} run your hooks by "
-            "different commands",
-            _keep_one(bridge, one.target.name, other.target.name),
-        )
+        DoubledEntries(one.target.path, other.target.path, _keep_one(bridge, one.target.name, other.target.name))
         for one, other in pairs
     ]
 

@@ -11,7 +11,7 @@ from agent_hooks.concurrency.deadlines import CallWatch
 from agent_hooks.concurrency.stepping import resume
 from agent_hooks.dispatch.loop import await_any
 from agent_hooks.dispatch.points import ResultDraft, ToolAfterInput, ToolAfterOutput
-from agent_hooks.errors import HookError, describe, shown
+from agent_hooks.errors import describe, hook_error, shown
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, running_call, set_running_call
 from agent_hooks.transformers.base import TransformerError, filter_output, with_notes
 from agent_hooks.values.answers import Block
@@ -162,8 +162,8 @@ def redact_result(run: ToolRun) -> ToolRun:
     if findings and redactor.report_only:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
         text = f"the result of {call.tool.name} holds secrets that redaction would hide: {kinds}"
-        error = HookError(
-            hook_path="redaction", handler="redactor", event="tool_result", error=text, outcome="continued"
+        error = hook_error(
+            None, hook="redaction", handler="redactor", event="tool_result", outcome="continued", error=text
         )
         call.engine.report(error)
     return run.returned(redacted)
@@ -197,7 +197,7 @@ def _after(run: ToolRun) -> AfterToolCall:
             tool_call_id=call.tool_call_id,
             error=reason,
             blocked=True,
-            block_reason=_redacted(block.reason, call) or reason,
+            block_reason=_redacted(block.explanation, call) if block.reason else reason,
         )
     return AfterToolCall(
         tool_name=call.tool.name,

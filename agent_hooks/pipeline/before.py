@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.concurrency.foreign import Outcome, attempt_async
+from agent_hooks.concurrency.foreign import Outcome
+from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import AtPoint, PermissionInput, PermissionOutput, ToolBeforeInput, ToolBeforeOutput
 from agent_hooks.errors import describe, shown
@@ -121,19 +122,25 @@ def ask_person(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]
 async def _ask(call: JudgedCall) -> JudgedCall:
     """Do so: a UI that fails counts as no answer, and no answer blocks."""
     title = "; ".join(dict.fromkeys(ask.title for ask in call.asks))
-    by = ", ".join(dict.fromkeys(ask.by for ask in call.asks))
+    by, rule = _askers(call.asks)
     match await _permission(title, call):
         case "allow":
             return replace(call, allowed=True)
         case "deny":
-            return call.blocked(Block(f"{title}: denied by permission.ask", by))
+            return call.blocked(Block(f"{title}: denied by permission.ask", by, rule=rule))
     if not call.surroundings.has_ui:
-        return call.blocked(Block(title, by, "nobody"))
+        return call.blocked(Block(title, by, "nobody", rule))
     answer, failure = await _confirm(title, call)
     if failure is not None:
         text = f"{title}: the question could not be shown: {describe(failure)}"
-        return call.blocked(Block(text, by, "nobody"))
-    return call if answer is True else call.blocked(Block(title, by, "user"))
+        return call.blocked(Block(text, by, "nobody", rule))
+    return call if answer is True else call.blocked(Block(title, by, "user", rule))
+
+
+def _askers(asks: Sequence[Ask]) -> tuple[str, str]:
+    """Return the `by` and the `rule` of a block after these questions; several askers are listed with their rules."""
+    askers = {ask.signature: (ask.by, ask.rule) for ask in asks}
+    return next(iter(askers.values())) if len(askers) == 1 else (", ".join(askers), "")
 
 
 async def _confirm(title: str, call: JudgedCall) -> Outcome:
@@ -141,7 +148,7 @@ async def _confirm(title: str, call: JudgedCall) -> Outcome:
 
     Raises `AbortedCallError` when the runner is left meanwhile.
     """
-    message = "\n".join([_question(call), *(f"{ask.by}: {ask.message or ask.title}" for ask in call.asks)])
+    message = "\n".join([_question(call), *(f"{ask.signature}: {ask.explanation}" for ask in call.asks)])
     outer = current_dispatch()
     if outer is not None:
         outer.need_clock().pause()

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.errors import HookError, describe, hook_error, shown
 from agent_hooks.guards.base import Guard, GuardedCall, path_of
@@ -54,7 +56,7 @@ def ask_guards(guards: Sequence[Guard], call: GuardedCall, report: Callable[[Hoo
             )
             return Block(error, guard.name, "guard")
         if isinstance(verdict, Block):
-            return Block(verdict.reason, verdict.by or guard.name, "guard")
+            return replace(verdict, by=verdict.by or guard.name, cause="guard")
         if verdict is not None:
-            asks.append(verdict if verdict.by else Ask(verdict.title, verdict.message, guard.name))
+            asks.append(verdict if verdict.by else replace(verdict, by=guard.name))
     return asks

@@ -57,9 +57,9 @@ class Redactor:
         try:
             secrets = self._find(text)
         except _TooSlowError as exc:
-            withheld = f"[withheld: the redaction pattern {exc} took more than {PATTERN_SECONDS:g} s]"
+            withheld = f"[withheld: the redaction pattern {exc.kind} took more than {PATTERN_SECONDS:g} s]"
             kept = text if self.report_only else withheld
-            return kept, (Secret(str(exc), 0, len(text)),)
+            return kept, (Secret(exc.kind, 0, len(text)),)
         if not secrets or self.report_only:
             return text, secrets
         parts, end = [], 0
@@ -141,7 +141,11 @@ class Redactor:
 
 
 class _TooSlowError(Exception):
-    """A pattern of the person's own took too long; its text is the pattern's name."""
+    """A pattern of the person's own took too long; `kind` is the pattern's name."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
 def _own_rule(kind: str, pattern: str) -> SecretRule:

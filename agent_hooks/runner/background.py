@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_hooks.concurrency.deadlines import in_trio_task
-from agent_hooks.concurrency.foreign import attempt_async
+from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.concurrency.threads import on_loop
 from agent_hooks.dispatch.handlers import name_of
 from agent_hooks.errors import HookError, hook_error

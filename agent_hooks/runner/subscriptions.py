@@ -14,7 +14,7 @@ from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry
 from agent_hooks.dispatch.loop import disabled, policy
 from agent_hooks.dispatch.points import POINTS
 from agent_hooks.dispatch.table import TOOL_EVENTS, EventSpec
-from agent_hooks.errors import HookError, HookUsageError, did_you_mean, shown
+from agent_hooks.errors import HookError, HookUsageError, did_you_mean, hook_error, shown
 from agent_hooks.hooks.loader import LoadedHook
 
 Takes = Callable[[str | None], bool]
@@ -124,14 +124,14 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
 
 def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> HookError:
     """Return the report that a handler never runs."""
-    return HookError(
-        hook_path=handler.hook,
+    return hook_error(
+        None,
+        hook=handler.hook,
         handler=handler.name,
         event=handler.event,
-        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
-        file=handler.file,
-        line=handler.line,
         outcome="continued",
+        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        place=(handler.file, handler.line),
     )
 
 

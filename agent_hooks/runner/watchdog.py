@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from agent_hooks.concurrency.deadlines import Clock, call_soon
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.loop import Dispatch
-from agent_hooks.errors import HookError, log, place_among
+from agent_hooks.errors import HookError, hook_error, log, place_among
 
 # Seconds between two checks.
 INTERVAL = 0.25
@@ -129,7 +129,7 @@ class Watchdog:
         stack = traceback.StackSummary.extract((frame, frame.f_lineno) for frame in frames)
         places = [(frame.filename, frame.lineno or 0) for frame in stack]
         where = f"{stack[-1].name} at {stack[-1].filename}:{stack[-1].lineno}" if stack else handler.name
-        error = _error(running, handler, seconds, f"blocks the event loop, in {where}; {_REMEDY}", *place_among(places))
+        error = _error(running, handler, seconds, f"blocks the event loop, in {where}; {_REMEDY}", place_among(places))
         error = replace(error, traceback="".join(stack.format()))
         self._stuck.append(_Stuck(handler, error, where, seconds))
         log().warning("%s", error)
@@ -164,9 +164,8 @@ class Watchdog:
             own[clock] = clock.started, seconds
             if seconds >= SLOW and self._first("slow", handler):
                 text = f"takes long, {SLOW:g} s of its own time so far, and the handlers after it wait; {_TASK}"
-                self._soon(
-                    partial(self._report_later, _error(dispatch, handler, seconds, text, handler.file, handler.line))
-                )
+                error = _error(dispatch, handler, seconds, text, (handler.file, handler.line))
+                self._soon(partial(self._report_later, error))
         self._own = own
 
     def _first(self, fault: str, handler: Handler) -> bool:
@@ -178,16 +177,16 @@ class Watchdog:
 
 
 def _error(
-    dispatch: Dispatch, handler: Handler, seconds: float, text: str, file: str | None, line: int | None
+    dispatch: Dispatch, handler: Handler, seconds: float, text: str, place: tuple[str | None, int | None]
 ) -> HookError:
-    return HookError(
-        hook_path=handler.hook,
+    return hook_error(
+        None,
+        hook=handler.hook,
         handler=handler.name,
         event=handler.event,
-        reason=getattr(dispatch.event, "reason", None),
-        error=text,
-        file=file,
-        line=line,
-        elapsed=seconds,
         outcome="continued",
+        error=text,
+        reason=getattr(dispatch.event, "reason", None),
+        elapsed=seconds,
+        place=place,
     )

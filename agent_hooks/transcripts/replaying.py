@@ -44,13 +44,15 @@ class ReplayUI(BridgeUI):
 class Answered(Struct, frozen=True, kw_only=True):
     """A recorded call that today's gates would block, ask about or rewrite.
 
-    `by`: the hooks, guards or transformers, separated by `, `; `why`: the sentence for a person; `rewritten`: the input
-    after the rewrites, if it differs from the recorded one; `then`: the end of the call when it was recorded.
+    `by`: the hooks, guards or transformers, separated by `, `, a guard with its rule; `why`: the sentence for a person;
+    `brief`: the same without the remedy; `rewritten`: the input after the rewrites, if it differs from the recorded one;
+    `then`: the end of the call when it was recorded.
     """
 
     verdict: Decision
     by: str
     why: str
+    brief: str
     call: RecordedCall
     file: str
     line: int
@@ -184,7 +186,7 @@ class Replay:
             return None
         about: dict[str, Any] = {"call": call, "file": file, "line": line}
         if call.refused is not None:
-            return Answered(verdict="block", by="the bridge", why=f"{call.refused} (the bridge)", **about)
+            return _answered("block", "the bridge", f"{call.refused} (the bridge)", **about)
         self.place = file, line
         runner = gates.runner
         own = runner.engine.surroundings
@@ -203,23 +205,24 @@ class Replay:
         # An unforeseen error in the pipeline blocks the call in every host.  Here it becomes an answer with its text, and
         # the replay goes on with the next call.
         except Exception as exc:
-            return Answered(verdict="block", by="agent-hooks", why=f"could not be judged: {describe(exc)}", **about)
+            return _answered("block", "agent-hooks", f"could not be judged: {describe(exc)}", **about)
         block = judged.block
         if judged.rewritten_by and judged.input != call.input:
             about |= {"rewritten": judged.arguments, "rewritten_by": judged.rewritten_by}
         if block is None:
             if "rewritten" in about:
                 by = ", ".join(judged.rewritten_by)
-                return Answered(verdict="rewrite", by=by, why=f"rewritten by {by}", **about)
+                return _answered("rewrite", by, f"rewritten by {by}", **about)
             tally.passed += 1
             return None
         # `ReplayUI` has answered the pipeline's question with no.
         if block.cause == "user":
-            return Answered(verdict="ask", by=block.by, why=f"{block.reason} ({block.by})", **about)
+            return _answered("ask", block.signature, f"{block.reason} ({block.signature})", **about)
         if block.cause == "schema" and not judged.rewritten_by:
             tally.invalid += 1
             return None
-        return Answered(verdict="block", by=block.by, why=str(block), **about)
+        brief = str(replace(block, remedy=""))
+        return Answered(verdict="block", by=block.signature, why=str(block), brief=brief, **about)
 
     def _report(self, answered: Answered, then: Then) -> None:
         tally = self.tally
@@ -234,3 +237,8 @@ class Replay:
         counts = tally.by.setdefault(answered.by, dict.fromkeys(VERDICTS, 0))
         counts[answered.verdict] += 1
         self._on_answer(replace(answered, then=then))
+
+
+def _answered(verdict: Decision, by: str, why: str, **about: Any) -> Answered:
+    """Return an answer without a remedy."""
+    return Answered(verdict=verdict, by=by, why=why, brief=why, **about)

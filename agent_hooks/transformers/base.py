@@ -6,13 +6,14 @@ transformer that fails to rewrite an input blocks the call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from agent_hooks.errors import AgentHooksError, HookError, Outcome, describe, place_in, shown, traceback_text
+from agent_hooks.concurrency.foreign import attempt
+from agent_hooks.errors import AgentHooksError, HookError, Outcome, at, count, describe, hook_error, place_in, shown
 from agent_hooks.values.content import ContentBlock, ToolOutput, content_blocks
 from agent_hooks.values.frozen import freeze, thaw
 
@@ -46,7 +47,7 @@ class Mistake(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return `path:line: text`."""
-        return f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
+        return f"{at(self.path, self.line)}: {self.text}"
 
 
 class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
@@ -73,43 +74,40 @@ class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
         """The file of the transformer's code, `None` when it has none."""
         return getattr(self.transformer, "__file__", None)
 
-    @property
-    def place(self) -> str:
-        """The file and line that configure it, as text; empty without a file."""
-        return f"{self.settings_file}:{self.settings_line}" if self.settings_line else self.settings_file
-
     def __str__(self) -> str:
-        """Return the name, and in parentheses the place of the configuration."""
-        return f"{self.name} ({self.place})" if self.place else self.name
+        """Return the name, and in parentheses the file and line of the configuration, for error texts."""
+        place = at(self.settings_file, self.settings_line)
+        return f"{self.name} ({place})" if place else self.name
 
 
 class TransformerError(AgentHooksError):
     """A transformer failed.
 
     `by`: the transformer's name and the place of its configuration, empty when the configuration itself is wrong;
-    `misconfigured`: whether it is; `path`, `line`: the code that failed, or else the configuration.
+    `misconfigured`: whether it is.
     """
 
-    def __init__(self, step: ConfiguredTransformer, text: str, cause: BaseException | None = None) -> None:
+    def __init__(self, step: ConfiguredTransformer, text: str) -> None:
         super().__init__(text)
         self.misconfigured = step.problem is not None
         self.by = "" if self.misconfigured else str(step)
-        self.path, self.line = step.file or step.settings_file or step.name, None if step.file else step.settings_line
-        if cause is not None and step.file:
-            self.line = place_in(cause, step.file)[1]
-        self.traceback = traceback_text(cause) if cause is not None else ""
+        self._step = step
 
     def failure(self, function: str, event: str, outcome: Outcome) -> HookError:
-        """Return the report for error listeners; `function`: the function of the transformer that failed."""
-        return HookError(
-            hook_path=self.path,
+        """Return the report for error listeners; `function`: the function of the transformer that failed.
+
+        Its place is in the code that failed, or else in the configuration.
+        """
+        step, exc = self._step, self.__cause__ or self
+        line = place_in(exc, step.file)[1] if step.file else step.settings_line
+        return hook_error(
+            exc,
+            hook=step.file or step.settings_file or step.name,
             handler=function,
             event=event,
-            error=str(self),
-            exception=self.__cause__ or self,
-            traceback=self.traceback,
-            line=self.line,
             outcome=outcome,
+            error=str(self),
+            place=(None, line),
         )
 
 
@@ -138,15 +136,10 @@ def transform(
             raise TransformerError(step, str(step.problem or "there is no such transformer"))
         if not _transforms(step, schema):
             continue
-        try:
-            changed: object = freeze(step.transformer.transform(thaw(current), thaw(step.config)))
-            same = changed == current
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            # Raised by the transformer.  Error listeners get it and the call is blocked; `SystemExit` must not end the
-            # agent.
-            raise TransformerError(step, describe(exc), exc) from exc
+        rewriting = attempt(_rewritten, step.transformer, current, step.config)
+        if (exc := rewriting.exception) is not None:
+            raise TransformerError(step, describe(exc)) from exc
+        changed, same = rewriting.value
         if not isinstance(changed, dict):
             _close(changed)
             raise TransformerError(step, f"transform returned {shown(changed)}; it must return the input as a dict")
@@ -168,22 +161,32 @@ def filter_output(
     function = getattr(step.transformer, "filter_output", None)
     if function is None or (_needs(step) is not None and _transforms(step, schema)):
         return output, ""
-    try:
-        content = function(thaw(input), list(output.content), thaw(step.config))
-        if not isinstance(content, str | list | tuple):
-            _close(content)
-        content = content_blocks(content)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
-        # Raised by the transformer.  Error listeners get it, and the pipeline keeps the result.
-        raise TransformerError(step, describe(exc), exc) from exc
+    filtering = attempt(_filtered, function, input, output, step.config)
+    if (exc := filtering.exception) is not None:
+        raise TransformerError(step, describe(exc)) from exc
+    content = filtering.value
     if content == output.content:
         return output, ""
     filtered = ToolOutput(content, output.details, output.is_error)
     lines = _lines(output) - _lines(filtered)
-    change = f"took {lines} {'line' if lines == 1 else 'lines'} out of" if lines > 0 else "changed"
+    change = f"took {count(lines, 'line')} out of" if lines > 0 else "changed"
     return filtered, f"[{step.name} {change} this result of {tool_name}{_settings(step.config)}]"
+
+
+def _rewritten(transformer: Transformer, input: dict[str, Any], config: Mapping[str, Any]) -> tuple[object, bool]:
+    """Return the value of `transform`, and whether it is the input."""
+    changed: object = freeze(transformer.transform(thaw(input), thaw(config)))
+    return changed, changed == input
+
+
+def _filtered(
+    function: Callable[..., Any], input: dict[str, Any], output: ToolOutput, config: Mapping[str, Any]
+) -> Sequence[ContentBlock]:
+    """Return the content that `filter_output` leaves."""
+    content = function(thaw(input), list(output.content), thaw(config))
+    if not isinstance(content, str | list | tuple):
+        _close(content)
+    return content_blocks(content)
 
 
 def with_notes(output: ToolOutput, notes: Sequence[str]) -> ToolOutput:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, place_in, traceback_text
 from agent_hooks.hooks.imports import import_hook
 from agent_hooks.hooks.loader import LoadError
@@ -20,6 +21,7 @@ from agent_hooks.transformers.base import ConfiguredTransformer, Mistake, Transf
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
     from agent_hooks.transformers.config import Step
 
@@ -133,15 +135,16 @@ def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | Mi
 
 
 def _load(path: Path) -> Transformer | Mistake:
-    try:
-        module = import_hook(str(path))
-        if not callable(getattr(module, "transform", None)):
-            text = "there is no transform: a transformer defines `def transform(tool_input, config): ...`"
-            raise HookUsageError(text)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
-        # Raised by the transformer's code.  The error is reported, and calls of the tool are blocked; `SystemExit` must
-        # not end the agent.
+    loaded = attempt(_import_transformer, str(path))
+    if (exc := loaded.exception) is not None:
         return Mistake(str(path), describe(exc), place_in(exc, str(path))[1], traceback_text(exc))
-    return cast("Transformer", module)
+    return cast("Transformer", loaded.value)
+
+
+def _import_transformer(path: str) -> ModuleType:
+    """Import the module of a transformer, whose own code runs here; raises `HookUsageError` for one without transform."""
+    module = import_hook(path)
+    if not callable(getattr(module, "transform", None)):
+        text = "there is no transform: a transformer defines `def transform(tool_input, config): ...`"
+        raise HookUsageError(text)
+    return module

@@ -30,41 +30,57 @@ class Block(Answer, frozen=True):
 
     Set by the runner:
 
-    - `by`: the hook, guard, interceptor or transformer that blocked; after a question, the one that asked; several
-      names are separated by commas;
+    - `by`: the hook, guard, interceptor or transformer that blocked; after a question, the one that asked, or the
+      signatures of all that asked, separated by commas;
     - `cause`: the kind of the block.  `hook`, `interceptor` and `guard`: one of these answered so; `failed`,
       `timed_out`: a handler did not answer; `user`: the person said no; `nobody`: no person could be asked; `schema`:
       the input breaks the tool's schema; `transformer`: a transformer failed, or its configuration is wrong.
+
+    Set by guards, and free for gates: `rule`, the id of the rule that the call met; `remedy`, a sentence on how a person
+    allows the call.
     """
 
     reason: str = ""
     by: str = ""
     cause: Cause = "hook"
+    rule: str = ""
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.reason, str):
             raise TypeError(f"Block(reason) wants a str, not {type(self.reason).__name__}")
+        _check_rule(self)
+
+    @property
+    def signature(self) -> str:
+        """The origin of the block, for texts: `by`, with the rule in parentheses."""
+        return _signature(self)
+
+    @property
+    def explanation(self) -> str:
+        """The reason, and after it the remedy if there is one."""
+        return _with_remedy(self.reason or DEFAULT_REASON, self.remedy)
 
     def __str__(self) -> str:
-        """Return the text for the model and the person: the reason, and the origin of the block."""
-        reason = self.reason or DEFAULT_REASON
+        """Return the text for the model and the person: the reason, the remedy, and the origin of the block."""
+        reason, by = self.explanation, self.signature
         match self.cause:
-            case "failed" if self.by:
-                return f"not run, because hook {self.by} failed: {reason}"
+            case "failed" if by:
+                return f"not run, because hook {by} failed: {reason}"
             case "timed_out":
-                return f"not run, because hook {self.by} gave no verdict: {reason}"
+                return f"not run, because hook {by} gave no verdict: {reason}"
             case "user":
-                return f"{reason}: the user said no (asked by {self.by})"
+                return f"{reason}: the user said no (asked by {by})"
             case "nobody":
-                return f"{reason}: no person is here to answer (asked by {self.by})"
-            case "transformer" if self.by:
-                return f"not run, because transformer {self.by} failed: {reason}"
+                return f"{reason}: no person is here to answer (asked by {by})"
+            case "transformer" if by:
+                return f"not run, because transformer {by} failed: {reason}"
             case "transformer":
                 return f"not run, because its configuration is wrong: {reason}; mend or remove it"
             case "schema":
                 return reason
             case _:
-                return f"{reason} ({self.by})" if self.by else reason
+                return f"{reason} ({by})" if by else reason
 
 
 class Rewrite(Answer, frozen=True):
@@ -89,6 +105,7 @@ class Ask(Answer, frozen=True):
     `title`: the question; `message`: details below it.
     Set by the runner: `by`, the hook or guard that asks; `also`, the questions of later handlers about the same call;
     `rewrite`, on `before_tool_call`, the input after the rewrites of other handlers.
+    `rule`, `remedy`: as in `Block`.
     """
 
     title: str
@@ -96,10 +113,38 @@ class Ask(Answer, frozen=True):
     by: str = ""
     also: tuple[Ask, ...] = ()
     rewrite: Rewrite | None = None
+    rule: str = ""
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.title, str) or not isinstance(self.message, str):
             raise TypeError("Ask(title, message) wants two str")
+        _check_rule(self)
+
+    @property
+    def signature(self) -> str:
+        """The hook or guard that asks, for texts: `by`, with the rule in parentheses."""
+        return _signature(self)
+
+    @property
+    def explanation(self) -> str:
+        """The message, or else the title, and after it the remedy if there is one."""
+        return _with_remedy(self.message or self.title, self.remedy)
+
+
+def _check_rule(answer: Block | Ask) -> None:
+    """Raise `TypeError` for a rule or a remedy that is no text."""
+    for name, value in (("rule", answer.rule), ("remedy", answer.remedy)):
+        if not isinstance(value, str):
+            raise TypeError(f"{type(answer).__name__}({name}) wants a str, not {type(value).__name__}")
+
+
+def _signature(answer: Block | Ask) -> str:
+    return f"{answer.by} ({answer.rule})" if answer.rule else answer.by
+
+
+def _with_remedy(text: str, remedy: str) -> str:
+    return f"{text}; {remedy}" if remedy else text
 
 
 class Replace(Answer, frozen=True, kw_only=True):

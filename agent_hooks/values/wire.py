@@ -1,7 +1,8 @@
-"""Any value as JSON text."""
+"""Any value as JSON text, and the spelling of keys in JSON."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -21,6 +22,11 @@ def to_json(value: object) -> bytes:
         return msgspec.json.encode(value, enc_hook=text_of)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         return msgspec.json.encode(_plain(value, 0))
+
+
+def camel(key: str) -> str:
+    """Return a name such as `hook_timeout` as JSON spells it: `hookTimeout`; other underscores stay."""
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), key)
 
 
 def _plain(value: Any, depth: int) -> Any:

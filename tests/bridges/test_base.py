@@ -104,16 +104,15 @@ def test_a_field_of_a_wrong_kind_is_named_with_its_value() -> None:
 
 
 def test_an_entry_names_the_settings_that_limit_it() -> None:
-    """`limit` is their text for a person."""
+    """They are a field, by key."""
     bridge = ClaudeCode()
     settings = bridge.install({}, ["/py"], ["PreToolUse"])
     [whole] = bridge.installed(settings)
-    assert (whole.limits, whole.limit) == ({}, "")
+    assert whole.limits == {}
     settings["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
     settings["hooks"]["PreToolUse"][0]["hooks"][0]["once"] = True
     [limited] = bridge.installed(settings)
     assert limited.limits == {"matcher": "Bash", "once": True}
-    assert limited.limit == "matcher 'Bash', once True"
 
 
 @pytest.mark.parametrize("name", PAYLOADS)

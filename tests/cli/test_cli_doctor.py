@@ -308,6 +308,10 @@ def test_another_program_of_our_name_on_the_path(
     program(tmp_path / "bin", "agent-hooks", "echo agent-hooks, version 0.0.1")
     ((text, _),) = wrong(entries.commands(case(project)))
     assert text == f"{tmp_path}/bin/agent-hooks on the PATH is another version: 'agent-hooks, version 0.0.1'"
+    program(tmp_path / "bin", "agent-hooks", "exec sleep 1000")
+    monkeypatch.setattr(base, "PATIENCE", 0.1)
+    ((text, _),) = wrong(entries.commands(case(project)))
+    assert text == f"{tmp_path}/bin/agent-hooks on the PATH did not end within 0.1 s"
     monkeypatch.setenv("PATH", "/nowhere")
     assert "agent-hooks is not on the PATH" in wrong(entries.commands(case(project)))[0][0]
 

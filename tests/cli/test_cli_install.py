@@ -22,7 +22,15 @@ from agent_hooks.bridges.base import Address
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, Edit, edit
 from agent_hooks.installs.json_text import edited, parse
-from agent_hooks.installs.places import Installation, Target, installations
+from agent_hooks.installs.places import (
+    DoubledEntries,
+    Installation,
+    MissingEvent,
+    Target,
+    doubled,
+    installations,
+    missing,
+)
 from agent_hooks.installs.plan import uninstalling
 from running import Command
 
@@ -447,6 +455,26 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     assert start(command) == ""
     path.write_text("{")
     assert start(command) == ""  # started in another way, as far as anybody can see
+
+
+def test_a_missing_event_is_a_value_and_its_text_is_made_where_it_is_shown() -> None:
+    """Event, listeners, limits and remedy are fields, and so are the two files that run the hooks twice."""
+    gate = ["agent-hooks", "bridge", "claude-code"]
+    settings = CLAUDE.install({}, gate, ["PreToolUse", "UserPromptSubmit"])
+    settings["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
+    shared = Installation(Target("project", "/p/settings.json"), tuple(CLAUDE.installed(settings)))
+    remedy = "agent-hooks install claude-code --project"
+    found = {each.event: each for each in missing(CLAUDE, [shared], {"agent_end"})}
+    assert found["PreToolUse"] == MissingEvent("PreToolUse", (), {"matcher": "Bash"}, remedy)
+    assert found["Stop"] == MissingEvent("Stop", ("agent_end",), {}, remedy)
+    assert str(found["Stop"]) == "Stop, which agent_end needs, is not installed"
+    assert "UserPromptSubmit" not in found
+    own = Installation(
+        Target("user", "/h/settings.json"), tuple(CLAUDE.installed(CLAUDE.install({}, ["/py"], ["UserPromptSubmit"])))
+    )
+    assert doubled(CLAUDE, [shared, own]) == [
+        DoubledEntries("/h/settings.json", "/p/settings.json", "agent-hooks uninstall claude-code --user")
+    ]
 
 
 def test_places_are_found_once(home: Path) -> None:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agent_hooks import AgentEnd, Block, HookContext
-from agent_hooks.dispatch.context import Pending
+from agent_hooks.dispatch.context import Awaited, Pending
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.loop import policy
 from agent_hooks.dispatch.stats import _KEPT, Stats
@@ -102,7 +102,7 @@ def test_an_answer_that_is_closed_ends_its_dialog() -> None:
             ended.append("dialog")
         return True
 
-    answer: Pending[bool] = Pending("ctx.ui.confirm(...)", dialog, [])
+    answer: Pending[bool] = Pending(Awaited("ctx.ui.confirm(...)", ""), dialog, [])
     answer.close()
     assert ended == []
     answer.send(None)

@@ -87,8 +87,23 @@ def test_a_block_names_guard_rule_and_remedy() -> None:
     """The text of a block has all that a person needs to allow the call."""
     block = verdict(settings_of(), bash("git push -f"))
     assert isinstance(block, Block)
-    assert (block.by, block.cause) == ("builtin:command-safety-guard (git-remote)", "guard")
-    assert "--allow-once git-remote" in str(block)
+    assert (block.by, block.cause, block.rule) == ("builtin:command-safety-guard", "guard", "git-remote")
+    assert block.reason == "overwrites or deletes published history: git push -f"
+    assert block.remedy.endswith("agent-hooks run --allow-once git-remote")
+    assert str(block) == f"{block.reason}; {block.remedy} (builtin:command-safety-guard (git-remote))"
+
+
+def test_a_question_names_guard_rule_and_remedy() -> None:
+    """The fields are those of a block, and the explanation for the person has the remedy."""
+    ask = verdict(settings_of(), bash("$X -rf /"))
+    assert isinstance(ask, Ask)
+    assert (ask.by, ask.rule, ask.signature) == (
+        "builtin:command-safety-guard",
+        "rm-rf",
+        "builtin:command-safety-guard (rm-rf)",
+    )
+    assert ask.explanation == f"{ask.title}; {ask.remedy}"
+    assert ask.remedy.endswith("agent-hooks run --allow-once rm-rf")
 
 
 def test_an_own_rule_blocks_what_its_pattern_is_found_in() -> None:
@@ -102,7 +117,8 @@ def test_an_own_rule_blocks_what_its_pattern_is_found_in() -> None:
     )
     blocked = verdict(settings, bash("deploy prod"))
     assert isinstance(blocked, Block)
-    assert (blocked.by, "production is for people" in blocked.reason) == ("settings:guards.rules (no-prod)", True)
+    assert blocked.signature == "settings:guards.rules (no-prod)"
+    assert "production is for people" in blocked.reason
     assert verdict(settings, bash("deploy production")) is None
     assert verdict(settings, call("write", path="legacy/a.py")) is not None
     assert verdict(settings, call("mail", to="boss@x")) is not None

@@ -400,3 +400,18 @@ async def test_counts_and_failures_are_exact(load_hook: LoadHook, tmp_path: Any)
     (row,) = runner.stats()
     assert (row.hook, row.event, row.handler, row.count, row.failures) == (hook.path, "turn_start", "fails", 20, 20)
     assert len(recorded.errors) == 20
+
+
+def test_an_interceptor_without_an_id_gets_one_that_is_free() -> None:
+    """After an undo, the next interceptor of that function may be registered, under the free number."""
+    api = HookAPI("/hook.py", "hook.py")
+
+    def add(input: Any, output: Any) -> None:
+        return None
+
+    first = api.intercept("tool.before", add)
+    api.intercept("tool.before", add)
+    first()
+    api.intercept("tool.before", add)
+    api.intercept("tool.before", add)
+    assert [each.id.rpartition(":")[2] for each in api.interceptors] == ["add#2", "add", "add#3"]

@@ -31,7 +31,7 @@ from agent_hooks import (
 )
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline.order import preflight, run_tool
-from agent_hooks.values.wire import to_json
+from agent_hooks.values.wire import camel, to_json
 from support import EchoTool, Endless, call_of, hook_of, hook_on, runner_of
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +61,17 @@ async def test_a_value_that_holds_itself_is_written_as_far_as_it_goes() -> None:
     value: list[Any] = []
     value.append(value)
     assert b"\xe2\x80\xa6" in to_json(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("hook_timeout", "hookTimeout"), ("tool_call_timeout", "toolCallTimeout"), ("reason", "reason"), ("a_1", "a_1")],
+)
+async def test_a_key_in_json_is_spelled_in_camel_case(name: str, key: str) -> None:
+    """A name that is spelled so already stays, and so does an underscore that joins no words."""
+    assert camel(name) == key
+    assert camel(key) == key
+    assert camel(f"_{name}") == f"_{key}"
 
 
 async def test_a_session_keeps_entries_with_odd_values(project: Path) -> None:

@@ -397,6 +397,8 @@ def test_payloads_inside_content_are_read_only() -> None:
     [
         (lambda: Block(5), "Block"),  # type: ignore[arg-type]  # the mistake
         (lambda: Rewrite("x"), "whole new input"),  # type: ignore[arg-type]  # the mistake
+        (lambda: Block(rule=5), "rule"),  # type: ignore[arg-type]  # the mistake
+        (lambda: Ask("a", remedy=None), "remedy"),  # type: ignore[arg-type]  # the mistake
         (lambda: Ask(None), "Ask"),  # type: ignore[arg-type]  # the mistake
         (lambda: Ask("a", 5), "Ask"),  # type: ignore[arg-type]  # the mistake
         (lambda: Replace(is_error=None), "is_error"),  # type: ignore[arg-type]  # the mistake
@@ -424,6 +426,11 @@ def test_answers_of_a_wrong_type_are_refused_where_they_are_made(make: Callable[
         (Block("rm?", "h.py", "user"), "rm?: the user said no (asked by h.py)"),
         (Block("rm?", "h.py", "nobody"), "rm?: no person is here to answer (asked by h.py)"),
         (Block("bad", "h.py", "schema"), "bad"),
+        (Block("no", "g", "guard", "rm-rf"), "no (g (rm-rf))"),
+        (Block("no", "g", "guard", "rm-rf", "ask Ann"), "no; ask Ann (g (rm-rf))"),
+        (Block("", "h.py", remedy="ask Ann"), "blocked by a hook; ask Ann (h.py)"),
+        (Block("rm?", "g", "user", "rm-rf"), "rm?: the user said no (asked by g (rm-rf))"),
+        (Block("rm?", "g", "nobody", "rm-rf"), "rm?: no person is here to answer (asked by g (rm-rf))"),
     ],
 )
 def test_the_text_of_a_block_tells_the_causes_apart(block: Block, text: str) -> None:

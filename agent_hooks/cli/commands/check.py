@@ -9,8 +9,9 @@ import click
 
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.screen.wording import count, short
+from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.errors import count
 from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner

@@ -11,8 +11,8 @@ import msgspec
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, printable
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.screen.wording import console, count, plain_table
-from agent_hooks.errors import did_you_mean
+from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.errors import count, did_you_mean
 
 _DAY = 24 * 60 * 60  # seconds
 _SHORT = 8  # characters of a session id in the table

@@ -19,7 +19,7 @@ from agent_hooks.cli.screen.wording import console
 from agent_hooks.cli.setup import agent_guards
 from agent_hooks.errors import HookError, describe
 from agent_hooks.guards import BUILTIN
-from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level, rule_of
+from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
 from agent_hooks.guards.config import GuardSettings, expired, read_sections
 from agent_hooks.guards.table import PACKS
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
@@ -49,8 +49,8 @@ def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> S
     errors: list[HookError] = []
     answer = ask_guards(guards, guarded_call(tool, input, cwd), errors.append)
     if isinstance(answer, Block):
-        return Scored("block", rule_of(answer.by), answer.reason)
-    return Scored("ask", rule_of(answer[0].by), answer[0].title) if answer else Scored("pass")
+        return Scored("block", answer.rule or answer.by, answer.explanation)
+    return Scored("ask", answer[0].rule or answer[0].by, answer[0].title) if answer else Scored("pass")
 
 
 def _settings(cwd: str, level: Level | None) -> GuardSettings:

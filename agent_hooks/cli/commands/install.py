@@ -12,10 +12,10 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import Address, Bridge
 from agent_hooks.bridges.driver import listened_to
 from agent_hooks.cli.options import installation_options
-from agent_hooks.cli.screen.wording import count, short
+from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.setup import set_up, unused_hooks
 from agent_hooks.cli.streams import ReservedStdout
-from agent_hooks.errors import SettingsError
+from agent_hooks.errors import SettingsError, count
 from agent_hooks.installs.edits import Edit
 from agent_hooks.installs.git_ignore import how_to_ignore
 from agent_hooks.installs.places import (
@@ -133,8 +133,8 @@ def _warn_of_the_rest(bridge: Bridge, cwd: str, found: list[Installation]) -> No
     for each in found:
         if each.problem:
             _warn(each.problem)
-    for problem in doubled(bridge, found, short):
-        _warn(f"{problem.text}; take one out: {problem.remedy}")
+    for pair in doubled(bridge, found):
+        _warn(f"{pair.text(short)}; take one out: {pair.remedy}")
 
 
 def _warn(text: str) -> None:

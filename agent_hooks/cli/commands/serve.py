@@ -12,8 +12,7 @@ import click
 from agent_hooks.cli.lifetime import OK, leave_soon
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.screen.wording import count
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.server import client
 from agent_hooks.server.control import Status, place_of, remove_left_files, servers, stop
 from agent_hooks.server.log_file import shorten

@@ -73,11 +73,12 @@ def _program(case: AgentCase, installation: Installation, entry: Installed) -> I
         remedy = install_line(case.bridge, installation.target.name)
         yield case.problem(f"{short(installation.target.path)}: {name} {missing}", remedy, in_project=True)
     elif name == PROGRAM:
+        remedy = "put the one that you mean first on the PATH"
         done = run_program([program, "--version"])
-        output = done if isinstance(done, str) else done.stdout.strip()
-        if not output.endswith(f" {agent_hooks.__version__}"):
-            text = f"{program} on the PATH is another version: {shown(output)}"
-            yield case.warning(text, "put the one that you mean first on the PATH")
+        if isinstance(done, str):
+            yield case.warning(f"{program} on the PATH {done}", remedy)
+        elif not (output := done.stdout.strip()).endswith(f" {agent_hooks.__version__}"):
+            yield case.warning(f"{program} on the PATH is another version: {shown(output)}", remedy)
 
 
 def _files(case: AgentCase, installation: Installation, entry: Installed) -> Iterator[Diagnosis]:
@@ -112,8 +113,8 @@ def failures_and_timeouts(case: AgentCase) -> Iterator[Diagnosis]:
 
 def events(case: AgentCase) -> Iterator[Diagnosis]:
     """Report handlers that wait for an event that never comes."""
-    for problem in missing(case.bridge, case.installations, case.case.listened):
-        yield case.problem(problem.text, problem.remedy, in_project=True)
+    for each in missing(case.bridge, case.installations, case.case.listened):
+        yield case.problem(str(each), each.remedy, in_project=True)
     setup = case.case.setup
     if not case.entries or setup is None:
         return
@@ -125,8 +126,8 @@ def events(case: AgentCase) -> Iterator[Diagnosis]:
 
 def doubled_entries(case: AgentCase) -> Iterator[Diagnosis]:
     """Report events that fire twice, by two settings files or by an agent that reads another one's settings."""
-    for problem in doubled(case.bridge, case.installations, short):
-        yield case.warning(problem.text, problem.remedy, in_project=True)
+    for each in doubled(case.bridge, case.installations):
+        yield case.warning(each.text(short), each.remedy, in_project=True)
     if not case.entries:
         return
     for pattern in case.facts.others:

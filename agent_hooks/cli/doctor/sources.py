@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import agent_hooks
 from agent_hooks.cli.doctor.base import Case, Diagnosis
-from agent_hooks.cli.screen.wording import count
 from agent_hooks.cli.setup import unused_hooks
-from agent_hooks.errors import SettingsError
+from agent_hooks.errors import SettingsError, count
 
 
 def versions(case: Case) -> Iterator[Diagnosis]:

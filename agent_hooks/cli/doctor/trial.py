@@ -102,6 +102,8 @@ def _diagnosis(case: AgentCase, event: str, done: subprocess.CompletedProcess[st
     if done.returncode != 0 or not isinstance(answer, dict):
         text = f"exit code {done.returncode}, printed {shown(done.stdout)}; {shown(done.stderr.strip())}"
         return case.problem(f"{event}: no answer: {text}")
+    # The reply has the agent's form, which has no field for a failure of ours.  Its exit code is 0, because some versions
+    # run the tool after any other.  So the beginning of the reason is the only fact there is.
     if any(line.startswith((UNJUDGED, UNREADABLE)) for line in _lines(answer)):
         return case.problem(f"{event}: {_news(case, event, answer)}")
     took = f"{event}: answered in {seconds:.2f} s"
@@ -111,7 +113,10 @@ def _diagnosis(case: AgentCase, event: str, done: subprocess.CompletedProcess[st
 
 
 def _news(case: AgentCase, event: str, answer: object) -> str:
-    """Return the texts of an answer, without those of the diagnoses before."""
+    """Return the texts of an answer, without those of the diagnoses before.
+
+    Another process made the answer, and put the texts into sentences of its own, so only the texts can be compared.
+    """
     known = [diagnosis.text for diagnosis in case.found if diagnosis.status != "ok"]
     lines = [line for line in _lines(answer) if line != event]
     news = [line for line in lines if not any(text in line for text in known)]

@@ -11,9 +11,9 @@ from rich.text import Text
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.screen.hooks_table import hooks_table
 from agent_hooks.cli.screen.prompt import PromptScreen
-from agent_hooks.cli.screen.wording import NO_HOOKS, count
+from agent_hooks.cli.screen.wording import NO_HOOKS
 from agent_hooks.cli.setup import Setup
-from agent_hooks.errors import did_you_mean
+from agent_hooks.errors import count, did_you_mean
 from agent_hooks.host.lifecycle import Outcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import Setup, agent_guards, set_up
+from agent_hooks.cli.setup import Setup, agent_guards, make_runner, set_up
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -67,17 +67,7 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        runner = HookRunner(
-            setup.loaded.fail_closed(),
-            cwd=setup.cwd,
-            timeout=setup.settings.hook_timeout,
-            tool_call_timeout=setup.settings.tool_call_timeout,
-            ui=ui,
-            mode=mode,
-            guards=self._guards(setup),
-            transformers=setup.transformers.configured,
-            redactor=setup.redactor,
-        )
+        runner = make_runner(setup, mode, ui=ui, guards=self._guards(setup), redactor=setup.redactor)
         runner.know_tools(setup.settings.known_tools)
         return runner
 

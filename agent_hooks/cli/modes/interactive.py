@@ -17,10 +17,9 @@ from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.terminal import OwnTerminal
-from agent_hooks.cli.screen.wording import count
 from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.terminal import TerminalUI

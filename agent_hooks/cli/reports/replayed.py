@@ -10,8 +10,8 @@ import click
 import msgspec
 from rich.text import Text
 
-from agent_hooks.cli.screen.wording import console, count, plain_table
-from agent_hooks.guards.base import without_remedy
+from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.errors import count
 from agent_hooks.redaction import Redactor
 from agent_hooks.transcripts.replaying import VERDICTS, Answered, Decision, Tally
 from agent_hooks.ui.harmless import harmless
@@ -99,10 +99,10 @@ class TableReport:
 
     def add(self, answered: Answered) -> None:
         """Count an answer."""
-        why, inputs = _hidden(self.redactor, answered.why, [answered.call.input, answered.rewritten])
+        # With the remedy, every row would repeat the same sentence.
+        why, inputs = _hidden(self.redactor, answered.brief, [answered.call.input, answered.rewritten])
         calls = [call_line(answered.call.tool_name, each) for each in inputs if each is not None]
-        # The remedy would be the same sentence in every row.
-        row = _Row(answered.verdict, "\n→ ".join(calls), without_remedy(why, answered.by))
+        row = _Row(answered.verdict, "\n→ ".join(calls), why)
         place = f"{os.path.basename(answered.file)}:{answered.line}"
         _, counts = self._rows.setdefault(row, (place, {}))
         counts[answered.then] = counts.get(answered.then, 0) + 1

@@ -42,8 +42,9 @@ class TurnPrinter:
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print a line with the call and its outcome."""
         self._running.pop(call.id, None)
-        name, _, rest = harmless(call_line(call.name, judged.input)).partition(" ")
-        line = Text.assemble(("• ", "bold"), (name, "bold"), f" {rest}".rstrip(), " → ")
+        line = Text(f"• {harmless(call_line(call.name, judged.input))}")
+        line.stylize("bold", 0, len(f"• {harmless(call.name)}"))
+        line.append(" → ")
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
             # The reason in the output, because redaction has taken the secrets out of it.

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 NO_HOOKS = "no hooks: ~/.agent/hooks and ./.agent/hooks hold none"
 
 
-def count(number: int, thing: str) -> str:
-    """Return `1 handler`, `2 handlers`."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 def short(path: str | Path) -> str:
     """Return a path as a person would write it: relative to the current directory if it lies below it."""
     relative = os.path.relpath(path)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from agent_hooks.errors import count
 from agent_hooks.storage.files import StorageError
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, ToolDetails, Truncation
@@ -137,12 +138,6 @@ def printable(name: str) -> str:
 def with_line(text: str, line: str) -> str:
     """Return `text` with `line` below it."""
     return text + line if not text or text.endswith("\n") else f"{text}\n{line}"
-
-
-def count(number: int, thing: str) -> str:
-    """Return `1 line`, `2 lines`, `2 matches`, `2 entries`."""
-    plural = {"match": "matches", "entry": "entries"}.get(thing, f"{thing}s")
-    return f"{number} {thing if number == 1 else plural}"
 
 
 def lines_of(text: str | bytes) -> int:

@@ -13,14 +13,13 @@ from typing import Any, BinaryIO
 import anyio
 
 from agent_hooks.concurrency.process import stream
-from agent_hooks.errors import os_reason
+from agent_hooks.errors import count, os_reason
 from agent_hooks.host.tools.base import (
     MAX_BYTES,
     MAX_LINES,
     BuiltinTool,
     Refused,
     check_text,
-    count,
     cut_tail,
     lines_of,
     object_schema,

@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 
+from agent_hooks.errors import count
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
     Refused,
-    count,
     exclude_schema,
     listing_output,
     number_schema,

@@ -21,12 +21,11 @@ from anyio import to_thread
 
 import agent_hooks.host.tools.search as search
 from agent_hooks.concurrency.process import stream
-from agent_hooks.errors import os_reason
+from agent_hooks.errors import count, os_reason
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
     Refused,
-    count,
     exclude_schema,
     listing_output,
     number_schema,

@@ -18,7 +18,8 @@ from anyio import from_thread, to_thread
 from pathspec import GitIgnoreSpec
 
 from agent_hooks.concurrency.process import stream
-from agent_hooks.host.tools.base import Refused, count
+from agent_hooks.errors import count
+from agent_hooks.host.tools.base import Refused
 from agent_hooks.storage.files import StorageError, open_regular
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from anyio import to_thread
 
+from agent_hooks.errors import count
 from agent_hooks.host.tools.base import (
     BuiltinTool,
     Refused,
-    count,
     listing_output,
     number_schema,
     object_schema,

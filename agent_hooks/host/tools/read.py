@@ -12,13 +12,13 @@ from typing import Any, BinaryIO
 
 from anyio import from_thread, to_thread
 
+from agent_hooks.errors import count
 from agent_hooks.host.tools.base import (
     BINARY_PROBE,
     MAX_BYTES,
     MAX_LINES,
     BuiltinTool,
     Refused,
-    count,
     cut_head,
     lines_of,
     number_schema,
