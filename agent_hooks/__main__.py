@@ -22,7 +22,8 @@ def main() -> NoReturn:
             # Until the hooks are loaded, because the objects made before live as long as the process.
             gc.disable()
             _load_msgspec()
-            from agent_hooks.cli.answering import answer_and_leave  # here and below: each event loads only one of them
+            # Imported here and below, because each event loads only one of them.
+            from agent_hooks.cli.answering import answer_and_leave
 
             if sys.flags.no_site:
                 sys.meta_path.append(_LateSite())

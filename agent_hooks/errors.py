@@ -232,6 +232,7 @@ def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
 
 def nearest(wrong: Any, known: Iterable[str]) -> str | None:
     """Return the name in `known` that is most like `wrong`, `None` when none is like it."""
-    from difflib import get_close_matches  # here, because few programs make such a mistake
+    # Imported here, because few programs need it.
+    from difflib import get_close_matches
 
     return next(iter(get_close_matches(str(wrong), sorted(known), n=1)), None)

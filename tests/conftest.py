@@ -14,7 +14,8 @@ from other_agent import OtherAgent, end_server
 from running import Command
 from tmux import MISSING
 
-pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
+# These are the fixtures that hook authors use.
+pytest_plugins = ["agent_hooks.testing.fixtures"]
 
 # how long an example takes says how busy the machine is, and how large it is says nothing of what is tested; the suite
 # takes the same examples each time, so that a change fails for itself only, and `make explore` looks for others

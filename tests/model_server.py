@@ -28,7 +28,8 @@ ENVIRONMENT = {
     "google": ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", ""),
 }
 KINDS = tuple(ENVIRONMENT)
-SIZE = 7  # characters of each piece
+# Characters of each piece of a stream.
+SIZE = 7
 # For the ids of Anthropic's messages and calls, which must differ.
 _numbers = itertools.count(1)
 

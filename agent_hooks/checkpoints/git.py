@@ -36,7 +36,8 @@ _BIT_BY_BIT = (
 _ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
 # The person's settings that hold for checkpoints too.
 _FOLLOWED = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"
-_POLL = 0.02  # seconds between two looks at a lock: a file lock has no event to wait for
+# Seconds between two tries to take a lock: a file lock has no event to wait for.
+_POLL = 0.02
 
 
 class CheckpointError(AgentHooksError):

@@ -101,7 +101,8 @@ class _Answering:
         self.exit_code = reply.exit_code
         if reply.stderr:
             complain(reply.stderr)
-        if self._stdout.broken is not None:  # the agent may have read half an answer
+        # The agent may have read half an answer.
+        if self._stdout.broken is not None:
             complain(f"the answer could not be written: {self._stdout.broken}")
             self.exit_code = DENIED
 

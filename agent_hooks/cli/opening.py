@@ -76,7 +76,8 @@ class Opening:
 
         A hook that was added after the installation must not stay silent without a word.
         """
-        from agent_hooks.installs.places import installations, missing  # here, because most events need no settings
+        # Imported here, because most events need no settings.
+        from agent_hooks.installs.places import installations, missing
 
         listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
         problems = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)

@@ -106,11 +106,13 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     """
 
     type: ClassVar[str] = "session"
-    route: ClassVar[Any] = property(lambda event: f"session:{event.reason}")  # each reason has its own answers
+    # Each reason has its own answers.
+    route: ClassVar[Any] = property(lambda event: f"session:{event.reason}")
 
     reason: SessionReason
     entries: tuple[Entry, ...] = field(default_factory=_nothing)
-    session_file: str | None = field(default_factory=NoneType)  # always written, as null when not saved
+    # Always written to JSON, as null when the session is not saved.
+    session_file: str | None = field(default_factory=NoneType)
     previous_session_file: str | None = field(default_factory=NoneType)
     target_turn_index: int | None = None
     target_turn: int | None = None

@@ -384,7 +384,8 @@ async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
         done = True
         assert await stop(True) == Verdict()
         done = False
-        assert (await stop(True)).go_on == "after 1"  # another program's hook keeps it going
+        # Another program's hook keeps it going.
+        assert (await stop(True)).go_on == "after 1"
 
 
 async def test_a_sent_file_is_told() -> None:

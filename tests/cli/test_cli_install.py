@@ -446,7 +446,8 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     command("install", "claude-code")
     assert start(command) == ""
     path.write_text("{")
-    assert start(command) == ""  # started in another way, as far as anybody can see
+    # With settings that cannot be read, the hint is left out.
+    assert start(command) == ""
 
 
 def test_places_are_found_once(home: Path) -> None:

@@ -491,7 +491,8 @@ def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client:
     rpc.write(json.dumps({"type": "prompt", "message": text}, ensure_ascii=False).encode() + b"\n")
     assert rpc.expect("run_start")["message"] == text
     rpc.expect("run_end", aborted=False)
-    rpc.write(b'{"type": "get_st')  # and the last line has no end
+    # The last line has no end.
+    rpc.write(b'{"type": "get_st')
     rpc.end()
     assert rpc.all("response")[-1]["error"].startswith("line 3: invalid JSON")
 

@@ -134,7 +134,8 @@ def one_more(function: Callable[..., object]) -> Callable[[object, object], obje
         lambda event, ctx, more=1: None,
         partial(lambda more, event, ctx: None, 1),
         one_more(lambda event, ctx, more: None),
-        type,  # of which Python knows no signature
+        # Python knows no signature of `type`.
+        type,
     ],
 )
 def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(handler: Any) -> None:

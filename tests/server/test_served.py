@@ -196,7 +196,8 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
         """
     )
     agent()
-    for seconds in (0.5, 5.0, 50.0):  # until the hook has come to be asked
+    # Longer each time, until the hook was reached in time.
+    for seconds in (0.5, 5.0, 50.0):
         agent.write_stub(events=calls_end_after(seconds))
         assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
         if begun.exists():
@@ -404,7 +405,8 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
     server = agent.server()
     assert server is not None
     log = Path(f"{server['path']}.log")
-    os.kill(server["pid"], signal.SIGSTOP)  # or it could look while this is written
+    # Stopped, so that the server does not read the log while the test writes it.
+    os.kill(server["pid"], signal.SIGSTOP)
     with log.open("a") as file:
         file.writelines(f"line {number}\n" for number in range(200_000))
     assert log.stat().st_size > 2_000_000

@@ -198,7 +198,8 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
                 Path("unloaded").touch()
     """)
     tmux = terminal()
-    tmux.enter("export TMPDIR=$PWD")  # where an internal error would leave a report
+    # An internal error would leave its report there.
+    tmux.enter("export TMPDIR=$PWD")
     tmux.start_agent()
     tmux.enter("@bash rm -r build")
     tmux.sees("> No")

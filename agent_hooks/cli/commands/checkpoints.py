@@ -15,7 +15,8 @@ from agent_hooks.cli.screen.wording import console, count, plain_table
 from agent_hooks.errors import did_you_mean
 
 _DAY = 24 * 60 * 60  # seconds
-_SHORT = 8  # characters of a session id in the table
+# Characters of a session id in the table.
+_SHORT = 8
 
 session_option = click.option(
     "--session", "session", metavar="ID", help="Only this session; the beginning of its id is enough."

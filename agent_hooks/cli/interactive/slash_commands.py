@@ -21,7 +21,8 @@ from agent_hooks.host.session_file import list_sessions
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage, text_of_content
 
-REPLAYED = 20  # messages of a resumed session that are shown again
+# How many messages of a resumed session are printed again.
+REPLAYED = 20
 COMMANDS = {
     "/help": "commands and keys",
     "/hooks": "the hooks, in the order they run",

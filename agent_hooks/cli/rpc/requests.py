@@ -109,7 +109,8 @@ class RequestQueue:
         if isinstance(request, Prompt):
             try:
                 host.submit(request.message, request.attachments)
-            except AgentHooksError as exc:  # the inbox is full, or the message is too long
+            except AgentHooksError as exc:
+                # The inbox is full, or the message is too long.
                 self.refuse(request.type, request.id, str(exc))
             else:
                 self.agree(request)
@@ -131,7 +132,8 @@ class RequestQueue:
     async def _change_session(self, request: Request, host: SessionHost) -> None:
         try:
             outcome = await _change(request, host)
-        except AgentHooksError as exc:  # nothing has changed, and the client gets the reason
+        except AgentHooksError as exc:
+            # Nothing has changed, and the client gets the reason.
             self.refuse(request.type, request.id, str(exc))
         except anyio.get_cancelled_exc_class():
             self.refuse(request.type, request.id, AT_THE_END)

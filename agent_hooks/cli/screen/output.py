@@ -24,7 +24,8 @@ class TurnPrinter:
     """Makes lines of the tool calls and failures of a turn; a subclass prints them."""
 
     def __init__(self) -> None:
-        self._running: dict[str, str] = {}  # id of a running call → its status
+        # Id of a running call → its status.
+        self._running: dict[str, str] = {}
 
     def tool_judged(self, call: ToolCallContent) -> None:
         """Show that hooks judge a call."""
