@@ -66,7 +66,7 @@ class BridgeUI(SilentUI):
     async def confirm(self, title: str, message: str) -> bool:
         """Hand a question over to the other agent.
 
-        A gate that asks ends here.  A handler that is no gate gets no answer.
+        A gate ends here, and its question becomes an `Ask`.  Any other handler gets `False`.
         """
         dispatch = current_dispatch()
         # The pipeline asks, for all gates together.
@@ -132,7 +132,7 @@ class Bridging:
         self._continue_limit = CONTINUE_LIMIT if resident else 1
         # How often hooks kept the agent going, in a row, by session and agent.
         self._continued: dict[tuple[str | None, str], int] = {}
-        # The place of the last happening; a fact that the next happening does not bring stays.
+        # The place of the last happening; a fact that the next happening lacks stays.
         self._place = replace(runner.engine.surroundings, ui=ui, has_ui=attended)
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
@@ -195,7 +195,7 @@ class Bridging:
             surroundings=self._place,
         )
         if judged.block is not None:
-            # Nothing runs: this makes the result of the refusal, and tells the observers.
+            # No tool runs: this makes the result of the refusal, and passes it to the observers.
             refusal = await run_tool(judged)
             return Verdict(block=str(refusal.details["reason"]))
         changed = judged.input != call.input
@@ -252,7 +252,7 @@ class Bridging:
             return Verdict(block=str(output))
         self._turns[given.agent_id] = 0
         await self._engine.emit(AgentStart(), self._place)
-        # The time is the entry_index too, which only has to grow: checkpoints go by it.
+        # The time also serves as the `entry_index`, by which checkpoints are sorted: it only has to grow.
         now = int(time.time() * 1000)
         await self._engine.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now), self._place)
         context = tuple(output.context)
@@ -283,7 +283,7 @@ class Bridging:
         return Verdict(block=block, go_on=go_on, messages=tuple(messages))
 
     def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
-        """Return the end with the counted number of continues; an agent may only tell whether there was one."""
+        """Return the end with the counted number of continues; an agent may report only whether there was one."""
         known = self._continued.get((stop.session_id, stop.agent_id), 0)
         return replace(event, continued=max(event.continued, known)) if event.continued else event
 
@@ -356,6 +356,6 @@ def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[s
 
 
 def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
-    """Return the events and points that somebody listens to, and no event of the other agent reaches."""
+    """Return the events and points that hooks listen to, and that no event of the other agent reaches."""
     reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)

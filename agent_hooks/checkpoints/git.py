@@ -91,7 +91,7 @@ class Worktree:
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Lock the private directory, and make it at first: one checkpoint at a time, in all processes."""
+        """Lock the private directory, and make it when it is missing: one checkpoint at a time, in all processes."""
         try:
             os.makedirs(self.private, exist_ok=True)
             lock = os.open(os.path.join(self.private, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -104,7 +104,7 @@ class Worktree:
                 self._prepare()
             except OSError as exc:
                 raise self._unwritable(exc) from None
-            # A git process that was killed has left it: no other one can be running, because we hold our own lock.
+            # A killed git process has left the file: no other git can be running, because we hold our own lock.
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.index}.lock")
             yield

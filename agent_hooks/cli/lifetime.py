@@ -29,7 +29,7 @@ def open_standard_streams() -> None:
 
 
 def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
-    """End the process after `END_GRACE` seconds at the latest, even if a background task of a hook ignores its end.
+    """End the process within `END_GRACE` seconds, even if a background task of a hook ignores its cancellation.
 
     `last_words` is called before such an end.
     """
@@ -45,7 +45,7 @@ def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) ->
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with an exit code; do not wait for a worker thread that hangs, of an abandoned search say."""
+    """End the process with an exit code; do not wait for a worker thread that hangs."""
     main_thread = threading.main_thread()
     for thread in threading.enumerate():
         if thread is not main_thread and not thread.daemon:

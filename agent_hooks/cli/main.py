@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         except (BrokenPipeError, SystemExit) as exc:
             if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
                 raise
-            # The reader of stdout has gone, `head` say; that is no error to report.
+            # The reader of stdout, for example `head`, has gone; that is no error to report.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.exceptions.Exit(FAILED) from None
 

@@ -1,6 +1,6 @@
 """Load the hooks of a project for one session of another agent.
 
-Without click and without an event loop, because each event that has a process of its own pays for the imports here.
+This module loads neither click nor an event loop, because each event that has a process of its own pays for the imports.
 """
 
 from __future__ import annotations

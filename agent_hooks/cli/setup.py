@@ -133,7 +133,7 @@ def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -
 def agent_guards(
     settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
 ) -> list[Guard]:
-    """Return the guards of an agent that works in `cwd`; they also protect the files that decide over it.
+    """Return the guards of an agent that works in `cwd`; they also protect the files that control it.
 
     Protected are its settings, hooks, transformers and the generated files; `hook_files`: absolute paths of more
     hooks; `hooks`: the hooks that the settings name, if the caller has read them.

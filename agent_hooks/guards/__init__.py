@@ -51,7 +51,7 @@ def builtin_guards(
 
 
 class PolicyGuard:
-    """Turns a guard's findings into an answer, as the settings say.
+    """Turns a guard's findings into an answer, by the settings.
 
     Findings that an exception covers are dropped.  The setting `undecidable` decides about a finding that the guard
     cannot be sure of.  `make` is called once, at the first call.

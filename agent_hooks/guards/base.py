@@ -38,7 +38,7 @@ class Guard(Protocol):
 
     @property
     def name(self) -> str:
-        """The guard's name, with which blocks and questions are signed; `builtin:…` for those of the package."""
+        """The guard's name, which blocks and questions bear; `builtin:…` for the guards of the package."""
         ...
 
     def judge(self, call: GuardedCall) -> Block | Ask | None:
@@ -114,7 +114,7 @@ def remedy(rule: str) -> str:
 
 
 def rule_of(by: str) -> str:
-    """Return the rule that a guard's answer is signed with, `guard (rule)`; a signature without a rule as it is."""
+    """Return the rule in the signature of a guard's answer, `guard (rule)`; a signature without a rule as it is."""
     return by.partition("(")[2].rstrip(")") or by
 
 

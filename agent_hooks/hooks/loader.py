@@ -1,7 +1,7 @@
 """Find hook files and packages, import them, and call their `register(api)`.
 
-A file loads whole or not at all: one that fails leaves no handler, task or module behind, but an error entry with file,
-line and traceback.
+A file loads whole or not at all: one that fails leaves no handler, task or module behind, only an error with file, line
+and traceback.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ async def _undo(api: HookAPI, module: ModuleType | None) -> None:
         # Imported here, as in `_register`.
         import anyio
 
-        # The author is told of the first failure only, which is the one that made the hook fail.
+        # The author reads only the first failure, the one that made the hook fail.
         await api.unload(_ignore, deadline=anyio.current_time() + UNDO_TIMEOUT, seconds=UNDO_TIMEOUT)
     if module is not None:
         forget_module(module)

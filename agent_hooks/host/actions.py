@@ -151,7 +151,7 @@ class Actions:
             session = Session.open(path, self._runner.cwd)
             try:
                 cancelled = await self._consult("before_switch")
-            # A cancellation included: the file must not stay locked.  The exception goes on to the caller.
+            # A cancellation must not leave the file locked either.  The exception goes on to the caller.
             except BaseException:
                 session.close()
                 raise
@@ -235,7 +235,7 @@ class Actions:
         await self.emit("compact", **fields)
         return Outcome(entry=entry)
 
-    # ---- an action's way
+    # ---- the steps of an action
 
     def abort(self) -> bool:
         """Cancel the handlers, dialogs or model request that an action waits for; return whether there were any."""

@@ -86,7 +86,7 @@ class SessionHost:
         try:
             await self._agent.steering.config(self._settings)
             await self._actions.emit("start")
-        # A cancellation included, after a signal say: the hooks get their shutdown, and the exception goes on.
+        # Any exception, also a cancellation by a signal: the hooks get their shutdown, and the exception goes on.
         except BaseException:
             await self._end()
             raise

@@ -92,7 +92,7 @@ class ToolCallPiece(Struct, frozen=True):
 
 
 class NoticePiece(Struct, frozen=True):
-    """News for the person while the model is busy, that the request is tried again say; not a part of the response."""
+    """News for the person while the model is busy, for example of a second try; not a part of the response."""
 
     text: str
 

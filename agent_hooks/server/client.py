@@ -243,7 +243,7 @@ def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_so
                 posix.close(starting)
                 return None
             if ended:
-                # With exit code 0: another process serves this project, or did so until now.
+                # Exit code 0 means that another process serves this project, or did until now.
                 child = 0
         is_locked = _lock(starting)
         if (server := _reach(path, config["patience"])) is not None:

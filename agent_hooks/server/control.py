@@ -1,4 +1,4 @@
-"""Ask the resident servers of this user: which ones run, how they are, and to stop."""
+"""List the resident servers of this user, get their status, and stop them."""
 
 from __future__ import annotations
 

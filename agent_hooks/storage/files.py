@@ -59,11 +59,11 @@ def check_regular(status: os.stat_result, path: str) -> None:
 def open_regular(path: str, shown: str) -> BinaryIO:
     """Open a regular file for reading without ever blocking; `shown` is its name in errors.  Raises `StorageError`."""
     with refusing("read", shown):
-        # Before opening, because opening alone can set a device in motion.
+        # Checked before opening, because opening alone can start a device.
         check_regular(os.stat(path), shown)
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            # And once more, because another file may have taken the path in between.
+            # Checked once more, because another file may have taken the path in between.
             check_regular(os.fstat(fd), shown)
         except BaseException:
             # After any failure, only this function can close the descriptor.

@@ -200,8 +200,8 @@ class Replay:
             judged = await preflight(
                 tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native, surroundings=place
             )
-        # An unforeseen error in the pipeline blocks the call in every host.  Here it becomes an answer with its text, and
-        # the replay goes on with the next call.
+        # An unforeseen error in the pipeline blocks a call in every host.  Here it becomes a block with its text, and
+        # the replay goes on.
         except Exception as exc:
             return Answered(verdict="block", by="agent-hooks", why=f"could not be judged: {describe(exc)}", **about)
         block = judged.block

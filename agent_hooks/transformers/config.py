@@ -32,8 +32,8 @@ T = TypeVar("T")
 class Step(Struct, kw_only=True):
     """One transformer of a tool, as written.
 
-    `key`: its place in the file, `tools.bash.transformers[0]` say; `node`: the YAML of its configuration, for the lines
-    of mistakes in it.
+    `key`: its place in the file, for example `tools.bash.transformers[0]`; `node`: the YAML of its configuration, for
+    the lines of mistakes in it.
     """
 
     name: str

@@ -152,8 +152,8 @@ class AgentStart(Event[Never], frozen=True, tag="agent_start"):
 class AgentEnd(Event[Continue], frozen=True, tag="agent_end"):
     """The agent is done with a prompt, unless a hook answers `Continue`; `messages` are the new messages of this prompt.
 
-    `continued`: how many times in a row hooks have kept the agent going.  A bridged agent may report only whether they
-    have; then it is 0 or 1.
+    `continued`: how many times in a row hooks have kept the agent going.  A bridged agent may report only whether there
+    was one; then it is 0 or 1.
     """
 
     type: ClassVar[str] = "agent_end"

@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Answer the events of another agent in one process, in which hooks keep their state.
 
-    The agent's first event starts it, and it ends by itself; started by hand it runs in the foreground.
+    The agent's first event starts it, and it ends when it is idle; started by hand, it runs in the foreground.
     """
     project = os.path.abspath(cwd)
     if action == "status":

@@ -142,7 +142,7 @@ class _Server:
         self._end(finish=False)
 
     def _end(self, *, finish: bool) -> None:
-        """End the session; open dialogs get no answer any more, and are settled."""
+        """End the session; open dialogs end with their defaults."""
         self._finish = finish and not self._over.is_set()
         self._over.set()
         self._ui.close()

@@ -1,7 +1,7 @@
 """The queue of a client's requests: they take effect in the order in which they come.
 
 1. `abort` and `shutdown` take effect at once.
-2. A prompt or `get_state` takes effect when the host is there and no session action is under way.
+2. A prompt or `get_state` takes effect when the host exists and no session action is under way.
 3. A session action (new, switch, clear, branch, compact) also waits until the session has started.  It runs as a task,
    because it may wait for a dialog; the requests behind it wait for its end.
 4. An abort refuses the requests that wait, and so does the end of the session.

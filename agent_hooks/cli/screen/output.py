@@ -47,7 +47,7 @@ class TurnPrinter:
         line = Text.assemble(("• ", "bold"), (name, "bold"), f" {rest}".rstrip(), " → ")
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
-            # The reason in the output, because redaction has taken the secrets out of it.
+            # The reason comes from the output, where redaction has hidden the secrets.
             line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")

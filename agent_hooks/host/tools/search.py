@@ -82,7 +82,7 @@ def _search_file(path: str, pattern: re.Pattern[str], context: int) -> Iterator[
 
 
 def shown(text: str) -> str:
-    """Return `text`, cut when it is long."""
+    """Return the beginning of a text that is too long to print."""
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
