@@ -60,7 +60,7 @@ class Happening(Struct, frozen=True, kw_only=True):
     leaves: bool = False
 
 
-class Told(Happening, frozen=True):
+class EventsReported(Happening, frozen=True):
     """A happening that is one or more of our events, to be emitted in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]

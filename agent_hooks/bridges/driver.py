@@ -19,10 +19,10 @@ from agent_hooks.bridges.base import (
     CallAsked,
     CallEnded,
     EventRow,
+    EventsReported,
     Happening,
     PermissionAsked,
     PromptGiven,
-    Told,
     ToolWords,
     Verdict,
     our_name,
@@ -156,7 +156,7 @@ class Bridging:
                 verdict = await self._prompt(happening)
             case PermissionAsked():
                 verdict = await self._permission(happening)
-            case Told():
+            case EventsReported():
                 verdict = await self._emit_events(happening)
             case _:
                 event = ForeignEvent(name=happening.name, native=happening.native)
@@ -266,7 +266,7 @@ class Bridging:
             ),
         )
 
-    async def _emit_events(self, happening: Told) -> Verdict:
+    async def _emit_events(self, happening: EventsReported) -> Verdict:
         block, go_on = None, None
         messages: list[str] = []
         for event in happening.events:
@@ -282,12 +282,12 @@ class Bridging:
                 messages.append("a hook's summary was not used: this agent writes its own")
         return Verdict(block=block, go_on=go_on, messages=tuple(messages))
 
-    def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
+    def _counted(self, stop: EventsReported, event: AgentEnd) -> AgentEnd:
         """Return the end with the counted number of continues; an agent may report only whether there was one."""
         known = self._continued.get((stop.session_id, stop.agent_id), 0)
         return replace(event, continued=max(event.continued, known)) if event.continued else event
 
-    def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
+    def _go_on(self, stop: EventsReported, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
         """Return the text with which the agent goes on, up to the limit, and the messages to the person."""
         key = (stop.session_id, stop.agent_id)
         self._continued.pop(key, None)

@@ -108,7 +108,7 @@ class Replay:
         self._open_gates = open_gates
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
-        self._seen: set[object] = set()
+        self._judged: set[object] = set()
         self._invalid: set[str] = set()
         self._gates: Gates | None = None
         self._session: tuple[str, str | None] | None = None
@@ -147,18 +147,18 @@ class Replay:
             self._report(answered, "unknown")
 
     def _is_new(self, call: RecordedCall) -> bool:
-        if call.key in self._seen:
+        if call.key in self._judged:
             self.tally.repeated += 1
             return False
         if call.key is not None:
-            self._seen.add(call.key)
+            self._judged.add(call.key)
         self.tally.calls += 1
         return True
 
     def _count_as_invalid(self, call_id: str, *, passed: bool) -> None:
         """Correct the sums for a call whose end shows that no hook got it."""
         # A copy of the call has an end too.
-        if call_id in self._seen and call_id not in self._invalid:
+        if call_id in self._judged and call_id not in self._invalid:
             self._invalid.add(call_id)
             self.tally.invalid += 1
             self.tally.passed -= passed

@@ -14,7 +14,7 @@ from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.wording import NO_HOOKS, count
 from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import did_you_mean
-from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
@@ -149,7 +149,7 @@ class SlashCommands:
         if self._done(outcome) and outcome.entry is not None:
             self._screen.rule("summed up the older part")
 
-    def _done(self, outcome: Outcome) -> bool:
+    def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:
             self._screen.say(f"nothing changed: {outcome.reason}", "warning")
         return not outcome.cancelled

@@ -33,7 +33,7 @@ from agent_hooks.cli.rpc.protocol import (
     SwitchSession,
 )
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 
 AT_THE_END = "the session is ending"
 
@@ -142,7 +142,7 @@ class RequestQueue:
             self._send(_response(request, outcome))
 
 
-async def _change(request: Request, host: SessionHost) -> Outcome:
+async def _change(request: Request, host: SessionHost) -> ActionOutcome:
     match request:
         case NewSession():
             return await host.new_session()
@@ -157,7 +157,7 @@ async def _change(request: Request, host: SessionHost) -> Outcome:
     raise NotImplementedError(request.type)
 
 
-def _response(request: Request, outcome: Outcome) -> ActionResponse:
+def _response(request: Request, outcome: ActionOutcome) -> ActionResponse:
     result = ActionResult(
         cancelled=outcome.cancelled,
         reason=_or_unset(outcome.reason),
