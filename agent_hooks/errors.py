@@ -217,7 +217,7 @@ def os_reason(exc: OSError) -> str:
 
 def log() -> Logger:
     """Return the logger `agent_hooks`, for failures that no error listener can get."""
-    # imported here, because most programs never log
+    # Imported here, because most programs never log.
     import logging
 
     return logging.getLogger("agent_hooks")

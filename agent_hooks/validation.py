@@ -16,7 +16,7 @@ import msgspec
 from agent_hooks.errors import SettingsError, did_you_mean, shown
 
 T = TypeVar("T")
-# plain words for msgspec's names of types
+# Plain words for msgspec's names of types.
 _WORDS = {
     "float | null": "a number or null",
     "int | null": "a whole number or null",

@@ -1,4 +1,4 @@
-"""A model behind a real HTTP server on this machine: it speaks four wire formats, in small pieces, as a script says.
+"""A model behind a real HTTP server on this machine: it speaks four wire formats, in small pieces, by a script.
 
     with ModelServer() as server:
         server.play(Say("Let me look.", calls=[("ls", {})]), Fail(529, "Overloaded"), Say("Done."))

@@ -36,7 +36,7 @@ def test_all_names_are_sorted_and_are_the_public_names() -> None:
     }
     assert set(agent_hooks.__all__) == public | {"__version__"}
     assert len(agent_hooks.__all__) == len(set(agent_hooks.__all__))
-    # capitals before words, as ruff sorts: constants, classes, functions
+    # Sorted as ruff sorts: constants, classes, functions.
     assert agent_hooks.__all__ == sorted(
         agent_hooks.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
     )

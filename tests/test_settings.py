@@ -247,7 +247,7 @@ def test_a_deadline_too_large_for_a_number_is_refused(project: Path) -> None:
 
 
 def test_of_a_compaction_setting_the_projects_value_counts(home: Path, project: Path) -> None:
-    """The keys are merged one by one; a key in neither file has its default."""
+    """The keys are merged one by one; a key that both files lack has its default."""
     write(home, {"compaction": {"reserveTokens": 5, "thresholdTokens": 7}})
     write(project, {"compaction": {"enabled": False, "thresholdTokens": None}})
     found = load_settings(cwd=project, home=home).compaction

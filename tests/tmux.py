@@ -83,7 +83,7 @@ class Tmux:
         self.press("Enter")
 
     def start_agent(self, *args: str) -> None:
-        """Start the interactive mode; `left with CODE` tells of its end."""
+        """Start the interactive mode; `left with CODE` marks its end."""
         self.enter(f"clear; agent run {' '.join(args)}")
         self.sees("/help")
 
@@ -133,7 +133,7 @@ class Tmux:
 
 
 def session(leader: str) -> list[str]:
-    """Return the processes of a session, where /proc tells."""
+    """Return the processes of a session, on systems with /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -46,7 +46,7 @@ def answer(bridge: Bridge, event: str | None) -> int:
         try:
             # The objects made so far live until the end, so the garbage collector need not look at them again.
             run(answering.run(), ready=gc.freeze)
-        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: no call may pass. The agent
+        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: no call may pass.  The agent
         # gets a refusal, and the person a message.
         except BaseException as exc:
             answering.fail(exc)

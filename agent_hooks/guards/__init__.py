@@ -31,7 +31,7 @@ def builtin_guards(
 
     `protected`: absolute paths of hooks and settings that only a person may change.
     """
-    # imported here, because a program without guards needs neither
+    # Imported here, because a program without guards needs neither.
     from datetime import date
 
     from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules

@@ -118,7 +118,7 @@ def _with_root(config: Mapping[str, Any], kind: type | None, root: str) -> dict[
 def _find(step: TransformerStep, path: str, directories: Iterable[str]) -> Transformer | Mistake:
     if step.name in TRANSFORMERS:
         return builtin_transformer(step.name)
-    # imported here, because few people have transformers of their own
+    # Imported here, because few people have transformers of their own.
     from pathlib import Path
 
     known = set(TRANSFORMERS)

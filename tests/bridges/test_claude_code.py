@@ -161,7 +161,7 @@ def test_the_suite_wants_both_halves_of_a_call() -> None:
 )
 @pytest.mark.behaviour("B2")
 def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
-    """As the table in docs/claude-code.md says."""
+    """The table in docs/claude-code.md lists the same events."""
     happening = CLAUDE.decode(PAYLOADS[payload])
     assert type(happening) is kind
     found = happening.events if isinstance(happening, EventsReported) else ()
@@ -421,7 +421,7 @@ def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
 
 
 def test_only_a_stop_goes_on() -> None:
-    """At any other event a block would keep something from happening."""
+    """At any other event, a block would stop the event."""
     for name in ("SessionStart:startup", "PreCompact", "PostToolBatch", "UserPromptSubmit"):
         assert "decision" not in said(PAYLOADS[name], go_on="more")
 

@@ -215,7 +215,7 @@ def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
 
 
 async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: MakeRunner) -> None:
-    """After the last time the person gets a warning; there is none when the tests pass."""
+    """After the last time the person gets a warning; when the tests pass, there is no warning."""
     (project / "Makefile").write_text(MAKEFILE)
     ui = ScriptedUI()
     runner = await hook_runner("examples/hooks/finish_the_tests.py", ui=ui, cwd=project)

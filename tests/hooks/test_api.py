@@ -260,7 +260,7 @@ def test_functions_known_to_be_async_are_seen_through_their_wrappings() -> None:
 
 @pytest.mark.behaviour("L13")
 def test_sending_before_a_runner_is_there_is_refused() -> None:
-    """The error says from where `api.send` can be called."""
+    """The error names the places from which `api.send` can be called."""
     with pytest.raises(HookUsageError, match=r"while hooks are loading.*from a handler"):
         HookAPI("h.py").send("hi")
 

@@ -301,7 +301,7 @@ def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
     assert server is not None
     text = Path(agent.stub).read_text()
     old = Path(agent.stub).with_name("old.py")
-    # as if the file of the older version had found the newer server at its place
+    # The file of the older version finds the newer server at its place.
     old.write_text(
         text.replace("'request': '[{\"agent_hooks\": \"", "'request': '[{\"agent_hooks\": \"0.0").replace(
             'if hello + newline != config["hello"].encode()', "if hello"
@@ -553,7 +553,7 @@ def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, age
 
 
 def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
-    """Neither is a symlink or a file."""
+    """A symlink or a file in its place is not used either."""
     assert client.is_private(str(tmp_path / "new"))
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     (tmp_path / "open").mkdir()
