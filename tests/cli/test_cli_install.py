@@ -176,7 +176,7 @@ def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.
 
 
 def test_no_event_fires_twice_without_a_word(command: Command, home: Path) -> None:
-    """An installation that does the same replaces the local one. For two others, the person gets a warning with the remedy."""
+    """An installation that does the same replaces the local one; for two others, a warning has the remedy."""
     shared, own = command.project / ".claude" / "settings.json", home / ".claude" / "settings.json"
     command("install", "claude-code", "--all-events")
     done = command("install", "claude-code", "--project")
