@@ -226,7 +226,7 @@ def read_settings_file(path: "str | Path") -> SettingsFile | None:
 def read_file(path: "str | Path") -> bytes | None:
     """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`."""
     if link := dangling_link(path):
-        raise SettingsError(f"cannot be read: {link} is a symlink to nothing", path)
+        raise SettingsError(f"cannot be read: {link} is a symlink to a missing file", path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise SettingsError("is not a regular file", path)
     try:

@@ -236,7 +236,7 @@ def test_a_link_to_nothing_is_no_missing_file(home: Path, project: Path, link: s
     """The person meant to have settings there, and without them a gate would be missing."""
     (project / link).parent.mkdir(exist_ok=True)
     (project / link).symlink_to("gone")
-    with pytest.raises(SettingsError, match=rf"{link} is a symlink to nothing"):
+    with pytest.raises(SettingsError, match=rf"{link} is a symlink to a missing file"):
         load_settings(cwd=project, home=home)
 
 

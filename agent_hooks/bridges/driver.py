@@ -171,7 +171,7 @@ class Bridging:
     def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
         self._sent.append(text)
         if attachments:
-            self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
+            self._ui.notify(f"{source} sent a file, but this agent takes no files from hooks", "warning")
 
     def _report(self, error: HookError) -> None:
         """Show the person a failure; the failure of a gate is the reason of its block already."""

@@ -142,7 +142,7 @@ def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         if link := dangling_link(directory):
-            text = f"the hook directory cannot be read: {link} is a symlink to nothing"
+            text = f"the hook directory cannot be read: {link} is a symlink to a missing file"
             errors.append(LoadError(directory, text))
         return []
     except OSError as exc:

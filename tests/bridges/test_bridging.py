@@ -401,7 +401,7 @@ async def test_a_sent_file_is_told() -> None:
 
     verdict = await answer(hook_of(register), happening=CLAUDE.decode(PAYLOADS["Stop"]))
     assert verdict.context == ("go on",)
-    assert "sent a file along" in verdict.messages[0]
+    assert "sent a file" in verdict.messages[0]
 
 
 def test_a_handler_that_names_a_tool_in_foreign_words_is_told() -> None:

@@ -215,7 +215,7 @@ def test_tools_are_called_as_ours_and_rewritten_in_their_words(
 def test_an_input_with_two_names_for_one_argument_is_no_input() -> None:
     """A judge would see one of them, and the tool might take the other."""
     payload = {**PAYLOADS["PreToolUse:Write"], "tool_input": {"file_path": "/etc/passwd", "path": "/tmp/x"}}
-    with pytest.raises(BridgeError, match="both 'path'"):
+    with pytest.raises(BridgeError, match="'path' twice"):
         CLAUDE.decode(payload)
 
 

@@ -435,7 +435,7 @@ def test_nothing_is_run_but_what_install_writes(command: Command) -> None:
     (command.project / ".claude").mkdir()
     (command.project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
     found = wrong(trial.call(case(command.project)))
-    assert found[0][0].startswith("PreToolUse: was not tried, for the entry runs something else: 'sh -c touch ran")
+    assert found[0][0].startswith("PreToolUse: was not tried, because the entry runs another command: 'sh -c touch ran")
     assert not (command.project / "ran").exists()
 
 

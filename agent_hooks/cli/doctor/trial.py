@@ -86,7 +86,7 @@ def call(case: AgentCase) -> Iterator[Diagnosis]:
     for line in installed:
         # Only our own commands run: the settings of a project may name any program.
         if list(line[:-1]) not in written:
-            text = f"{event}: was not tried, for the entry runs something else: {shown(' '.join(line))}"
+            text = f"{event}: was not tried, because the entry runs another command: {shown(' '.join(line))}"
             yield case.warning(text, "install again, if it is yours")
             continue
         begun = time.monotonic()
