@@ -19,14 +19,15 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     match sys.argv[1:]:
         case ["bridge", agent, event] if not event.startswith("-"):
-            # Until the hooks are loaded, because the objects made before live as long as the process.
+            # No garbage collection until the hooks are loaded: the objects made before live as long as the process.
             gc.disable()
             _load_msgspec()
-            from agent_hooks.cli.answering import answer_and_leave  # here and below: each event loads only one of them
+            # Imported here and below, because each event loads only one of them.
+            from agent_hooks.cli.answering import answer_and_leave
 
             if sys.flags.no_site:
                 sys.meta_path.append(_LateSite())
-            # Returns only for wrong arguments, which the command line reports.
+            # It returns only for wrong arguments, which the command line reports.
             answer_and_leave(agent, event)
             gc.enable()
     from agent_hooks.cli.main import main

@@ -229,7 +229,7 @@ def os_reason(exc: OSError) -> str:
 
 def log() -> Logger:
     """Return the logger `agent_hooks`, for failures that no error listener can get."""
-    # imported here, because most programs never log
+    # Imported here, because most programs never log.
     import logging
 
     return logging.getLogger("agent_hooks")
@@ -244,6 +244,7 @@ def did_you_mean(wrong: Any, known: Iterable[str]) -> str:
 
 def nearest(wrong: Any, known: Iterable[str]) -> str | None:
     """Return the name in `known` that is most like `wrong`, `None` when none is like it."""
-    from difflib import get_close_matches  # here, because few programs make such a mistake
+    # Imported here, because few programs need it.
+    from difflib import get_close_matches
 
     return next(iter(get_close_matches(str(wrong), sorted(known), n=1)), None)

@@ -66,7 +66,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
-    """When a conversation is compacted on its own, and how much of it stays word for word; all numbers are tokens.
+    """When a conversation is compacted automatically, and how much of it stays word for word; in tokens.
 
     A conversation is compacted when it has more than `threshold_tokens`, or, without that, more than the model's window
     minus `reserve_tokens`.  About `keep_recent_tokens` of it stay word for word.
@@ -227,7 +227,7 @@ def read_settings_file(path: "str | Path") -> SettingsFile | None:
 def read_file(path: "str | Path") -> bytes | None:
     """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`."""
     if link := dangling_link(path):
-        raise SettingsError(f"cannot be read: {link} is a symlink to nothing", path)
+        raise SettingsError(f"cannot be read: {link} is a symlink to a missing file", path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise SettingsError("is not a regular file", path)
     try:
@@ -240,7 +240,7 @@ def read_file(path: "str | Path") -> bytes | None:
 
 
 def dangling_link(path: "str | Path") -> str | None:
-    """Return the first of `path` and the directories above it that is a symlink to a missing file, if one is."""
+    """Return the first symlink to a missing file among `path` and the directories above it, `None` without one."""
     above = os.fspath(path)
     while not os.path.islink(above) or os.path.exists(above):
         path, above = above, os.path.dirname(above)
@@ -263,9 +263,9 @@ def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = N
 
 
 def _line_of(exc: Exception, text: bytes) -> int | None:
-    """Return the line of a mistake in the JSON, which msgspec tells only as the number of a byte in its text."""
+    """Return the line of a mistake in the JSON; msgspec's text has only the number of the byte."""
     if isinstance(exc, UnicodeDecodeError):
-        # The exception holds one string of the file.
+        # The exception holds only the string with the mistake, not the whole file.
         at = text.find(exc.object) + exc.start
     elif match := re.search(r"\(byte (\d+)\)", str(exc)):
         at = int(match[1])

@@ -1,7 +1,7 @@
 """Checks of values that a person wrote into a file: a value of the right type, or a `SettingsError`.  Does no I/O.
 
-msgspec does the checking.  It reports a mistake only as a text, "Expected `x`, got `y` - at `$.key[0]`", so this module
-is the one place that takes such a text apart.
+msgspec does the checking.  It reports a mistake only as a text, "Expected `x`, got `y` - at `$.key[0]`", so only this
+module parses the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from agent_hooks.errors import SettingsError, did_you_mean, shown
 
 T = TypeVar("T")
-# plain words for msgspec's names of types
+# Plain words for msgspec's names of types.
 _WORDS = {
     "float | null": "a number or null",
     "int | null": "a whole number or null",
@@ -29,7 +29,7 @@ _WORDS = {
 
 
 class Mismatch(NamedTuple):
-    """One mistake that msgspec found: its text, and the place in the value, `.key[0]` say, as text and as steps."""
+    """One mistake that msgspec found: its text, and the place in the value as text (`.key[0]`) and as steps."""
 
     text: str
     place: str
@@ -37,7 +37,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(exc: msgspec.ValidationError) -> Mismatch:
-    """Take the text of msgspec's error apart."""
+    """Parse the text of msgspec's error."""
     text, _, place = str(exc).partition(" - at `$")
     place = place.removesuffix("`")
     steps: list[str | int] = [name or int(index) for name, index in re.findall(r"([\w-]+)|\[(\d+)\]", place)]
@@ -57,7 +57,7 @@ def convert_section(value: Any, kind: type[T], path: str | PathLike[str], key: s
 
 
 def _problem(found: Mismatch, value: Any, section: str) -> str:
-    """Return `key 'a.b[0]': expected …, found …`; msgspec's own text where it has another form."""
+    """Return `key 'a.b[0]': expected …, found …`; msgspec's own text if it has another form."""
     key = (section + found.place).removeprefix(".")
     match = re.fullmatch(r"Expected `(?P<type>.*)`(?P<range> >= 0|, got `.*`)", found.text)
     if match is None:

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""The fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from other_agent import OtherAgent, end_server
 from running import Command
 from tmux import MISSING
 
-pytest_plugins = ["agent_hooks.testing.fixtures"]  # the ones that hook authors use
+# These are the fixtures that hook authors use.
+pytest_plugins = ["agent_hooks.testing.fixtures"]
 
-# how long an example takes says how busy the machine is, and how large it is says nothing of what is tested; the suite
-# takes the same examples each time, so that a change fails for itself only, and `make explore` looks for others
+# The time and size of an example depend on the machine and on chance, so no health check applies to them.  The suite
+# takes the same examples each time, so that a failure comes from the change under test; `make explore` looks for others.
 _UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 settings.register_profile("suite", deadline=None, suppress_health_check=_UNHURRIED, derandomize=True)
 settings.register_profile("explore", deadline=None, suppress_health_check=_UNHURRIED, max_examples=3000)

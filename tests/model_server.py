@@ -1,4 +1,4 @@
-"""A model behind a real HTTP server on this machine: it speaks four wire formats, in small pieces, as a script says.
+"""A model behind a real HTTP server on this machine: it speaks four wire formats, in small pieces, by a script.
 
     with ModelServer() as server:
         server.play(Say("Let me look.", calls=[("ls", {})]), Fail(529, "Overloaded"), Say("Done."))
@@ -28,7 +28,8 @@ ENVIRONMENT = {
     "google": ("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", ""),
 }
 KINDS = tuple(ENVIRONMENT)
-SIZE = 7  # characters of each piece
+# Characters of each piece of a stream.
+SIZE = 7
 # For the ids of Anthropic's messages and calls, which must differ.
 _numbers = itertools.count(1)
 

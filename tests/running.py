@@ -24,7 +24,8 @@ TRIO = 'import functools, anyio; anyio.run = functools.partial(anyio.run, backen
 class Command:
     """Runs `agent-hooks` as a user does: a process of its own, in the project, with an empty home."""
 
-    first = ""  # Python that runs first, to shorten a wait, say
+    # Python code that runs before the command, for example to shorten a wait.
+    first = ""
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -117,8 +118,10 @@ class RpcClient:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
         )
         self.pid = self._run.pid
-        self.records: list[dict[str, Any]] = []  # all of them, when the program has ended
-        self.log = ""  # the text of stderr, after the end
+        # Complete when the program has ended.
+        self.records: list[dict[str, Any]] = []
+        # The text of stderr, after the end.
+        self.log = ""
         self._arrived: SimpleQueue[bytes | None] = SimpleQueue()
         self._errors: list[bytes] = []
         assert self._run.stdout
@@ -207,7 +210,8 @@ def read_all(fd: int) -> str:
     while True:
         try:
             chunk = os.read(fd, 65536)
-        except OSError:  # how Linux says that the other end is closed
+        except OSError:
+            # How Linux says that the other end is closed.
             chunk = b""
         if not chunk:
             os.close(fd)

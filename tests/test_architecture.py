@@ -81,7 +81,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_guards_transformers_and_bridges_do_no_io() -> None:
-    """Neither do the modules that they import; the readers are exceptions, by name."""
+    """The modules that they import do no I/O either; the readers are exceptions, by name."""
     assert architecture.io_in(TREE, PURE, READERS) == []
 
 

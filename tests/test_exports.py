@@ -14,7 +14,8 @@ before = set(sys.modules)
 import agent_hooks
 print(*sorted(set(sys.modules) - before))
 """
-ALLOWED = {"agent_hooks", "msgspec", "typing_extensions"}  # the last one is msgspec's own
+# msgspec imports `typing_extensions`.
+ALLOWED = {"agent_hooks", "msgspec", "typing_extensions"}
 TOO_DEAR = {"asyncio", "ssl", "logging.config", "multiprocessing", "urllib.request", "http"} | {
     "concurrent.futures",
     "difflib",
@@ -35,7 +36,7 @@ def test_all_names_are_sorted_and_are_the_public_names() -> None:
     }
     assert set(agent_hooks.__all__) == public | {"__version__"}
     assert len(agent_hooks.__all__) == len(set(agent_hooks.__all__))
-    # capitals before words, as ruff sorts: constants, classes, functions
+    # Sorted as ruff sorts: constants, classes, functions.
     assert agent_hooks.__all__ == sorted(
         agent_hooks.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
     )

@@ -236,7 +236,7 @@ def test_a_link_to_nothing_is_no_missing_file(home: Path, project: Path, link: s
     """The person meant to have settings there, and without them a gate would be missing."""
     (project / link).parent.mkdir(exist_ok=True)
     (project / link).symlink_to("gone")
-    with pytest.raises(SettingsError, match=rf"{link} is a symlink to nothing"):
+    with pytest.raises(SettingsError, match=rf"{link} is a symlink to a missing file"):
         load_settings(cwd=project, home=home)
 
 
@@ -247,7 +247,7 @@ def test_a_deadline_too_large_for_a_number_is_refused(project: Path) -> None:
 
 
 def test_of_a_compaction_setting_the_projects_value_counts(home: Path, project: Path) -> None:
-    """The keys are merged one by one; a key in neither file has its default."""
+    """The keys are merged one by one; a key that both files lack has its default."""
     write(home, {"compaction": {"reserveTokens": 5, "thresholdTokens": 7}})
     write(project, {"compaction": {"enabled": False, "thresholdTokens": None}})
     found = load_settings(cwd=project, home=home).compaction

@@ -23,7 +23,8 @@ class Tmux:
     """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
 
     def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
-        self._own = tempfile.TemporaryDirectory(prefix="agent-hooks-")  # a socket's path must be short
+        # In the system's temporary directory, because a socket's path must be short.
+        self._own = tempfile.TemporaryDirectory(prefix="agent-hooks-")
         self._socket = f"{self._own.name}/tmux"
         environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TERM", "NO_COLOR")}
         shell = "env PS1='$ ' HISTFILE= LC_ALL=C.UTF-8 bash --norc --noprofile"
@@ -76,12 +77,13 @@ class Tmux:
     def enter(self, text: str) -> None:
         """Type a text, and Enter once all of it is on screen."""
         self.type(text)
-        end = "".join(text.split())[-8:]  # wherever the line is broken
+        # Without spaces, because the terminal may break the line anywhere.
+        end = "".join(text.split())[-8:]
         self.until(lambda screen: end in "".join(screen.split()), f"the echo of {text!r}")
         self.press("Enter")
 
     def start_agent(self, *args: str) -> None:
-        """Start the interactive mode; `left with CODE` tells of its end."""
+        """Start the interactive mode; `left with CODE` marks its end."""
         self.enter(f"clear; agent run {' '.join(args)}")
         self.sees("/help")
 
@@ -131,7 +133,7 @@ class Tmux:
 
 
 def session(leader: str) -> list[str]:
-    """Return the processes of a session, where /proc tells."""
+    """Return the processes of a session, on systems with /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -60,7 +60,7 @@ class Happening(Struct, frozen=True, kw_only=True):
     leaves: bool = False
 
 
-class Told(Happening, frozen=True):
+class EventsReported(Happening, frozen=True):
     """A happening that is one or more of our events, to be emitted in this order; `before_compact` can be cancelled."""
 
     events: tuple[Event[Any], ...]
@@ -365,7 +365,7 @@ def to_ours(tools: Sequence[ToolWords], name: str, input: Mapping[str, Any]) -> 
     for key, value in input.items():
         word = words.arguments.get(key, key)
         if word in ours:
-            raise BridgeError(f"{name}: tool_input has both {word!r} and the argument that we call so")
+            raise BridgeError(f"{name}: tool_input gives {word!r} twice, under two names")
         ours[word] = value / 1000 if key in words.milliseconds and _is_number(value) else value
     return words.ours, ours
 

@@ -19,11 +19,11 @@ from agent_hooks.bridges.base import (
     CallAsked,
     CallEnded,
     EventRow,
+    EventsReported,
     Happening,
     PermissionAsked,
     PromptGiven,
     Reply,
-    Told,
     ToolWords,
     Verdict,
     to_ours,
@@ -167,7 +167,7 @@ class ClaudeCode(ClaudeCodeSettings):
         events = self._events(name, payload)
         if not events:
             return Happening(**common)
-        return Told(**common, events=events)
+        return EventsReported(**common, events=events)
 
     def _call(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = object_field(payload, "tool_input")
@@ -240,7 +240,7 @@ class ClaudeCode(ClaudeCodeSettings):
                 self._replace(event, answer.output, specific, context)
             case _ if answer.block is not None:
                 reply = {"decision": "block", "reason": answer.block}
-            case Told(name="Stop" | "SubagentStop") if answer.go_on is not None:
+            case EventsReported(name="Stop" | "SubagentStop") if answer.go_on is not None:
                 reply = {"decision": "block", "reason": answer.go_on}
         if context and (event.takes_context or answer.go_on is not None):
             specific["additionalContext"] = "\n\n".join(context)

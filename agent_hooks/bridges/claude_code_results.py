@@ -13,7 +13,7 @@ from typing import Any
 from agent_hooks.values.content import ContentBlock, ImageContent, TextContent, ToolOutput
 from agent_hooks.values.frozen import thaw
 
-_CUT = "[Only the beginning of this result is shown, for a hook changed it; the whole is not kept.]"
+_CUT = "[Only the beginning of this result is shown, because a hook changed it; the rest is not kept.]"
 # The keys of a shell's result that lead to its whole output.
 _PERSISTED = ("persistedOutputPath", "persistedOutputSize", "rawOutputPath", "structuredContent")
 

@@ -19,10 +19,10 @@ from agent_hooks.bridges.base import (
     CallAsked,
     CallEnded,
     EventRow,
+    EventsReported,
     Happening,
     PermissionAsked,
     PromptGiven,
-    Told,
     ToolWords,
     Verdict,
     our_name,
@@ -66,7 +66,7 @@ class BridgeUI(SilentUI):
     async def confirm(self, title: str, message: str) -> bool:
         """Hand a question over to the other agent.
 
-        A gate that asks ends here.  A handler that is no gate gets no answer.
+        A gate ends here, and its question becomes an `Ask`.  Any other handler gets `False`.
         """
         dispatch = current_dispatch()
         # The pipeline asks, for all gates together.
@@ -132,7 +132,7 @@ class Bridging:
         self._continue_limit = CONTINUE_LIMIT if resident else 1
         # How often hooks kept the agent going, in a row, by session and agent.
         self._continued: dict[tuple[str | None, str], int] = {}
-        # The place of the last happening; a fact that the next happening does not bring stays.
+        # The place of the last happening; a fact that the next happening lacks stays.
         self._place = replace(runner.engine.surroundings, ui=ui, has_ui=attended)
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
@@ -156,7 +156,7 @@ class Bridging:
                 verdict = await self._prompt(happening)
             case PermissionAsked():
                 verdict = await self._permission(happening)
-            case Told():
+            case EventsReported():
                 verdict = await self._emit_events(happening)
             case _:
                 event = ForeignEvent(name=happening.name, native=happening.native)
@@ -171,7 +171,7 @@ class Bridging:
     def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
         self._sent.append(text)
         if attachments:
-            self._ui.notify(f"{source} sent a file along, which this agent takes from no hook", "warning")
+            self._ui.notify(f"{source} sent a file, but this agent takes no files from hooks", "warning")
 
     def _report(self, error: HookError) -> None:
         """Show the person a failure; the failure of a gate is the reason of its block already."""
@@ -195,7 +195,7 @@ class Bridging:
             surroundings=self._place,
         )
         if judged.block is not None:
-            # Nothing runs: this makes the result of the refusal, and tells the observers.
+            # No tool runs: this makes the result of the refusal, and passes it to the observers.
             refusal = await run_tool(judged)
             return Verdict(block=str(refusal.details["reason"]))
         changed = judged.input != call.input
@@ -252,7 +252,7 @@ class Bridging:
             return Verdict(block=str(output))
         self._turns[given.agent_id] = 0
         await self._engine.emit(AgentStart(), self._place)
-        # The time is the entry_index too, which only has to grow: checkpoints go by it.
+        # The time also serves as the `entry_index`, by which checkpoints are sorted: it only has to grow.
         now = int(time.time() * 1000)
         await self._engine.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now), self._place)
         context = tuple(output.context)
@@ -266,7 +266,7 @@ class Bridging:
             ),
         )
 
-    async def _emit_events(self, happening: Told) -> Verdict:
+    async def _emit_events(self, happening: EventsReported) -> Verdict:
         block, go_on = None, None
         messages: list[str] = []
         for event in happening.events:
@@ -282,12 +282,12 @@ class Bridging:
                 messages.append("a hook's summary was not used: this agent writes its own")
         return Verdict(block=block, go_on=go_on, messages=tuple(messages))
 
-    def _counted(self, stop: Told, event: AgentEnd) -> AgentEnd:
-        """Return the end with the counted number of continues; an agent may only tell whether there was one."""
+    def _counted(self, stop: EventsReported, event: AgentEnd) -> AgentEnd:
+        """Return the end with the counted number of continues; an agent may report only whether there was one."""
         known = self._continued.get((stop.session_id, stop.agent_id), 0)
         return replace(event, continued=max(event.continued, known)) if event.continued else event
 
-    def _go_on(self, stop: Told, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
+    def _go_on(self, stop: EventsReported, event: AgentEnd, answer: object) -> tuple[str | None, tuple[str, ...]]:
         """Return the text with which the agent goes on, up to the limit, and the messages to the person."""
         key = (stop.session_id, stop.agent_id)
         self._continued.pop(key, None)
@@ -356,6 +356,6 @@ def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[s
 
 
 def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
-    """Return the events and points that somebody listens to, and no event of the other agent reaches."""
+    """Return the events and points that hooks listen to, and that no event of the other agent reaches."""
     reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)

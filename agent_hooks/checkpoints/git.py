@@ -36,7 +36,8 @@ _BIT_BY_BIT = (
 _ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
 # The person's settings that hold for checkpoints too.
 _FOLLOWED = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"
-_POLL = 0.02  # seconds between two looks at a lock: a file lock has no event to wait for
+# Seconds between two tries to take a lock: a file lock has no event to wait for.
+_POLL = 0.02
 
 
 class CheckpointError(AgentHooksError):
@@ -90,7 +91,7 @@ class Worktree:
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Lock the private directory, and make it at first: one checkpoint at a time, in all processes."""
+        """Lock the private directory, and make it when it is missing: one checkpoint at a time, in all processes."""
         try:
             os.makedirs(self.private, exist_ok=True)
             lock = os.open(os.path.join(self.private, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -103,7 +104,7 @@ class Worktree:
                 self._prepare()
             except OSError as exc:
                 raise self._unwritable(exc) from None
-            # A git process that was killed has left it: no other one can be running, because we hold our own lock.
+            # A killed git process has left the file: no other git can be running, because we hold our own lock.
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.index}.lock")
             yield

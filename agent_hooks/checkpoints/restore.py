@@ -60,9 +60,9 @@ async def restore(
 
     Ignored files, the files that the checkpoint skipped, and the paths in `leave` are not touched; nor are index, stash,
     HEAD and branches.  `left` of the result has the paths that could not be restored.
-    Raises `CheckpointError` when there is no working tree, the checkpoint is of another one, or the present files cannot
-    be saved; no file is changed then.  When git fails later, the text of the `CheckpointError` says that the restore
-    stopped in the middle.
+    Raises `CheckpointError` when there is no working tree, the checkpoint belongs to another one, or the present files
+    cannot be saved; no file is changed then.  When git fails later, the text of the `CheckpointError` says that the
+    restore stopped in the middle.
     """
     worktree = await open_worktree(cwd)
     if checkpoint.top != worktree.top and os.path.isdir(checkpoint.top):

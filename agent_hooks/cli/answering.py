@@ -1,7 +1,7 @@
 """Answer one event of another agent in this process: its payload on stdin, one JSON object on stdout.
 
 Any failure here denies at a gate, because the agent lets a call through after exit code 1, a traceback or half a line.
-Without click, as in `opening`.
+Like `opening`, this module does not load click.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def answer(bridge: Bridge, event: str | None) -> int:
         try:
             # The objects made so far live until the end, so the garbage collector need not look at them again.
             run(answering.run(), ready=gc.freeze)
-        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: none of them may pass for a yes.
-        # The agent gets a refusal, and the person a message.
+        # A hook raised SystemExit, the person pressed Ctrl-C, or this package has a bug: no call may pass.  The agent
+        # gets a refusal, and the person a message.
         except BaseException as exc:
             answering.fail(exc)
         code = answering.exit_code
@@ -101,7 +101,8 @@ class _Answering:
         self.exit_code = reply.exit_code
         if reply.stderr:
             complain(reply.stderr)
-        if self._stdout.broken is not None:  # the agent may have read half an answer
+        # The agent may have read half an answer.
+        if self._stdout.broken is not None:
             complain(f"the answer could not be written: {self._stdout.broken}")
             self.exit_code = DENIED
 

@@ -12,8 +12,10 @@ from agent_hooks.cli.streams import complain
 
 # Exit codes.  2 also is click's, for wrong usage.
 OK, FAILED, DENIED, INTERRUPTED = 0, 1, 2, 130
-END_GRACE = 10.0  # seconds for hooks to end their tasks and unload
-_THREAD_GRACE = 1.0  # seconds for a worker thread to end
+# Seconds for hooks to end their tasks and unload.
+END_GRACE = 10.0
+# Seconds for a worker thread to end.
+_THREAD_GRACE = 1.0
 
 
 def open_standard_streams() -> None:
@@ -22,11 +24,12 @@ def open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+            # The system takes the lowest free number, which is that of the closed stream.
+            os.open(os.devnull, os.O_RDWR)
 
 
 def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) -> None:
-    """End the process after `END_GRACE` seconds at the latest, even if a background task of a hook ignores its end.
+    """End the process within `END_GRACE` seconds, even if a background task of a hook ignores its cancellation.
 
     `last_words` is called before such an end.
     """
@@ -42,7 +45,7 @@ def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) ->
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with an exit code; do not wait for a worker thread that hangs, of an abandoned search say."""
+    """End the process with an exit code; do not wait for a worker thread that hangs."""
     main_thread = threading.main_thread()
     for thread in threading.enumerate():
         if thread is not main_thread and not thread.daemon:

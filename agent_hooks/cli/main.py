@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         except (BrokenPipeError, SystemExit) as exc:
             if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
                 raise
-            # The reader of stdout has gone, `head` say; that is no error to report.
+            # The reader of stdout, for example `head`, has gone; that is no error to report.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise click.exceptions.Exit(FAILED) from None
 
@@ -110,13 +110,15 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
         code = INTERRUPTED
-    except BaseExceptionGroup as group:  # a task group wraps the exception of a task in a group
+    except BaseExceptionGroup as group:
+        # A task group wraps the exception of a task in a group.
         if group.subgroup(KeyboardInterrupt):
             complain("interrupted")
             code = INTERRUPTED
         else:
             code = _internal_error(group)
-    except SystemExit as exc:  # raised in a task or callback of a hook
+    except SystemExit as exc:
+        # A task or callback of a hook raised it.
         complain(f"a hook called sys.exit({exc.code!r}), which ended the run")
         code = FAILED
     except AgentHooksError as exc:
@@ -130,14 +132,16 @@ def main() -> NoReturn:
 
 def _internal_error(exc: BaseException) -> int:
     """Print one line for the person, and write the traceback to a file."""
-    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # one group for each task group
+    # Each task group adds a group around the exception.
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     complain(f"internal error: {describe(exc)}; please report it with {_write_report()}")
     return FAILED
 
 
 def _write_report() -> str:
-    import tempfile  # here, because it is large and reports are rare
+    # Imported here, because it is large and reports are rare.
+    import tempfile
 
     with tempfile.NamedTemporaryFile("w", prefix="agent-hooks-error-", suffix=".txt", delete=False) as file:
         file.write(f"agent-hooks {__version__}, Python {sys.version}\n\n{traceback.format_exc()}")

@@ -1,6 +1,6 @@
 """Load the hooks of a project for one session of another agent.
 
-Without click and without an event loop, because each event that has a process of its own pays for the imports here.
+This module loads neither click nor an event loop, because each event that has a process of its own pays for the imports.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Opening:
 
         A hook that was added after the installation must not stay silent without a word.
         """
-        from agent_hooks.installs.places import installations, missing  # here, because most events need no settings
+        # Imported here, because most events need no settings.
+        from agent_hooks.installs.places import installations, missing
 
         listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
         idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)

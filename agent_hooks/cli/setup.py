@@ -48,7 +48,8 @@ class Setup(Struct, frozen=True):
         """The redactor that the settings ask for, `None` when redaction is off."""
         if not (settings := self.settings.redaction).enabled:
             return None
-        from agent_hooks.redaction import Redactor  # here, because compiling its patterns takes a while
+        # Imported here, because compiling its patterns takes a while.
+        from agent_hooks.redaction import Redactor
 
         return Redactor(patterns=settings.patterns, report_only=settings.report_only)
 
@@ -74,7 +75,8 @@ class Setup(Struct, frozen=True):
 
     def warnings(self) -> list[str]:
         """Return a sentence for hooks above the directory, and for each expired guard rule; raises `SettingsError`."""
-        from datetime import date  # here, because few commands warn
+        # Imported here, because few commands warn.
+        from datetime import date
 
         from agent_hooks.guards.config import expired
 
@@ -167,7 +169,7 @@ def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -
 def agent_guards(
     settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
 ) -> list[Guard]:
-    """Return the guards of an agent that works in `cwd`; they also protect the files that decide over it.
+    """Return the guards of an agent that works in `cwd`; they also protect the files that control it.
 
     Protected are its settings, hooks, transformers and the generated files; `hook_files`: absolute paths of more
     hooks; `hooks`: the hooks that the settings name, if the caller has read them.
@@ -187,7 +189,8 @@ def unused_hooks(cwd: str, remedy: str = "add --cwd {}") -> str | None:
 
     `{}` in `remedy` becomes the directory above.
     """
-    import shlex  # here and below, because no event of an agent needs it
+    # Imported here, because no event of an agent needs them.
+    import shlex
     from pathlib import Path
 
     here = Path(cwd)

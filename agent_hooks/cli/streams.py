@@ -33,7 +33,8 @@ class ReservedStdout:
 
     def __enter__(self) -> Self:
         self.broken: str | None = None
-        if sys.stdout is not None:  # the parent process may have closed it
+        # The parent process may have closed it.
+        if sys.stdout is not None:
             sys.stdout.flush()
         self._real = os.dup(1)
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
@@ -46,7 +47,8 @@ class ReservedStdout:
             sys.stdout.flush()
         os.dup2(self._real, 1)
         os.close(self._real)
-        with suppress(OSError):  # `write` has recorded it in `broken`
+        # `write` has recorded the failure in `broken`.
+        with suppress(OSError):
             self._file.close()
 
     def duplicate(self) -> int:

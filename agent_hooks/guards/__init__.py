@@ -31,7 +31,7 @@ def builtin_guards(
 
     `protected`: absolute paths of hooks and settings that only a person may change.
     """
-    # imported here, because a program without guards needs neither
+    # Imported here, because a program without guards needs neither.
     from datetime import date
 
     from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules
@@ -51,7 +51,7 @@ def builtin_guards(
 
 
 class PolicyGuard:
-    """Turns a guard's findings into an answer, as the settings say.
+    """Turns a guard's findings into an answer, by the settings.
 
     Findings that an exception covers are dropped.  The setting `undecidable` decides about a finding that the guard
     cannot be sure of.  `make` is called once, at the first call.

@@ -38,7 +38,7 @@ class Guard(Protocol):
 
     @property
     def name(self) -> str:
-        """The guard's name, with which blocks and questions are signed; `builtin:…` for those of the package."""
+        """The guard's name, which blocks and questions bear; `builtin:…` for the guards of the package."""
         ...
 
     def judge(self, call: GuardedCall) -> Block | Ask | None:

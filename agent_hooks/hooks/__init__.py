@@ -1,1 +1,1 @@
-"""How a hook file comes in: it is found, imported, registered."""
+"""Find hook files, import them, and register their handlers."""

@@ -128,7 +128,7 @@ class HookAPI:
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
-        # The runner; of several, the last one.
+        # The runner that the hook was bound to last.
         self.binding: Binding | None = None
         self.bindings: WeakSet[Binding] = WeakSet()
 
@@ -349,7 +349,7 @@ class HookAPI:
         """
         if not is_async(function):
             if isinstance(called := cast(object, function), CoroutineType):
-                # Otherwise Python warns later, at a place that explains nothing.
+                # Without this, Python warns later that it was never awaited, without the place.
                 called.close()
             raise HookUsageError(f"api.start_task({shown(function)}) wants an async function, not called yet")
         if self.binding is None:
@@ -381,8 +381,8 @@ class HookAPI:
     ) -> None:
         """Call the `on_unload` functions, the last one first, each once.
 
-        `report` is called with each function that fails and with its exception.  `deadline`: the event loop's time at
-        which all of them have to be over, which was `seconds` away.
+        `report` is called with each function that fails and with its exception.  `deadline`: the event loop's time by
+        which all of them must end; `seconds`: the time that they got, for the error text.
         """
         if not self.unload_callbacks:
             return
@@ -435,7 +435,7 @@ def _check_attachments(attachments: Sequence[object]) -> None:
             raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
         try:
             b64decode(each.content, validate=True)
-        # No model could read it, and the session could not be resumed with it.
+        # No model can read such a file, and the session could not be resumed.
         except ValueError as exc:
             raise HookUsageError(
                 f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
@@ -447,7 +447,7 @@ def _is_text_pattern(part: object) -> bool:
 
 
 def _check_matcher(where: str, tool: object) -> None:
-    # By far the commonest matcher.
+    # One exact name is the most common matcher.
     if type(tool) is str and tool:
         return
     parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]

@@ -85,8 +85,8 @@ def _hash(data: bytes) -> bytes:
 def cache_directory() -> str | None:
     """Return the directory of the cache, or `None` if there is no place that only this person can write.
 
-    It is `$XDG_CACHE_HOME/agent-hooks/bytecode`, or that below `~/.cache`, and is made if need be.  It is looked up once
-    in the life of a process.  Where another agent runs us, a project's settings may set XDG_CACHE_HOME, so
+    It is `$XDG_CACHE_HOME/agent-hooks/bytecode`, or the same below `~/.cache`, and is made when it is missing.  A
+    process looks it up once.  Where another agent runs us, a project's settings may set XDG_CACHE_HOME, so
     AGENT_HOOKS_CACHE comes first.
     """
     above = os.environ.get("AGENT_HOOKS_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -5,8 +5,9 @@ private package whose path is the hook's directory, and hooks run with an `__imp
 This holds while the hook loads and, unlike a changed `sys.path`, also for an import inside a handler.  A file beside a
 hook never shadows a module of the standard library.
 
-All hooks share one copy of the builtins, which is Python's own but for `__import__`.  A copy for each hook would take 3.4
-KiB and 8 % of the time of loading it.  The shared `__import__` finds the importing hook by the caller's globals.
+All hooks share one copy of the builtins, which differ from Python's own only in `__import__`.  A copy for each hook
+would take 3.4 KiB and 8 % of the time of loading it.  The shared `__import__` finds the importing hook by the caller's
+globals.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def files_of(module: ModuleType) -> list[str]:
 
 
 def refresh_builtins() -> None:
-    """Give hooks the builtins as they are now, for a program may have changed or added some since the last load."""
+    """Give hooks the builtins as they are now, because a program may have changed some since the last load."""
     _hook_builtins.update(vars(builtins), __import__=_import_beside)
 
 

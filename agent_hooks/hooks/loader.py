@@ -1,7 +1,7 @@
 """Find hook files and packages, import them, and call their `register(api)`.
 
-A file loads whole or not at all: one that fails leaves no handler, task or module behind, but an error entry with file,
-line and traceback.
+A file loads whole or not at all: one that fails leaves no handler, task or module behind, only an error with file, line
+and traceback.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
         names = sorted(os.listdir(directory))
     except FileNotFoundError:
         if link := dangling_link(directory):
-            text = f"the hook directory cannot be read: {link} is a symlink to nothing"
+            text = f"the hook directory cannot be read: {link} is a symlink to a missing file"
             errors.append(LoadError(directory, text))
         return []
     except OSError as exc:
@@ -301,7 +301,7 @@ async def _undo(api: HookAPI, module: ModuleType | None) -> None:
         # Imported here, as in `_register`.
         import anyio
 
-        # The author is told of the first failure only, which is the one that made the hook fail.
+        # The author reads only the first failure, the one that made the hook fail.
         await api.unload(_ignore, deadline=anyio.current_time() + UNDO_TIMEOUT, seconds=UNDO_TIMEOUT)
     if module is not None:
         forget_module(module)

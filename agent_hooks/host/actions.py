@@ -34,7 +34,7 @@ from agent_hooks.values.content import CompactionEntry, Entry, MessageEntry, Use
 from agent_hooks.values.events import Event, SessionEvent, SessionReason
 
 
-class Outcome(NamedTuple):
+class ActionOutcome(NamedTuple):
     """The outcome of an action on the session.
 
     `cancelled`: a hook or an abort cancelled the action, so nothing changed, and `reason` names the hook and its reason;
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     entry: CompactionEntry | None = None
 
 
-ABORTED = Outcome(cancelled=True, reason="aborted")
+ABORTED = ActionOutcome(cancelled=True, reason="aborted")
 
 
 class Actions:
@@ -127,22 +127,22 @@ class Actions:
 
     # ---- the actions
 
-    async def new_session(self) -> Outcome:
+    async def new_session(self) -> ActionOutcome:
         """Leave the session and begin a new one."""
-        return await self._begin_anew("before_switch", "switch")
+        return await self._begin("before_switch", "switch")
 
-    async def clear(self) -> Outcome:
+    async def clear(self) -> ActionOutcome:
         """Leave the session and begin a new one, with the events of a clear."""
-        return await self._begin_anew("before_clear", "clear")
+        return await self._begin("before_clear", "clear")
 
-    async def _begin_anew(self, before: SessionReason, after: SessionReason) -> Outcome:
+    async def _begin(self, before: SessionReason, after: SessionReason) -> ActionOutcome:
         with self._exclusive():
             if cancelled := await self._consult(before):
                 return cancelled
             await self._go_to(self._fresh(), after)
-            return Outcome()
+            return ActionOutcome()
 
-    async def switch_session(self, path: str | Path) -> Outcome:
+    async def switch_session(self, path: str | Path) -> ActionOutcome:
         """Leave the session and continue the one in the file `path`."""
         path = Path(self._runner.cwd, os.path.expanduser(path))
         with self._exclusive():
@@ -151,7 +151,7 @@ class Actions:
             session = Session.open(path, self._runner.cwd)
             try:
                 cancelled = await self._consult("before_switch")
-            # A cancellation included: the file must not stay locked.  The exception goes on to the caller.
+            # A cancellation must not leave the file locked either.  The exception goes on to the caller.
             except BaseException:
                 session.close()
                 raise
@@ -159,9 +159,9 @@ class Actions:
                 session.close()
                 return cancelled
             await self._go_to(session, "switch")
-            return Outcome()
+            return ActionOutcome()
 
-    async def branch(self, entry_index: int) -> Outcome:
+    async def branch(self, entry_index: int) -> ActionOutcome:
         """Begin a new session with the entries before the user message at `entry_index`."""
         with self._exclusive():
             agent = self._agent
@@ -177,9 +177,9 @@ class Actions:
             session = self._fresh(entries[1:entry_index], branched_from=self.file or agent.session.id)
             keeps = isinstance(answer, SkipConversationRestore) and answer.skip
             await self._go_to(session, "branch", keep_messages=keeps, turns=agent.turns[:first], **target)
-            return Outcome(text=text_of_content(entry.message.content))
+            return ActionOutcome(text=text_of_content(entry.message.content))
 
-    async def compact(self, instructions: str | None = None) -> Outcome:
+    async def compact(self, instructions: str | None = None) -> ActionOutcome:
         """Replace the older part of the conversation by a summary."""
         with self._exclusive():
             return await self._compact(instructions)
@@ -209,7 +209,7 @@ class Actions:
         self._gave_up_in = self._runs.count
         self._view.warning(f"the conversation {reason}")
 
-    async def _compact(self, instructions: str | None) -> Outcome:
+    async def _compact(self, instructions: str | None) -> ActionOutcome:
         agent = self._agent
         event = prepare(
             self.entries,
@@ -233,9 +233,9 @@ class Actions:
         agent.messages = list(conversation(self.entries))
         fields = {"compaction_entry": entry, "tokens_before": entry.tokens_before, "from_hook": entry.from_hook}
         await self.emit("compact", **fields)
-        return Outcome(entry=entry)
+        return ActionOutcome(entry=entry)
 
-    # ---- an action's way
+    # ---- the steps of an action
 
     def abort(self) -> bool:
         """Cancel the handlers, dialogs or model request that an action waits for; return whether there were any."""
@@ -268,7 +268,7 @@ class Actions:
             finally:
                 self._scope = None
 
-    async def _consult(self, reason: SessionReason) -> Outcome | None:
+    async def _consult(self, reason: SessionReason) -> ActionOutcome | None:
         """Emit a before-event that has no fields of its own; return the outcome if a hook cancels."""
         answer = await self._emit_before(self._event(reason))
         return self._cancelled(answer) if isinstance(answer, Cancel) else None
@@ -280,10 +280,10 @@ class Actions:
             answer = await self._runner.emit(event)
         return Cancel("aborted") if scope.cancelled_caught else answer
 
-    def _cancelled(self, answer: Cancel) -> Outcome:
+    def _cancelled(self, answer: Cancel) -> ActionOutcome:
         """Return the outcome of a cancel, with the handler's name; the reason of a failed gate has it already."""
         by = f"cancelled by {self._canceller}" if self._canceller else ""
-        return Outcome(cancelled=True, reason=": ".join(filter(None, (by, answer.reason))))
+        return ActionOutcome(cancelled=True, reason=": ".join(filter(None, (by, answer.reason))))
 
     def _is_open(self, path: Path) -> bool:
         here = self._agent.session.path

@@ -67,8 +67,8 @@ class MissingTool:
 class Agent:
     """Works on one prompt after another, in the session that the host gives it.
 
-    A change of `model` or `thinking_level` takes effect with the next request.  `messages`: the conversation as the model
-    is sent it; `turns`: for every turn of the session, the number of entries when it began.  `before_turn` is awaited
+    A change of `model` or `thinking_level` takes effect with the next request.  `messages`: the conversation as the
+    model gets it; `turns`: for every turn of the session, the number of entries when it began.  `before_turn` is awaited
     before each turn; messages that it adds to the conversation are in the next request.
     """
 
@@ -262,12 +262,12 @@ class Agent:
 
 
 def _aborted(call: ToolCallContent) -> ToolOutput:
-    """Return the result of an aborted call; its details tell it apart from a tool's failure, like those of a block."""
+    """Return the result of an aborted call; like those of a block, its details distinguish it from a tool's failure."""
     return ToolOutput("aborted", {"status": "aborted", "tool": call.name}, is_error=True)
 
 
 async def _limit_when_cancelled(scope: anyio.CancelScope) -> None:
-    """Once this task is cancelled, give a scope that is shielded from the cancellation a deadline."""
+    """Give a shielded scope a deadline once this task is cancelled."""
     try:
         await anyio.sleep_forever()
     finally:

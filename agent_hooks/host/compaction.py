@@ -5,8 +5,8 @@ before the entry's `first_kept_entry_index`.
 
     prepare → SessionEvent(before_compact) → accept (a hook's entry) or summarize (the model's) → an entry to append
 
-All functions here are pure but `summarize`, which asks a model.  In this module a *prompt* is a user message and all
-messages that answer it; `is_split_turn` means that the cut lies inside of a prompt.
+Only `summarize` is not pure: it asks a model.  In this module a *prompt* is a user message and all messages that answer
+it; `is_split_turn` means that the cut lies inside of a prompt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from agent_hooks.values.wire import to_json
 
 KEEP_RECENT_TOKENS = 20_000
 RESULT_SHOWN = 2_000
-"""The longest part of a tool's result that the summarising model is sent, in characters."""
+"""The longest part of a tool's result that the summarising model gets, in characters."""
 
 SYSTEM = (
     "You summarise conversations between a person and a coding agent. The agent goes on with your summary in place of "
@@ -93,8 +93,8 @@ def prepare(
 def _cut(exchanges: Sequence[Exchange], keep: int) -> int:
     """Return the place of the first exchange to keep.
 
-    1. The earliest place from which on there are at most `keep` tokens.
-    2. When there are more from every place on, the last place.
+    1. The earliest place with at most `keep` tokens behind it.
+    2. When every place has more tokens behind it, the last place.
     3. When all of the conversation fits into `keep`, the person asked for a compaction of a short conversation: the last
        prompt is kept, or, of a single prompt, the last response.
     """

@@ -1,6 +1,6 @@
-"""The conversation that the entries of a session hold, as the model is sent it.
+"""The conversation in the entries of a session, as the model gets it.
 
-The session file keeps everything.  The model is sent the summary of the last compaction, then the messages from its
+The session file keeps everything.  The model gets the summary of the last compaction, then the messages from its
 `first_kept_entry_index` on; without a compaction, all messages.
 """
 
@@ -56,10 +56,10 @@ def unfinished(call: ToolCallContent, timestamp: int) -> ToolResultMessage:
 
 
 def conversation(entries: Sequence[Entry]) -> tuple[Message, ...]:
-    """Return the messages that the model is sent: the last summary as a user message, then those after it.
+    """Return the messages that the model gets: the last summary as a user message, then those after it.
 
-    The result of a tool call follows its call.  A result whose call is behind the summary is left out, and a call
-    without a result, because the process was killed, gets one that says so.
+    The result of a tool call follows its call.  A result is left out when the summary has replaced its call.  A call
+    that has no result, because the process was killed, gets one that says so.
     """
     compaction, exchanges = read_exchanges(entries)
     kept = messages_of(exchanges)

@@ -1,4 +1,4 @@
-"""The inbox: messages for the agent from hooks, from clients, and from a person that types while the agent works.
+"""The inbox: messages for the agent from hooks, from clients, and from a person who types while the agent works.
 
 Any thread or task may put a message in; the agent takes the messages out between two requests to the model.  The queue is
 bounded for each source, so that a hook that sends in a circle gets an error instead of filling the memory.
@@ -83,7 +83,7 @@ class Inbox:
         message = Injected(text, tuple(attachments), source)
         with self._lock:
             self._check(message)
-            # Before the event loop is woken: `arrived` looks for the message.
+            # Queued before the event loop wakes, because `arrived` takes the message.
             self._waiting.append(message)
             try:
                 self._post(self._arrived)

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agent_hooks.errors import CommandBlockedError
-from agent_hooks.host.actions import Actions, Outcome
+from agent_hooks.host.actions import ActionOutcome, Actions
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.runs import Runs
@@ -27,7 +27,7 @@ from agent_hooks.values.content import AssistantMessage, Attachment, Entry, Mess
 from agent_hooks.values.events import ModelRef
 from agent_hooks.values.tool import Tool
 
-__all__ = ["HostState", "Outcome", "SessionHost"]
+__all__ = ["ActionOutcome", "HostState", "SessionHost"]
 
 
 class HostState(NamedTuple):
@@ -86,7 +86,7 @@ class SessionHost:
         try:
             await self._agent.steering.config(self._settings)
             await self._actions.emit("start")
-        # A cancellation included, after a signal say: the hooks get their shutdown, and the exception goes on.
+        # Any exception, also a cancellation by a signal: the hooks get their shutdown, and the exception goes on.
         except BaseException:
             await self._end()
             raise
@@ -198,29 +198,29 @@ class SessionHost:
 
     # ---- the actions; each raises `HostBusyError` while a run or another action is going on
 
-    async def new_session(self) -> Outcome:
+    async def new_session(self) -> ActionOutcome:
         """Leave the session and begin a new one; raises `SessionError` when the new one cannot be saved."""
         return await self._actions.new_session()
 
-    async def clear(self) -> Outcome:
+    async def clear(self) -> ActionOutcome:
         """Do the same as `new_session`, with events of its own; the file of the session that is left stays."""
         return await self._actions.clear()
 
-    async def switch_session(self, path: str | Path) -> Outcome:
+    async def switch_session(self, path: str | Path) -> ActionOutcome:
         """Leave the session and continue the one in the file `path` (relative to the agent's directory).
 
         Raises `SessionError` when that file cannot be read, or another process has it open.
         """
         return await self._actions.switch_session(path)
 
-    async def branch(self, entry_index: int) -> Outcome:
+    async def branch(self, entry_index: int) -> ActionOutcome:
         """Begin a new session with the entries before the user message at `entry_index`; the outcome has its text.
 
         Raises `SessionError` when that entry is not a user message.
         """
         return await self._actions.branch(entry_index)
 
-    async def compact(self, instructions: str | None = None) -> Outcome:
+    async def compact(self, instructions: str | None = None) -> ActionOutcome:
         """Replace the older part of the conversation by a summary; `instructions`: for the model that summarises.
 
         Raises `ModelError` when the model cannot summarise, `SessionError` when there is nothing to summarise; the

@@ -92,7 +92,7 @@ class ToolCallPiece(Struct, frozen=True):
 
 
 class NoticePiece(Struct, frozen=True):
-    """News for the person while the model is busy, that the request is tried again say; not a part of the response."""
+    """News for the person while the model is busy, for example of a second try; not a part of the response."""
 
     text: str
 
@@ -213,25 +213,25 @@ def _blocks(pieces: list[_Part]) -> list[AssistantBlock]:
             texts += not isinstance(before, TextPiece)
         number = texts if isinstance(piece, TextPiece) else piece.index
         found.setdefault((type(piece), number), []).append(piece)
-    seen: set[str] = set()
-    return [_block(kind, of_block, seen) for (kind, _), of_block in found.items()]
+    known_ids: set[str] = set()
+    return [_block(kind, of_block, known_ids) for (kind, _), of_block in found.items()]
 
 
-def _block(kind: type, pieces: list[Any], seen: set[str]) -> AssistantBlock:
+def _block(kind: type, pieces: list[Any], known_ids: set[str]) -> AssistantBlock:
     if kind is ToolCallPiece:
-        return _tool_call(pieces, seen)
+        return _tool_call(pieces, known_ids)
     text = "".join(piece.text for piece in pieces)
     if kind is TextPiece:
         return TextContent(text)
     return ThinkingContent(text, "".join(piece.signature for piece in pieces) or None)
 
 
-def _tool_call(pieces: list[ToolCallPiece], seen: set[str]) -> ToolCallContent:
+def _tool_call(pieces: list[ToolCallPiece], known_ids: set[str]) -> ToolCallContent:
     call_id = "".join(piece.id for piece in pieces)
     # A result names its call by the id, and not every model gives one.
-    if not call_id or call_id in seen:
+    if not call_id or call_id in known_ids:
         call_id = f"call_{uuid.uuid4().hex[:12]}"
-    seen.add(call_id)
+    known_ids.add(call_id)
     name = "".join(piece.name for piece in pieces)
     text = "".join(piece.arguments for piece in pieces)
     signature = "".join(piece.signature for piece in pieces) or None

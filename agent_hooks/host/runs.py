@@ -36,7 +36,7 @@ class Runs:
         self._view = view
         # Messages that were taken out of the inbox and are not delivered yet.
         self._taken: deque[Injected] = deque()
-        # After an abort: the taken messages wait for another one.
+        # Whether the taken messages wait for another one, after an abort.
         self._held = False
         # The scope of the run that is going on.
         self._scope: anyio.CancelScope | None = None

@@ -99,7 +99,7 @@ class Session:
         file = open_file(path)
         try:
             found = read_entries(file, path)
-        # A cancellation included: the lock is given up, and the exception goes on to the caller.
+        # Any exception, also a cancellation, releases the lock and goes on to the caller.
         except BaseException:
             os.close(file)
             raise

@@ -76,7 +76,8 @@ def lock(file: int, path: Path) -> None:
     try:
         free = try_lock(file)
     except OSError:
-        return  # a file system without locks: better a session without one than none
+        # The file system has no locks, and a session without a lock is better than none.
+        return
     if not free:
         raise SessionError(f"{path}: another process works on this session; end that one first")
 

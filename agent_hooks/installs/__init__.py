@@ -1,1 +1,1 @@
-"""The settings of other agents: where they lie, and how entries of ours come in and out."""
+"""Find the settings files of other agents, and add and remove our entries."""

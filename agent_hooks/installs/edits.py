@@ -18,7 +18,8 @@ from agent_hooks.settings import read_file
 from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.ui.harmless import harmless
 
-BACKUP = ".before-agent-hooks"  # the end of a backup's name
+# The end of a backup's name.
+BACKUP = ".before-agent-hooks"
 _UNCHANGED = "nothing was changed"
 
 Settings = dict[str, Any]
@@ -74,7 +75,8 @@ class Edit(Struct, frozen=True):
 
     def diff(self) -> str:
         """Return the change as a unified diff, fit for a terminal."""
-        from difflib import unified_diff  # here, because most commands only read settings
+        # Imported here, because most commands only read settings.
+        from difflib import unified_diff
 
         old, new = (_text(data).splitlines() for data in (self.before, self.after))
         was, becomes = (self.path if data is not None else os.devnull for data in (self.before, self.after))
@@ -97,7 +99,8 @@ class Edit(Struct, frozen=True):
         except OSError as exc:
             raise SettingsError(f"{self.path}: cannot be changed: {os_reason(exc)}; {_UNCHANGED}") from None
         if self.spent:
-            with suppress(OSError):  # a backup that stays does no harm
+            # A backup that stays does no harm.
+            with suppress(OSError):
                 os.unlink(self.backup)
 
 
@@ -126,7 +129,8 @@ def undo(path: str, change: Change, forth_and_back: Change) -> Edit:
     if not os.path.lexists(found.backup):
         gone = not left and not os.path.islink(path)
         return replace(found, after=None) if gone else found
-    with suppress(SettingsError):  # a backup that cannot be read is not used
+    # A backup that cannot be read is not used.
+    with suppress(SettingsError):
         kept, settings = read_settings(found.backup)
         if _changed(found.backup, forth_and_back, settings) == left:
             return replace(found, after=kept, spent=True)

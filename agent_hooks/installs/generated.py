@@ -16,6 +16,7 @@ DIRECTORY = "bridges"
 
 def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
     """Return the path of the generated file of a bridge: `bridges/agent-hooks-<name>.py` in the agent home."""
-    from pathlib import Path  # here, because the process of one event needs no path
+    # Imported here, because the process of one event needs no path.
+    from pathlib import Path
 
     return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment
 
-_PATIENCE = 10  # seconds for one git call
+# Seconds for one git call.
+_PATIENCE = 10
 
 
 def how_to_ignore(path: str, shown: Callable[[str], str] = str) -> str | None:
@@ -18,7 +19,8 @@ def how_to_ignore(path: str, shown: Callable[[str], str] = str) -> str | None:
     `shown` shortens the paths in the command, so that a person can run it in the current directory.
     """
     directory = os.path.dirname(path)
-    while not os.path.isdir(directory):  # the installation is about to make it
+    # The installation has yet to make the directory.
+    while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
     if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
         return None

@@ -74,7 +74,8 @@ class _Form(NamedTuple):
 
 def _dumped(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if re.search("[\ud800-\udfff]", text) else text  # UTF-8 has no half of a surrogate pair
+    # UTF-8 has no half of a surrogate pair.
+    return json.dumps(value) if re.search("[\ud800-\udfff]", text) else text
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -95,7 +95,8 @@ def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.en
 
 def installations(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Installation]:
     """Return the settings files that hold entries of ours or cannot be read; each file once."""
-    from agent_hooks.installs.edits import read_settings  # here, because most events of an agent do not read them
+    # Imported here, because most events of an agent do not read settings.
+    from agent_hooks.installs.edits import read_settings
 
     found: dict[str, Installation] = {}
     for target in targets(bridge, project, environment).values():

@@ -46,7 +46,7 @@ def installing(
     address: Address | None = None,
     all_events: bool = False,
 ) -> list[Edit]:
-    """Return the edit of the settings file `name`, and then the one that takes the same out of the local file.
+    """Return the edit of the settings file `name`, and then the edit that takes the same entries out of the local file.
 
     `listened`: the events that hooks listen to; events that are installed already stay.  Raises `SettingsError`.
     """

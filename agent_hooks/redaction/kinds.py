@@ -129,7 +129,7 @@ def builtin_rules() -> tuple[SecretRule, ...]:
 
 @cache
 def signs() -> dict[str, re.Pattern[str]]:
-    """Return by `end` the pattern that finds a sign of any rule with that `end`.
+    """Return, for each `end`, the pattern that finds a sign of any rule with that `end`.
 
     Each pattern begins with that one character, because `re` finds a single character fastest.
     """

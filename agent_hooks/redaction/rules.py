@@ -26,8 +26,8 @@ class SecretRule(Struct, frozen=True):
 
     `literals`: a text that holds none of them has no such secret; empty when the rule must always be tried.
     `end`, `before`, `sign`: a shortcut.  Each literal holds the rare character `end`, after one of the characters
-    `before`; `sign` is a pattern for the text at `end`.  One search for `end` then tells for all rules that share it
-    whether any of them can match.
+    `before`; `sign` is a pattern for the text at `end`.  One search for `end` then shows whether any rule with this
+    `end` can match.
     """
 
     kind: str

@@ -33,7 +33,7 @@ class Background:
         self._report = report
         self._started = False
         self._tasks: TaskGroup | None = None
-        # Holds the task group open, where the first task came after `start`.
+        # Holds the task group open, if the first task was added after `start`.
         self._keeper: asyncio.Task[None] | None = None
         self._late: list[tuple[str, Task]] = []
         self.queued: list[tuple[str, Task]] = []
@@ -72,7 +72,7 @@ class Background:
                 await _ended(keeper)
             elif tasks is not None:
                 tasks.cancel_scope.cancel()
-                # Without the program's exception, which the task group would wrap in a group.
+                # The task group does not get the program's exception, which it would wrap in a group.
                 await tasks.__aexit__(None, None, None)
         finally:
             await self._unload()
@@ -83,7 +83,7 @@ class Background:
             return
         self._late.append((hook, task))
         if self._keeper is None:
-            # On trio the task group is there, because `start` opens it.
+            # This is asyncio: on trio, `start` has opened the task group already.
             import asyncio
 
             self._keeper = asyncio.get_running_loop().create_task(self._keep())

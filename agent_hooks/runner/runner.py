@@ -44,9 +44,9 @@ class HookRunner:
     result of `load_transformers`, or your own; `redactor`: hides secrets in every result and progress update.
 
     Use it as `async with HookRunner(...) as runner`, once.  Entering starts the hooks' background tasks.  Leaving aborts
-    the calls that run, ends the tasks and calls `on_unload`; from then on a call that a gate concerns is blocked, and
-    `emit` raises.  Without entering, `emit` works as long as no hook has queued a task.
-    Raises `SettingsError` for a deadline that cannot be one, and `HookUsageError` for an interceptor's id that is taken.
+    the calls that run, ends the tasks and calls `on_unload`; afterwards, `emit` raises, and a call that has a gate is
+    blocked.  Without entering, `emit` works as long as no hook has queued a task. Raises `SettingsError` for a wrong
+    deadline, and `HookUsageError` when two interceptors have the same id.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class HookRunner:
     # ---- dispatch
 
     def emit(self, event: Event[A]) -> Coroutine[Any, Any, A | None]:
-        """Call every handler of `event`, in order, and return the combination of their answers, or `None`: await it.
+        """Await this: it calls every handler of `event` in order, and returns their combined answer or `None`.
 
         Events that must not overlap wait for one another, first in, first out.  An event that a handler, one of its tasks
         or its thread emits runs at once.  Raises `HookUsageError` for a value that is no event, when a hook has queued a
@@ -130,7 +130,7 @@ class HookRunner:
         return self.engine.emit(event)
 
     def emit_tool_call(self, event: Event[A]) -> Coroutine[Any, Any, A | None]:
-        """Do the same as `emit`, under the name that other hook systems have for it."""
+        """The same as `emit`, under the name that other hook systems use."""
         return self.engine.emit(event)
 
     @property
@@ -210,7 +210,7 @@ class HookRunner:
     # ---- matchers
 
     def know_tools(self, names: Iterable[str]) -> None:
-        """Add to the tools that `check_matchers` knows."""
+        """Add the names of tools for `check_matchers`."""
         self._known_tools.update(names)
 
     def check_matchers(self) -> list[HookError]:

@@ -21,7 +21,7 @@ Takes = Callable[[str | None], bool]
 
 
 class Subscriptions:
-    """The handlers of `hooks` and the interceptors of `registries`; in ties the first registry comes first."""
+    """The handlers of `hooks` and the interceptors of `registries`; at equal priority, the first registry wins."""
 
     def __init__(self, hooks: Iterable[LoadedHook], registries: Sequence[InterceptorRegistry]) -> None:
         self._hooks = hooks
@@ -118,7 +118,7 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
     try:
         return any(takes(name) for name in tools)
     except HookUsageError:
-        # The pattern runs away.  The handler fails with that text at each call.
+        # The search takes too long.  The handler fails with that text at each call.
         return True
 
 
@@ -136,7 +136,7 @@ def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> Hook
 
 
 def _first_name(matcher: ToolMatcher) -> str:
-    """Return the name that the author of a matcher meant, to find the nearest known tool."""
+    """Return the first name in a matcher, to find the nearest known tool."""
     if isinstance(matcher, str):
         return matcher
     return re.sub(r"\W", "", matcher.pattern) if isinstance(matcher, re.Pattern) else _first_name(matcher[0])

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    class Config(TypedDict):
+    class ClientConfig(TypedDict):
         """The facts that are known at installation.
 
         `hello`: the first line of a server of this version.
@@ -60,7 +60,7 @@ class _FailedError(Exception):
     """The event was not judged, for this reason."""
 
 
-def run(config: "Config") -> None:
+def run(config: "ClientConfig") -> None:
     """Answer one event and end the process: `argv[1]` is the event's name, stdin its payload."""
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
@@ -83,7 +83,7 @@ def run(config: "Config") -> None:
     posix._exit(code)
 
 
-def ask(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
+def ask(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
     """Return the text to print and the exit code, from the server or else from a process for this event only.
 
     If the server fails after it got the event, a gate is refused, because hooks that ran once must not run again.  Any
@@ -99,7 +99,7 @@ def ask(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[
     return answer or _by_process(config, event, payload, deadline)
 
 
-def _by_server(config: "Config", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
+def _by_server(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
     """Return the answer of a server of this version; `None` if there is none and none can be started."""
     project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
     directory, name = place(config, _text(project))
@@ -132,7 +132,7 @@ def _by_server(config: "Config", event: str, payload: bytes, deadline: float) ->
         server.close()
 
 
-def _request(config: "Config", event: str, payload: bytes) -> bytes:
+def _request(config: "ClientConfig", event: str, payload: bytes) -> bytes:
     """Return the line for a server, which holds the payload as it came, with a carriage return for each line feed.
 
     Between the tokens of JSON both are blanks.  Inside a text both are errors, while a real blank there would join two
@@ -159,7 +159,7 @@ def _answer(line: bytes) -> tuple[bytes, int]:
     raise _FailedError(_json.scanstring(line.decode(), len(start))[0])
 
 
-def _by_process(config: "Config", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
+def _by_process(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
     """Return the answer of a new process, and the exit code 0.  Raises `_FailedError`."""
     ours, theirs = _socket.socketpair()
     if not (child := _forked()):
@@ -205,7 +205,7 @@ def directory() -> str:
     return f"/tmp/agent-hooks-{posix.getuid()}"  # noqa: S108  # see the docstring
 
 
-def place(config: "Config", project: str) -> tuple[str, str]:
+def place(config: "ClientConfig", project: str) -> tuple[str, str]:
     """Return the directory of a project's server, and the name of its files there, without a suffix.
 
     All servers of one home have the same name up to the hyphen.
@@ -228,7 +228,7 @@ def is_private(path: str) -> bool:
     return state.st_mode & 0o170077 == 0o040000 and state.st_uid == posix.getuid()
 
 
-def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
+def _start(config: "ClientConfig", path: str, project: bytes, deadline: float) -> "_socket.socket | None":
     """Start a server, and return a connection to it, or to the one that another client has started meanwhile.
 
     Of all clients that are here at once, the one that has locked the file `starting` starts the server.
@@ -243,7 +243,7 @@ def _start(config: "Config", path: str, project: bytes, deadline: float) -> "_so
                 posix.close(starting)
                 return None
             if ended:
-                # With exit code 0: another process serves this project, or did so until now.
+                # Exit code 0 means that another process serves this project, or did until now.
                 child = 0
         is_locked = _lock(starting)
         if (server := _reach(path, config["patience"])) is not None:

@@ -1,4 +1,4 @@
-"""Ask the resident servers of this user: which ones run, how they are, and to stop."""
+"""List the resident servers of this user, get their status, and stop them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from agent_hooks.storage.locks import try_lock
 Status = dict[str, Any]
 """The answer of a server to `status`; of a server that does not answer: `project`, `path`, `pid` and `error`."""
 
-PATIENCE = 3.0  # seconds for a server to answer
-_LEFT_BEHIND = 86400.0  # seconds until the files of an ended server go
+# Seconds for a server to answer.
+PATIENCE = 3.0
+# Seconds until the files of an ended server go.
+_LEFT_BEHIND = 86400.0
 
 
 def place_of(project: str) -> str:
@@ -46,7 +48,8 @@ def servers() -> Iterator[Status]:
 
 def refresh_ports(project: str) -> list[int]:
     """Make the server of a project read the ports in the settings again, and return its ports; none if none runs."""
-    with suppress(OSError):  # no server runs, or it is busy and reads them soon
+    # On a failure no server runs, or it is busy and reads the ports soon.
+    with suppress(OSError):
         ports: list[int] = _request(f"{place_of(project)}.socket", {"do": "look"}).get("ports", [])
         return ports
     return []
@@ -66,7 +69,8 @@ def remove_left_files(own: str) -> None:
     """Remove the files of servers that ended more than a day ago; `own` is the path of this process's server."""
     directory, name = os.path.split(own)
     for lock in Path(directory).glob("*.lock"):
-        if lock.stem == name:  # this process writes to its log
+        # The log of this lock is the one that this process writes to.
+        if lock.stem == name:
             continue
         with suppress(OSError), lock.open("rb") as file:
             if not try_lock(file.fileno()):  # its server runs
@@ -82,7 +86,8 @@ def _holder(path: Path) -> int | None:
     try:
         with path.with_suffix(".lock").open() as file:
             return None if try_lock(file.fileno()) else int(file.read())
-    except (OSError, ValueError):  # the lock is gone, or a full disk kept the number out of it
+    except (OSError, ValueError):
+        # The lock is gone, or has no number because the disk was full.
         return None
 
 
@@ -92,6 +97,7 @@ def _request(path: str, request: Mapping[str, Any]) -> Status:
         connection.connect(path)
         connection.sendall(json.dumps([request, None]).encode() + b"\n")
         with connection.makefile("rb") as answers:
-            answers.readline()  # the first line is the server's version
+            # The first line is the server's version.
+            answers.readline()
             answer: Status = json.loads(answers.readline() or b"{}")
     return answer

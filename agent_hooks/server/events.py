@@ -8,7 +8,7 @@ from typing import Any
 from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base import SILENCE, UNJUDGED, UNREADABLE, Bridge, BridgeError, Happening, Reply
 from agent_hooks.errors import AgentHooksError, describe, log
-from agent_hooks.server.requests import Request, error_line
+from agent_hooks.server.requests import ServerRequest, error_line
 from agent_hooks.server.sessions import Sessions
 
 _SILENCE_LINE = b"[0, {}]\n"
@@ -22,7 +22,7 @@ class Events:
         self.count = 0
         self._sessions = sessions
 
-    async def answer(self, request: Request, payload: Any) -> bytes:
+    async def answer(self, request: ServerRequest, payload: Any) -> bytes:
         """Return the line that answers an event: `[exit code, {…}]`."""
         self.count += 1
         try:
@@ -45,7 +45,7 @@ class Events:
             reply = bridge.refuse(event, _failure(exc, event))
         return _line_of(reply)
 
-    async def _reply(self, bridge: Bridge, happening: Happening, request: Request) -> Reply:
+    async def _reply(self, bridge: Bridge, happening: Happening, request: ServerRequest) -> Reply:
         if request.do == "tell":
             return await self._reply_to_posted(bridge, happening)
         return bridge.encode(happening, await self._sessions.answer(bridge, happening, request.environment))

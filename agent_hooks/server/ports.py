@@ -20,7 +20,7 @@ _MOST = 64
 
 
 class Ports:
-    """The open ports of a project: `refresh()` opens and closes them as the settings files say now.
+    """The open ports of a project: `refresh()` opens and closes them by the present settings files.
 
     `project`: the project's directory.
     """

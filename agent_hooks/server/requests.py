@@ -25,7 +25,7 @@ from agent_hooks import __version__
 from agent_hooks.server.stub import PROTOCOL
 
 
-class Request(Struct):
+class ServerRequest(Struct):
     """One request.  A request for an answer to an event must be of the server's version."""
 
     do: str
@@ -41,17 +41,17 @@ class Request(Struct):
         return (self.agent_hooks, self.protocol) == (__version__, PROTOCOL)
 
 
-_decode = msgspec.json.Decoder(tuple[Request, Any]).decode
+_decode = msgspec.json.Decoder(tuple[ServerRequest, Any]).decode
 
 
-def read_request(line: bytes) -> tuple[Request, Any]:
+def read_request(line: bytes) -> tuple[ServerRequest, Any]:
     """Return a request and its payload.  Raises `ValueError`, `TypeError` or `RecursionError` for any other line."""
     try:
         return _decode(line)
     except (msgspec.DecodeError, UnicodeError):
         # This decoder accepts half of a surrogate pair.
         head, payload = json.loads(line)
-        return msgspec.convert(head, Request), payload
+        return msgspec.convert(head, ServerRequest), payload
 
 
 def to_line(value: object) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base import Bridge, Happening, Told, Verdict
+from agent_hooks.bridges.base import Bridge, EventsReported, Happening, Verdict
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.errors import AgentHooksError
@@ -264,7 +264,7 @@ class Sessions:
 
 
 def _has_session_event(happening: Happening, reason: SessionReason) -> bool:
-    events = happening.events if isinstance(happening, Told) else ()
+    events = happening.events if isinstance(happening, EventsReported) else ()
     return any(isinstance(event, SessionEvent) and event.reason == reason for event in events)
 
 

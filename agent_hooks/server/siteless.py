@@ -34,9 +34,9 @@ exec(SourceFileLoader("__main__", {file!r}).get_code("__main__"))
 def start_of(file: str) -> list[str]:
     """Return the arguments with which this Python runs a program of the package, whose bytecode it keeps.
 
-    With `-P` and `-E`, no file of the project, and none of PYTHONPATH, which a project's settings may set, can replace a
-    module of ours.  For the same reason the paths come from the directories of `site`, and not from this process's
-    `sys.path`.  If the package is in none of these directories, the arguments start Python with `site`.
+    With `-P` and `-E`, no file in the project or on PYTHONPATH, which a project's settings may set, can replace a module
+    of ours.  For the same reason the paths come from the directories of `site`, and not from this process's `sys.path`.
+     If the package is in none of these directories, the arguments start Python with `site`.
     """
     paths, lines = _found()
     if sys.flags.no_site or any(PathFinder.find_spec(name, paths) is None for name in _NEEDED):

@@ -27,10 +27,10 @@ START = 10.0
 MARGIN = 10
 """Seconds by which the client ends before the agent's deadline, after which the agent would let some calls through."""
 if TYPE_CHECKING:
-    from agent_hooks.server.client import Config
+    from agent_hooks.server.client import ClientConfig
 
 
-def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> Config:
+def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> ClientConfig:
     """Return the configuration of a bridge's client; `patience` and `start` are seconds."""
     # Imported here, because a process for one event needs only the constants of this module.
     from agent_hooks.server.siteless import start_of
@@ -60,7 +60,7 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
     }
 
 
-def stub_text(config: Config) -> str:
+def stub_text(config: ClientConfig) -> str:
     """Return the generated file."""
     # Imported here, as in `config_of`.
     from agent_hooks.server import starter

@@ -59,13 +59,14 @@ def check_regular(status: os.stat_result, path: str) -> None:
 def open_regular(path: str, shown: str) -> BinaryIO:
     """Open a regular file for reading without ever blocking; `shown` is its name in errors.  Raises `StorageError`."""
     with refusing("read", shown):
-        # Before opening, because opening alone can set a device in motion.
+        # Checked before opening, because opening alone can start a device.
         check_regular(os.stat(path), shown)
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            # And once more, because another file may have taken the path in between.
+            # Checked once more, because another file may have taken the path in between.
             check_regular(os.fstat(fd), shown)
-        except BaseException:  # any failure: this is the only owner of the descriptor
+        except BaseException:
+            # After any failure, only this function can close the descriptor.
             os.close(fd)
             raise
         return os.fdopen(fd, "rb")
@@ -103,7 +104,8 @@ def write_atomically(
                 if model is not None and model.st_mode & kept & 0o7000:
                     os.fchmod(file.fileno(), stat.S_IMODE(model.st_mode) & kept)
             os.replace(draft, target)
-        except BaseException:  # any failure: no draft stays behind
+        except BaseException:
+            # No failure leaves a draft behind.
             with suppress(OSError):
                 os.unlink(draft)
             raise
@@ -115,7 +117,8 @@ def _draft(path: str, model: os.stat_result | None, kept: int) -> BinaryIO:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, (0o666 if model is None else 0o600) & kept)
     file = os.fdopen(fd, "wb")
     if model is not None:
-        with suppress(PermissionError):  # only root may give files away
+        # Only root may give files away.
+        with suppress(PermissionError):
             os.fchown(fd, model.st_uid, model.st_gid)
         os.fchmod(fd, stat.S_IMODE(model.st_mode) & kept)
     return file

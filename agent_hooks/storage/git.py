@@ -1,7 +1,7 @@
-"""How git is called: with the person's own settings, and misled neither by the caller nor by the repository.
+"""The environment and the arguments for git calls, safe from the caller's environment and from the repository.
 
 git passes `GIT_DIR` and others on to the programs that it starts, hooks for example; a git call that inherits them works
-on another repository.  And the configuration of a repository may name programs, which git would run.
+on another repository.  The configuration of a repository may name programs, which git would run.
 """
 
 from __future__ import annotations

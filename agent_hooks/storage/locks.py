@@ -1,4 +1,4 @@
-"""Locks between processes: `flock`, which ends with the process that holds it, however that ends."""
+"""Locks between processes, by `flock`: the system releases a lock when its process ends, even by a kill."""
 
 from __future__ import annotations
 

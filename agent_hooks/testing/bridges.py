@@ -13,9 +13,9 @@ from agent_hooks.bridges.base import (
     BridgeError,
     CallAsked,
     CallEnded,
+    EventsReported,
     Happening,
     Reply,
-    Told,
     Verdict,
     to_ours,
     to_theirs,
@@ -46,7 +46,7 @@ def check_bridge(bridge: Bridge, payloads: Iterable[Mapping[str, Any]]) -> None:
             _check_gate(bridge, event)
         if isinstance(event, CallEnded):
             _check_result(bridge, event)
-        if isinstance(event, Told) and any(isinstance(each, AgentEnd) for each in event.events):
+        if isinstance(event, EventsReported) and any(isinstance(each, AgentEnd) for each in event.events):
             _check_end(bridge, event)
         _check_refusal(bridge, event)
     _must({CallAsked, CallEnded} <= kinds, "give at least one payload before a tool call and one after a tool call")

@@ -110,7 +110,7 @@ class Replay:
         self._open_gates = open_gates
         self._on_answer = on_answer
         self._on_bad_line = on_bad_line
-        self._seen: set[object] = set()
+        self._judged: set[object] = set()
         self._invalid: set[str] = set()
         self._gates: Gates | None = None
         self._session: tuple[str, str | None] | None = None
@@ -149,18 +149,18 @@ class Replay:
             self._report(answered, "unknown")
 
     def _is_new(self, call: RecordedCall) -> bool:
-        if call.key in self._seen:
+        if call.key in self._judged:
             self.tally.repeated += 1
             return False
         if call.key is not None:
-            self._seen.add(call.key)
+            self._judged.add(call.key)
         self.tally.calls += 1
         return True
 
     def _count_as_invalid(self, call_id: str, *, passed: bool) -> None:
         """Correct the sums for a call whose end shows that no hook got it."""
         # A copy of the call has an end too.
-        if call_id in self._seen and call_id not in self._invalid:
+        if call_id in self._judged and call_id not in self._invalid:
             self._invalid.add(call_id)
             self.tally.invalid += 1
             self.tally.passed -= passed
@@ -202,8 +202,8 @@ class Replay:
             judged = await preflight(
                 tool, call.tool_call_id, thaw(call.input), runner=runner, native=call.native, surroundings=place
             )
-        # An unforeseen error in the pipeline blocks the call in every host.  Here it becomes an answer with its text, and
-        # the replay goes on with the next call.
+        # An unforeseen error in the pipeline blocks a call in every host.  Here it becomes a block with its text, and
+        # the replay goes on.
         except Exception as exc:
             return _answered("block", "agent-hooks", f"could not be judged: {describe(exc)}", **about)
         block = judged.block

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from agent_hooks.transformers.config import Step
+    from agent_hooks.transformers.config import TransformerStep
 
 INTERCEPT_FILE = "command_intercept.yaml"
 TRANSFORMERS_DIRECTORY = "transformers"
@@ -97,7 +97,7 @@ def _merged(texts: Iterable[tuple[str, bytes]], errors: list[LoadError], agent: 
     )
 
 
-def _configured(tool: str, step: Step, path: str, agent: str, root: str) -> ConfiguredTransformer | Mistake:
+def _configured(tool: str, step: TransformerStep, path: str, agent: str, root: str) -> ConfiguredTransformer | Mistake:
     from agent_hooks.transformers.config import check_config
 
     found = _find(step, path, dict.fromkeys((os.path.dirname(path), agent)))
@@ -117,10 +117,10 @@ def _with_root(config: Mapping[str, Any], kind: type | None, root: str) -> dict[
     return {"root": root, **config} if hasattr(kind, "root") else dict(config)
 
 
-def _find(step: Step, path: str, directories: Iterable[str]) -> Transformer | Mistake:
+def _find(step: TransformerStep, path: str, directories: Iterable[str]) -> Transformer | Mistake:
     if step.name in TRANSFORMERS:
         return builtin_transformer(step.name)
-    # imported here, because few people have transformers of their own
+    # Imported here, because few people have transformers of their own.
     from pathlib import Path
 
     known = set(TRANSFORMERS)

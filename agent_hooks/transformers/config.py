@@ -29,11 +29,11 @@ _WORDS = {"bool": "true or false", "int": "a number", "float": "a number", "null
 T = TypeVar("T")
 
 
-class Step(Struct, kw_only=True):
+class TransformerStep(Struct, kw_only=True):
     """One transformer of a tool, as written.
 
-    `key`: its place in the file, `tools.bash.transformers[0]` say; `node`: the YAML of its configuration, for the lines
-    of mistakes in it.
+    `key`: its place in the file, for example `tools.bash.transformers[0]`; `node`: the YAML of its configuration, for
+    the lines of mistakes in it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ToolSection(Struct, kw_only=True):
 
     enabled: bool | None = None
     auto_allow: bool | None = None
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TransformerStep] = field(default_factory=list)
     errors: list[Mistake] = field(default_factory=list)
 
 
@@ -138,7 +138,7 @@ class _Reader:
 
     def _step(self, node: Node, where: str, section: ToolSection) -> None:
         errors = section.errors
-        step = Step(name="", config={}, line=node.start_mark.line + 1, key=where)
+        step = TransformerStep(name="", config={}, line=node.start_mark.line + 1, key=where)
         before = len(errors)
         for key, child in self._entries(node, where, _STEP_KEYS, errors):
             if key == "name":
@@ -191,7 +191,7 @@ class _Reader:
         errors.append(Mistake(self._file.path, f"key {where!r}: {text}" if where else text, line))
 
 
-def check_config(step: Step, kind: type, path: str) -> Mistake | None:
+def check_config(step: TransformerStep, kind: type, path: str) -> Mistake | None:
     """Return the first mistake in a transformer's configuration, which `kind` describes; `None` when it has none."""
     known = [each.encode_name for each in msgspec.structs.fields(kind)]
     for key in step.config:
@@ -300,7 +300,7 @@ def _described(node: Node | None) -> str:
     return "a list" if isinstance(node, SequenceNode) else "a mapping"
 
 
-def _line_at(step: Step, *path: str | int) -> int:
+def _line_at(step: TransformerStep, *path: str | int) -> int:
     """Return the line of a value in a configuration; `path`: the keys and indexes that lead to it."""
     node = step.node
     for each in path:

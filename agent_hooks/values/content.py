@@ -319,7 +319,7 @@ Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEnt
 class ExecResult(Struct, frozen=True):
     """The result of a program.
 
-    `killed`: a signal ended it, of our timeout or from elsewhere; then `code` is not 0.
+    `killed`: a signal ended it, from our timeout or from elsewhere; then `code` is not 0.
     """
 
     stdout: str

@@ -106,11 +106,13 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     """
 
     type: ClassVar[str] = "session"
-    route: ClassVar[Any] = property(lambda event: f"session:{event.reason}")  # each reason has its own answers
+    # Each reason has its own answers.
+    route: ClassVar[Any] = property(lambda event: f"session:{event.reason}")
 
     reason: SessionReason
     entries: tuple[Entry, ...] = field(default_factory=_nothing)
-    session_file: str | None = field(default_factory=NoneType)  # always written, as null when not saved
+    # Always written to JSON, as null when the session is not saved.
+    session_file: str | None = field(default_factory=NoneType)
     previous_session_file: str | None = field(default_factory=NoneType)
     target_turn_index: int | None = None
     target_turn: int | None = None
@@ -150,8 +152,8 @@ class AgentStart(Event[Never], frozen=True, tag="agent_start"):
 class AgentEnd(Event[Continue], frozen=True, tag="agent_end"):
     """The agent is done with a prompt, unless a hook answers `Continue`; `messages` are the new messages of this prompt.
 
-    `continued`: how many times in a row hooks have kept the agent going.  A bridged agent may report only whether they
-    have; then it is 0 or 1.
+    `continued`: how many times in a row hooks have kept the agent going.  A bridged agent may report only whether there
+    was one; then it is 0 or 1.
     """
 
     type: ClassVar[str] = "agent_end"

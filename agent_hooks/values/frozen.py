@@ -76,7 +76,7 @@ def freeze(value: Any) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
-    # The first test spares the commonest class the second.
+    # The most common class passes the first test, and skips the second.
     if kind is dict or isinstance(value, Mapping):
         frozen: Any = FrozenDict(value)
         for item in frozen.values():

@@ -24,7 +24,7 @@ __all__ = ["OnUpdate", "Tool", "ToolOutput"]
 
 OnUpdate = Callable[[ToolOutput], None]
 NO_SCHEMA: Mapping[str, Any] = freeze({})
-"""The schema of a tool whose schema is not known, of another agent say: every input is valid."""
+"""The schema for a tool without a known one, for example of another agent: every input is valid."""
 
 
 @runtime_checkable

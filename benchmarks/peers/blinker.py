@@ -7,7 +7,8 @@ import blinker
 from benchmarks.harness import Side, unrolled
 from benchmarks.peers.common import measure
 
-_receivers = []  # blinker holds them weakly
+# Blinker holds them weakly.
+_receivers = []
 
 
 def side(count: int) -> Side:

@@ -7,7 +7,8 @@ In the interactive mode: /compact
 
 from agent_hooks import Compaction, HookAPI, HookContext, SessionEvent, TextContent, UserMessage
 
-LENGTH = 100  # characters of each message
+# Characters of each message.
+LENGTH = 100
 
 
 def register(api: HookAPI) -> None:

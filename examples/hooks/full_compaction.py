@@ -27,7 +27,8 @@ CHEAP = {
     "openai-responses": "openai-responses:gpt-5-mini",
     "google": "google:gemini-2.5-flash",
 }
-LENGTH = 2000  # characters of each block
+# Characters of each block.
+LENGTH = 2000
 TASK = "Summarise this conversation between a person and a coding agent, so that the agent can go on with it:"
 
 

@@ -56,12 +56,12 @@ CLAUDE = ClaudeCode()
 
 
 def asked(command: str = "ls", **fields: Any) -> Happening:
-    """Return what a call of Bash becomes."""
+    """Return the happening of a call of Bash."""
     return CLAUDE.decode({**PAYLOADS["PreToolUse:Bash"], "tool_input": {"command": command}, **fields})
 
 
 async def answer(*hooks: LoadedHook, happening: Happening | None = None, **options: Any) -> Verdict:
-    """Return what hooks make of a happening, a call of Bash unless given."""
+    """Return the verdict of hooks on a happening, by default a call of Bash."""
     return (await answer_and_runner(*hooks, happening=happening, **options))[0]
 
 
@@ -88,7 +88,7 @@ async def answer_and_runner(
 async def test_the_same_file_blocks_the_same_call_in_both_worlds(
     hook: str, tool: str, input: dict[str, Any], native: dict[str, str]
 ) -> None:
-    """With the same text."""
+    """The reason has the same text."""
     loaded = await load_hooks([HOOKS / hook], cwd="/w/proj")
     here = await call_tool(HookRunner(loaded, cwd="/w/proj"), tool, input)
     theirs = {
@@ -101,7 +101,7 @@ async def test_the_same_file_blocks_the_same_call_in_both_worlds(
 
 
 async def test_a_call_passes_the_steps_in_their_order() -> None:
-    """Who may rewrite comes first; what is judged is what would run, and the payload is there as it came."""
+    """The rewriters come first, the gates judge the input that would run, and `native` is the payload as it came."""
     seen: list[Any] = []
 
     def register(api: HookAPI) -> None:
@@ -141,7 +141,7 @@ async def test_a_call_passes_the_steps_in_their_order() -> None:
 
 
 async def test_a_rewrite_into_something_a_guard_denies_is_denied() -> None:
-    """And the observers hear of it."""
+    """The observers get the denied call."""
 
     async def worse(event: BeforeToolCall, ctx: HookContext) -> Rewrite:
         return Rewrite({"command": "rm -rf /"})
@@ -157,7 +157,7 @@ async def test_a_rewrite_into_something_a_guard_denies_is_denied() -> None:
 
 @pytest.mark.behaviour("B6")
 async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
-    """With what each asks; headless they deny."""
+    """The prompt has the question of each gate; without a person, the call is denied."""
 
     async def ask(event: ToolCall, ctx: HookContext) -> Ask:
         return Ask("Really?", "it is late")
@@ -173,7 +173,7 @@ async def test_questions_go_to_the_agents_own_prompt_as_one() -> None:
 
 @pytest.mark.behaviour("B7")
 async def test_a_dialog_of_a_gate_becomes_the_agents_own_prompt() -> None:
-    """The handler ends at the dialog; those after it still judge."""
+    """The handler ends at the dialog; the gates after it still judge."""
     ran: list[str] = []
 
     async def gate(event: ToolCall, ctx: HookContext) -> Block | None:
@@ -201,7 +201,9 @@ async def test_a_dialog_of_a_gate_becomes_the_agents_own_prompt() -> None:
 
 
 async def test_a_dialog_ends_the_handler_wherever_it_is_opened() -> None:
-    """In a task group, two at once, from a thread, and where a handler swallows its cancellation."""
+    """This holds in a task group, for two dialogs at once, from a thread, and when a handler swallows its
+    cancellation.
+    """
 
     async def group(event: ToolCall, ctx: HookContext) -> Block:
         async with anyio.create_task_group() as tasks:
@@ -229,7 +231,7 @@ async def test_a_dialog_ends_the_handler_wherever_it_is_opened() -> None:
 
 
 async def test_other_dialogs_answer_as_when_nobody_is_there() -> None:
-    """Also a confirm where there is no call to ask about."""
+    """So does a `confirm` of a handler without a call to ask about."""
     got: list[object] = []
 
     async def choose(event: ToolCall, ctx: HookContext) -> None:
@@ -246,7 +248,7 @@ async def test_other_dialogs_answer_as_when_nobody_is_there() -> None:
 @pytest.mark.parametrize("status", ["allow", "deny", "ask"])
 @pytest.mark.behaviour("B8")
 async def test_only_permission_ask_allows(status: str) -> None:
-    """Where the runtime would ask, and where the agent would."""
+    """It settles questions of the runtime and those of the agent."""
 
     def register(api: HookAPI) -> None:
         @api.on("tool_call")
@@ -266,7 +268,7 @@ async def test_only_permission_ask_allows(status: str) -> None:
 
 @pytest.mark.parametrize("payload", ["PostToolUse:Bash", "PostToolUseFailure:Bash"])
 async def test_a_result_passes_the_hooks_and_is_redacted(payload: str) -> None:
-    """Secrets leave it last; the observers hear the agent's own duration."""
+    """Redaction comes last, and the observers get the agent's own duration."""
     key = "sk-" + "a1B2" * 8
 
     async def chatty(event: Any, ctx: HookContext) -> Replace:
@@ -285,7 +287,7 @@ async def test_a_result_passes_the_hooks_and_is_redacted(payload: str) -> None:
 
 
 async def test_a_prompt_passes_message_before() -> None:
-    """Blocked, it starts nothing; rewritten, the model is told, for the agent keeps its own."""
+    """A blocked prompt starts no run.  A rewritten one becomes context, because the agent keeps the original."""
 
     def register(api: HookAPI) -> None:
         @api.intercept("message.before")
@@ -311,7 +313,7 @@ async def test_a_prompt_passes_message_before() -> None:
 
 
 async def test_a_compaction_can_be_cancelled_but_not_written() -> None:
-    """The agent writes its own summary, and the person is told."""
+    """The agent writes its own summary, and the person gets a message."""
     given: list[Answer] = [Cancel(), Cancel("not now"), Compaction("x", 1, 0)]
 
     async def decide(event: object, ctx: HookContext) -> Answer:
@@ -324,7 +326,7 @@ async def test_a_compaction_can_be_cancelled_but_not_written() -> None:
 
 
 async def test_what_we_have_no_word_for_is_seen_on_the_bus() -> None:
-    """With its name and payload."""
+    """It arrives at the point `event` with its name and payload."""
     seen: list[Any] = []
 
     def register(api: HookAPI) -> None:
@@ -347,7 +349,7 @@ def stopped(active: bool, **fields: Any) -> Happening:
 
 @pytest.mark.behaviour("B16")
 async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> None:
-    """It knows nothing of the events before; the person is told why it ends."""
+    """It does not know the events before; a message gives the person the reason for the end."""
     assert await answer(hook_on("agent_end", more), happening=stopped(False)) == Verdict(go_on="after 0")
     verdict = await answer(hook_on("agent_end", more), happening=stopped(True))
     assert verdict == Verdict(
@@ -357,7 +359,7 @@ async def test_a_bridge_for_one_event_keeps_an_agent_going_once_in_a_row() -> No
 
 @pytest.mark.behaviour("B16")
 async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
-    """Handlers are told how often; an end in peace, or a stop of the agent's own, begins anew."""
+    """Handlers get the count.  An end without `Continue`, or a stop of the agent's own, sets it to 0."""
     done = False
 
     async def maybe(event: AgentEnd, ctx: HookContext) -> Continue | None:
@@ -384,11 +386,12 @@ async def test_a_resident_bridge_counts_for_each_session_and_agent() -> None:
         done = True
         assert await stop(True) == Verdict()
         done = False
-        assert (await stop(True)).go_on == "after 1"  # another program's hook keeps it going
+        # Another program's hook keeps it going.
+        assert (await stop(True)).go_on == "after 1"
 
 
 async def test_a_sent_file_is_told() -> None:
-    """Nothing is lost in silence."""
+    """A message says that the file cannot be passed on."""
 
     def register(api: HookAPI) -> None:
         @api.on("agent_end")
@@ -398,11 +401,11 @@ async def test_a_sent_file_is_told() -> None:
 
     verdict = await answer(hook_of(register), happening=CLAUDE.decode(PAYLOADS["Stop"]))
     assert verdict.context == ("go on",)
-    assert "sent a file along" in verdict.messages[0]
+    assert "sent a file" in verdict.messages[0]
 
 
 def test_a_handler_that_names_a_tool_in_foreign_words_is_told() -> None:
-    """It would never run."""
+    """The message names the tool in our words, because the handler would never run."""
 
     async def gate(event: ToolCall, ctx: HookContext) -> None: ...
 
@@ -432,7 +435,7 @@ def nothing(*given: object) -> None:
     ],
 )
 def test_an_event_is_needed_where_somebody_listens_to_what_it_becomes(listens: str, events: dict[str, Any]) -> None:
-    """Beside the ones that are needed always."""
+    """The gates are needed always."""
     rows = CLAUDE.describe()
     always = {row.name for row in rows if row.gate or row.always}
     assert always == {"PreToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop"}
@@ -449,7 +452,9 @@ def test_an_event_is_needed_where_somebody_listens_to_what_it_becomes(listens: s
 
 
 def test_settings_need_events_too() -> None:
-    """Redaction wants results, and so does a transformer that filters them; one that only rewrites calls does not."""
+    """Redaction needs results, and so does a transformer that filters them; a transformer that only rewrites calls does
+    not.
+    """
     steps = {
         name: ConfiguredTransformer(tool="find", name=name, transformer=builtin_transformer(name))
         for name in ("exclude_directories", "default_args")
@@ -464,7 +469,7 @@ def test_settings_need_events_too() -> None:
 
 
 def test_every_event_of_ours_is_reached_or_told_of() -> None:
-    """A name in the table that is none of ours would never be found."""
+    """Each name in the table is one of our events or points."""
     rows = CLAUDE.describe()
     known = {*EVENT_NAMES, *POINTS, "redaction", "filter_output"}
     assert {name for row in rows for name in row.feeds} <= known

@@ -21,12 +21,12 @@ from agent_hooks.bridges.base import (
     CallAsked,
     CallEnded,
     EventRow,
+    EventsReported,
     Happening,
     Installed,
     PermissionAsked,
     PromptGiven,
     Reply,
-    Told,
     Verdict,
 )
 from agent_hooks.bridges.claude_code import ClaudeCode
@@ -141,15 +141,15 @@ def test_the_suite_wants_both_halves_of_a_call() -> None:
 @pytest.mark.parametrize(
     ("payload", "kind", "events"),
     [
-        ("SessionStart:startup", Told, ["start"]),
-        ("SessionStart:resume", Told, ["start"]),
+        ("SessionStart:startup", EventsReported, ["start"]),
+        ("SessionStart:resume", EventsReported, ["start"]),
         ("SessionStart:compact", Happening, []),
-        ("SessionEnd", Told, ["shutdown"]),
-        ("PreCompact", Told, ["before_compact"]),
-        ("PostCompact", Told, ["compact"]),
-        ("Stop", Told, [AgentEnd]),
-        ("SubagentStop", Told, [AgentEnd]),
-        ("PostToolBatch", Told, [TurnEnd, TurnStart]),
+        ("SessionEnd", EventsReported, ["shutdown"]),
+        ("PreCompact", EventsReported, ["before_compact"]),
+        ("PostCompact", EventsReported, ["compact"]),
+        ("Stop", EventsReported, [AgentEnd]),
+        ("SubagentStop", EventsReported, [AgentEnd]),
+        ("PostToolBatch", EventsReported, [TurnEnd, TurnStart]),
         ("UserPromptSubmit", PromptGiven, []),
         ("PreToolUse:Bash", CallAsked, []),
         ("PermissionRequest:Bash", PermissionAsked, []),
@@ -161,10 +161,10 @@ def test_the_suite_wants_both_halves_of_a_call() -> None:
 )
 @pytest.mark.behaviour("B2")
 def test_what_each_event_becomes(payload: str, kind: type[Happening], events: list[object]) -> None:
-    """As the table in docs/claude-code.md says."""
+    """The table in docs/claude-code.md lists the same events."""
     happening = CLAUDE.decode(PAYLOADS[payload])
     assert type(happening) is kind
-    found = happening.events if isinstance(happening, Told) else ()
+    found = happening.events if isinstance(happening, EventsReported) else ()
     assert [each.reason if isinstance(each, SessionEvent) else type(each) for each in found] == events
     assert happening.session_id == PAYLOADS[payload]["session_id"]
     assert happening.agent_id == PAYLOADS[payload].get("agent_id", "main")
@@ -173,7 +173,7 @@ def test_what_each_event_becomes(payload: str, kind: type[Happening], events: li
 def test_a_cleared_session_goes_on() -> None:
     """`/clear` ends a session and starts one in the same process."""
     start = CLAUDE.decode({**PAYLOADS["SessionStart:startup"], "source": "clear"})
-    assert isinstance(start, Told)
+    assert isinstance(start, EventsReported)
     assert [each.reason for each in start.events if isinstance(each, SessionEvent)] == ["clear"]
     assert type(CLAUDE.decode({**PAYLOADS["SessionEnd"], "reason": "clear"})) is Happening
 
@@ -215,7 +215,7 @@ def test_tools_are_called_as_ours_and_rewritten_in_their_words(
 def test_an_input_with_two_names_for_one_argument_is_no_input() -> None:
     """A judge would see one of them, and the tool might take the other."""
     payload = {**PAYLOADS["PreToolUse:Write"], "tool_input": {"file_path": "/etc/passwd", "path": "/tmp/x"}}
-    with pytest.raises(BridgeError, match="both 'path'"):
+    with pytest.raises(BridgeError, match="'path' twice"):
         CLAUDE.decode(payload)
 
 
@@ -414,14 +414,14 @@ def test_a_stop_goes_on_with_what_a_hook_wants(name: str, active: bool) -> None:
     }
     assert said(payload) == {}
     stop = CLAUDE.decode(payload)
-    assert isinstance(stop, Told)
+    assert isinstance(stop, EventsReported)
     [end] = stop.events
     assert isinstance(end, AgentEnd)
     assert end.continued == int(active)
 
 
 def test_only_a_stop_goes_on() -> None:
-    """At any other event a block would keep something from happening."""
+    """At any other event, a block would stop the event."""
     for name in ("SessionStart:startup", "PreCompact", "PostToolBatch", "UserPromptSubmit"):
         assert "decision" not in said(PAYLOADS[name], go_on="more")
 

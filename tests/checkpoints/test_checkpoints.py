@@ -24,7 +24,8 @@ from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
 Leaves = dict[str, tuple[str, bytes]]
-on_one_backend = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # many runs of git, so on one backend only
+# These tests call git many times, so they run on one backend only.
+on_one_backend = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 
 def git(top: Path | str, *args: str) -> str:
@@ -355,7 +356,8 @@ async def test_a_huge_untracked_file_is_left_out_and_said_a_tracked_one_is_not(r
     assert [str(each) for each in done.left] == [f"huge: is not in the checkpoint: {skipped.reason}"]
     assert (repo / "small").read_bytes() == bytes(1000)
     await checkpoints.undo(repo)
-    assert (repo / "small").read_bytes() == bytes(3000)  # too large for a checkpoint
+    # The file was too large for a checkpoint, so undo leaves it alone.
+    assert (repo / "small").read_bytes() == bytes(3000)
 
 
 async def test_repositories_inside_are_not_saved_and_said(repo: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def listed(path: Path, source: str) -> list[str]:
     ],
 )
 def test_a_sentence_without_a_subject_is_counted(sentence: str, tmp_path: Path) -> None:
-    """A free pronoun stands where a noun should."""
+    """The sentence has a free pronoun in the place of a noun."""
     assert listed(tmp_path / "page.md", sentence) == [f"1: pages: {sentence}"]
 
 

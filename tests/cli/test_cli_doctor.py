@@ -75,7 +75,7 @@ def program(directory: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is slow on a machine that has much else to do."""
+    """On a busy machine, no event counts as slow."""
     monkeypatch.setattr(Command, "first", UNHURRIED)
     monkeypatch.setattr(trial, "SLOW", float("inf"))
     monkeypatch.setattr(base, "PATIENCE", 600)
@@ -149,7 +149,9 @@ def test_what_is_posted_is_tried_and_reaches_no_hook(posting: Command) -> None:
 
 @pytest.mark.behaviour("B23")
 def test_what_is_posted_and_not_heard(posting: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy gets it, git takes the token along, another program has the port, Claude Code may not post there."""
+    """A proxy gets the post, git would commit the token, another program has the port, or Claude Code may not post
+    there.
+    """
     without = "agent-hooks install claude-code --local --no-http"
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     [(text, remedy)] = wrong(findings(posting, code=1))
@@ -280,7 +282,7 @@ def test_a_gate_that_fails_open_and_a_deadline_that_is_too_short(command: Comman
 
 
 def test_what_an_entry_runs_is_gone_or_old(served: Command, home: Path) -> None:
-    """The person is told before the agent denies every call; the trial shows it too."""
+    """The person learns it before the agent denies every call, and the trial shows it too."""
     served("install", "claude-code")
     stub = home / ".agent" / "bridges" / "agent-hooks-claude-code.py"
     stub.write_text(stub.read_text() + "#")
@@ -340,7 +342,7 @@ def test_an_answer_that_would_let_calls_pass(
 
 
 def test_what_answers_late_or_never(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow one works; one that does not end is a problem."""
+    """A slow answer is a warning; a command that does not end is a problem."""
     monkeypatch.setenv("PATH", os.environ["PATH"])  # put back after the test
     program(tmp_path / "bin", "agent-hooks", "echo '{}'")
     shared_entry(project)
@@ -364,7 +366,7 @@ def test_settings_that_cannot_be_read(project: Path) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_what_hooks_wait_for_in_vain(served: Command) -> None:
-    """An event that is not installed, one that the agent does not have, a tool that has another name here."""
+    """Hooks may wait for an event that is not installed or that the agent lacks, or name a tool in the agent's words."""
     served("install", "claude-code")
     served.add_hook(
         """
@@ -437,7 +439,7 @@ def test_nothing_is_run_but_what_install_writes(command: Command) -> None:
     (command.project / ".claude").mkdir()
     (command.project / SETTINGS).write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}))
     found = wrong(trial.call(case(command.project)))
-    assert found[0][0].startswith("PreToolUse: was not tried, for the entry runs something else: 'sh -c touch ran")
+    assert found[0][0].startswith("PreToolUse: was not tried, because the entry runs another command: 'sh -c touch ran")
     assert not (command.project / "ran").exists()
 
 

@@ -39,7 +39,7 @@ def test_run_can_let_one_call_pass(command: Command) -> None:
 
 
 def test_run_follows_the_settings_and_says_what_has_expired(command: Command) -> None:
-    """A guard switched off, an exception whose day has passed."""
+    """One guard is switched off, and one exception has expired."""
     (command.project / ".env").write_text("KEY=1")
     old = {"id": "rm-rf", "reason": "x", "expires": "2001-01-01"}
     settings(command, disabled=["builtin:security-audit"], exceptions=[old])

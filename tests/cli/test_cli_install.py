@@ -184,7 +184,7 @@ def test_install_for_the_user(command: Command, home: Path, monkeypatch: pytest.
 
 
 def test_no_event_fires_twice_without_a_word(command: Command, home: Path) -> None:
-    """A local installation gives way to one that does the same; of two others the person is told, with the remedy."""
+    """An installation that does the same replaces the local one; for two others, a warning has the remedy."""
     shared, own = command.project / ".claude" / "settings.json", home / ".claude" / "settings.json"
     command("install", "claude-code", "--all-events")
     done = command("install", "claude-code", "--project")
@@ -202,7 +202,7 @@ def test_no_event_fires_twice_without_a_word(command: Command, home: Path) -> No
 
 
 def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> None:
-    """Claude Code sees to that; an older command is told of, and the remedy works."""
+    """Claude Code ensures that.  An older command gets a warning, and its remedy works."""
     command("install", "claude-code", "--user")
     assert command("install", "claude-code", "--local").stderr == ""
     path = local(command)
@@ -214,7 +214,7 @@ def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> Non
 
 @pytest.mark.parametrize("below", [".", "be low"])
 def test_a_file_that_git_would_take_along_is_told(below: str, command: Command) -> None:
-    """Nothing personal is to land in a commit; the remedy works."""
+    """A personal file must not get into a commit; the remedy works."""
     exclude = ".git/info/exclude" if below == "." else f"{command.project}/.git/info/exclude"
     subprocess.run(["git", "init", "--quiet"], cwd=command.project, check=True)
     command.project /= below
@@ -245,7 +245,7 @@ def test_settings_that_are_no_settings_stay_as_they_are(text: bytes, command: Co
 
 
 def test_a_place_that_cannot_be_written_is_told(command: Command) -> None:
-    """A file where the directory should be; a settings file elsewhere that cannot be read stops nothing."""
+    """The error names a file in the place of the directory.  An unreadable settings file elsewhere stops nothing."""
     command.project.joinpath(".claude").write_text("no directory")
     assert ".claude" in command("install", "claude-code", code=1).stderr
     command.project.joinpath(".claude").unlink()
@@ -266,7 +266,7 @@ def test_a_generated_file_that_cannot_be_written_is_told(command: Command, home:
 
 
 def test_what_was_changed_since_stays_and_so_does_the_backup(command: Command) -> None:
-    """Only the person knows which of the two they want."""
+    """The person can choose between the two files."""
     path = local(command)
     path.parent.mkdir()
     path.write_text('{"a": 1}')
@@ -305,7 +305,7 @@ def test_an_edit_does_not_write_over_what_another_program_wrote(tmp_path: Path) 
 
 
 def test_the_first_backup_stays(tmp_path: Path) -> None:
-    """It is how the file was before us; after other changes, uninstall leaves both."""
+    """The backup is the file before our first change; after other changes, uninstall leaves both."""
     path = tmp_path / "settings.json"
     path.write_text('{"a": 1}')
     install(path).make()
@@ -454,7 +454,8 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     command("install", "claude-code")
     assert start(command) == ""
     path.write_text("{")
-    assert start(command) == ""  # started in another way, as far as anybody can see
+    # With settings that cannot be read, the hint is left out.
+    assert start(command) == ""
 
 
 def test_a_missing_event_is_a_value_and_its_text_is_made_where_it_is_shown() -> None:

@@ -49,7 +49,7 @@ def session_of(project: Path) -> str:
 def test_a_conversation_with_tools_on_real_files_and_a_hook_that_blocks_one(
     command: Command, kind: str, server: ModelServer
 ) -> None:
-    """Parallel calls, a block that the model hears of, an overloaded server in between, and the answer."""
+    """The calls run in parallel, the model gets the block, an overloaded server is tried again, and an answer comes."""
     command.add_hook(GATE)
     (command.project / "notes.txt").write_text("buy milk\n")
     server.play(

@@ -30,7 +30,7 @@ SOON = "from agent_hooks.cli.modes import rpc; rpc.LAST_RUN = rpc.LAST_WORDS = 0
 
 @pytest.fixture
 def client(command: Command, anyio_backend: str) -> MakeClient:
-    """Give a function that starts the agent in RPC mode, without saving sessions unless told otherwise."""
+    """Give a function that starts the agent in RPC mode, by default without saving sessions."""
     return lambda *args, **options: command.rpc(*(args or ("--no-session",)), backend=anyio_backend, **options)
 
 
@@ -43,7 +43,7 @@ def shutdowns(client: RpcClient) -> int:
 
 
 def test_a_prompt_is_answered_at_acceptance_and_followed_by_events(command: Command, client: MakeClient) -> None:
-    """Every event under its name, the words as they come, and the end of the run."""
+    """The client gets every event by its name, the words as they come, and the end of the run."""
     rpc = client()
     rpc.send("prompt", id="p1", message="@bash echo hi")
     assert rpc.response("p1") == {"type": "response", "id": "p1", "command": "prompt", "success": True}
@@ -72,7 +72,7 @@ def test_prompts_from_a_pipe_are_worked_on_before_the_end(client: MakeClient) ->
 
 
 def test_what_does_not_come_to_its_end_is_aborted_after_the_end_of_stdin(client: MakeClient, command: Command) -> None:
-    """The client may be dead: an agent does not go on for long without anybody there."""
+    """The client may be dead, and an agent must not go on for long without a client."""
     command.first = SOON
     rpc = client()
     rpc.send("prompt", message="@bash sleep 1000")
@@ -491,7 +491,8 @@ def test_a_line_of_50_mb_is_one_error_and_separators_in_strings_are_text(client:
     rpc.write(json.dumps({"type": "prompt", "message": text}, ensure_ascii=False).encode() + b"\n")
     assert rpc.expect("run_start")["message"] == text
     rpc.expect("run_end", aborted=False)
-    rpc.write(b'{"type": "get_st')  # and the last line has no end
+    # The last line has no end.
+    rpc.write(b'{"type": "get_st')
     rpc.end()
     assert rpc.all("response")[-1]["error"].startswith("line 3: invalid JSON")
 
@@ -605,7 +606,7 @@ def test_the_session_is_changed_and_every_change_has_its_response(client: MakeCl
 
 
 def test_what_cannot_be_done_changes_nothing_and_says_why(client: MakeClient, command: Command) -> None:
-    """A session that is not there, an entry that is no message, an agent that works."""
+    """The session is missing, the entry is no message, or the agent works."""
     command.add_hook(GATE)
     rpc = client()
     rpc.send("switch_session", id=1, sessionFile="missing.jsonl")
@@ -742,7 +743,7 @@ def test_too_much_at_once_is_refused(client: MakeClient, command: Command) -> No
 
 
 def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command) -> None:
-    """A run of its own when the agent is idle."""
+    """When the agent is idle, a message begins a run."""
     hook = command.add_hook("""
         def register(api):
             @api.on("session")
@@ -757,7 +758,7 @@ def test_a_hook_sends_messages_that_name_it(client: MakeClient, command: Command
 
 
 def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command: Command) -> None:
-    """In one run, the event has the count, and the last time is a warning."""
+    """All of it is one run; the event has the count, and the client gets a warning at the limit."""
     hook = command.add_hook("""
         def register(api):
             api.on("agent_end", lambda event, ctx: {"continue": f"more {event.continued}"})

@@ -295,7 +295,9 @@ def test_a_model_that_fails_ends_the_run_with_one_shutdown(command: Command) -> 
 @pytest.mark.behaviour("S3", "T24")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_order(command: Command, number: signal.Signals) -> None:
-    """The tool is killed, observers hear of it, the session file has the call's end, one shutdown, exit 130."""
+    """The tool is killed, observers get the end, the session file has it, shutdown comes once, and the exit code is
+    130.
+    """
     command.add_hook(RECORDER)
     command.add_hook(
         """

@@ -96,7 +96,7 @@ def test_a_second_process_on_one_session_is_told(command: Command) -> None:
 
 @pytest.mark.behaviour("S6", "T24")
 def test_a_killed_run_can_be_gone_on_with(command: Command) -> None:
-    """SIGKILL in the middle of a call: the model is told that its end is unknown."""
+    """After SIGKILL in the middle of a call, the model reads that the end of the call is unknown."""
     run = command.start("run", "@bash touch begun; sleep 1000")
     wait_for_file(command.project / "begun")
     run.kill()

@@ -192,7 +192,8 @@ async def test_a_client_that_has_stopped_reading_is_gone_in_the_end(pipe: tuple[
             await anyio.lowlevel.checkpoint()
     writer.send("dropped")
     assert not writer.close(20)
-    os.close(source)  # lets the writing thread end
+    # The writing thread can end.
+    os.close(source)
     assert writer.broken is None
 
 

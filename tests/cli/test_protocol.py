@@ -1,4 +1,4 @@
-"""The wire of RPC mode as the JSON Schema says it, and as it is read."""
+"""The wire of RPC mode: its JSON Schema, and the reader of its lines."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_schema_and_the_reader_agree(command: dict[str, Any]) -> None:
 
 
 def test_the_schema_is_printed(command: CommandLine) -> None:
-    """It is a schema, and it tells the record kinds apart."""
+    """It is a valid schema, and it distinguishes the kinds of records."""
     schema = json.loads(command("schema", "rpc").stdout)
     Draft202012Validator.check_schema(schema)
     assert schema["$defs"] == json.loads(json.dumps(SCHEMA["$defs"]))

@@ -31,6 +31,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 for line in sys.stdin:
     request = json.loads(line)
-    if "id" in request:  # the rest are notifications
+    # The rest are notifications.
+    if "id" in request:
         result = answer(request["method"], request.get("params", {}))
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)

@@ -837,7 +837,8 @@ def test_what_decides_nothing_is_heard_by_http(claude: ClaudeCode) -> None:
 def test_a_dead_server_loses_what_decides_nothing_and_nothing_else(claude: ClaudeCode) -> None:
     """The next command starts another server, which listens at the same port."""
     claude.command.add_hook(TURNS)
-    without = {"redaction": {"enabled": False}}  # or PostToolUse, a command, would start another one first
+    # With redaction, the command of PostToolUse would start another server first.
+    without = {"redaction": {"enabled": False}}
     (claude.project / ".agent/settings.json").write_text(json.dumps(without))
     claude.command("install", "claude-code", "--http")
     (claude.project / "crash.sh").write_text("kill -9 $(tail -n 1 log)")

@@ -215,7 +215,7 @@ def test_the_agent_is_sent_back_until_the_tests_pass(command: Command) -> None:
 
 
 async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: MakeRunner) -> None:
-    """After the last time the person gets a warning; there is none when the tests pass."""
+    """After the last time the person gets a warning; when the tests pass, there is no warning."""
     (project / "Makefile").write_text(MAKEFILE)
     ui = ScriptedUI()
     runner = await hook_runner("examples/hooks/finish_the_tests.py", ui=ui, cwd=project)
@@ -540,7 +540,8 @@ def test_the_example_of_a_transformer_limits_git_log(command: Command) -> None:
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", f"commit {number}"], check=True)
     done = command("run", "--no-session", "--json", "@bash git log\n@bash git log --oneline")
     results = [event for event in map(json.loads, done.stdout.splitlines()) if event["type"] == "tool_result"]
-    results.sort(key=lambda event: str(event["toolCallId"]))  # they ran at the same time
+    # They ran at the same time.
+    results.sort(key=lambda event: str(event["toolCallId"]))
     texts = ["\n".join(block["text"] for block in event["content"]) for event in results]
     assert "[short_git_log changed this call of bash: command='git log -n 20']" in texts[0]
     assert texts[0].count("    commit ") == 20

@@ -28,7 +28,7 @@ ENDLESS = "(a|aa)+$"
 
 
 def settings_of(**section: Any) -> GuardSettings:
-    """Return the settings that one section gives."""
+    """Return the settings of one section."""
     return read_sections([("settings.json", section)], tuple(BUILTIN))
 
 

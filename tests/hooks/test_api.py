@@ -134,7 +134,8 @@ def one_more(function: Callable[..., object]) -> Callable[[object, object], obje
         lambda event, ctx, more=1: None,
         partial(lambda more, event, ctx: None, 1),
         one_more(lambda event, ctx, more: None),
-        type,  # of which Python knows no signature
+        # Python knows no signature of `type`.
+        type,
     ],
 )
 def test_a_handler_that_takes_more_than_event_and_context_by_itself_is_right(handler: Any) -> None:
@@ -259,7 +260,7 @@ def test_functions_known_to_be_async_are_seen_through_their_wrappings() -> None:
 
 @pytest.mark.behaviour("L13")
 def test_sending_before_a_runner_is_there_is_refused() -> None:
-    """The error says from where `api.send` can be called."""
+    """The error names the places from which `api.send` can be called."""
     with pytest.raises(HookUsageError, match=r"while hooks are loading.*from a handler"):
         HookAPI("h.py").send("hi")
 

@@ -69,7 +69,8 @@ async def test_two_edits_of_one_size_within_a_second_both_count(cache: Path, tmp
         hook.write_text(HOOK.format(word))
         os.utime(hook, (1_000_000_000, 1_000_000_000))
         assert await word_of(hook) == word
-    assert len(os.listdir(cache)) == 2  # an edit takes the place of the one before
+    # The code of an edit replaces the code of the edit before.
+    assert len(os.listdir(cache)) == 2
 
 
 async def test_bytecode_that_lies_beside_a_hook_is_not_run(cache: Path, tmp_path: Path) -> None:

@@ -458,7 +458,7 @@ async def test_a_hook_directory_that_is_a_link_to_nothing_is_an_error(home: Path
     (home / link).symlink_to("gone")
     result = await discover_and_load_hooks(cwd=project, home=home)
     assert [error.error for error in result.errors] == [
-        f"the hook directory cannot be read: {home / link} is a symlink to nothing"
+        f"the hook directory cannot be read: {home / link} is a symlink to a missing file"
     ]
 
 

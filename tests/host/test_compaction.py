@@ -195,7 +195,7 @@ def test_one_id_may_be_used_again_by_a_later_call() -> None:
     ],
 )
 def test_tokens_are_four_bytes_or_an_image(message: Message, tokens: int) -> None:
-    """The rule of the docs."""
+    """The documentation gives the same rule."""
     assert estimate_tokens(message) == tokens
 
 
@@ -208,7 +208,7 @@ def test_tokens_are_four_bytes_or_an_image(message: Message, tokens: int) -> Non
     ],
 )
 def test_attachments_count_as_what_the_model_is_given_of_them(fields: dict[str, Any], tokens: int) -> None:
-    """As extracted text, decoded text, or a file that the model looks at."""
+    """The model gets extracted text, decoded text, or the file."""
     attachment = Attachment(file_name="x", content="QUJD" * 400, **fields)
     assert estimate_tokens(UserMessage(content="", timestamp=0, attachments=(attachment,))) == tokens
 
@@ -231,7 +231,7 @@ def test_the_models_own_count_goes_before_an_estimate() -> None:
 
 
 def test_the_recent_turns_that_fit_are_kept() -> None:
-    """The cut is the earliest message from which on the tokens fit into the budget."""
+    """The cut is the earliest message with at most the budget's tokens behind it."""
     entries: list[Entry] = [HEADER, user("a" * 400), says("b" * 400), user("c" * 400), says("d" * 400)]
     event = before(entries, 250)
     assert (first_kept(event), event.cut_point and event.cut_point.is_split_turn) == (3, False)
@@ -405,7 +405,7 @@ def two_prompts() -> list[Entry]:
 
 @pytest.mark.anyio
 async def test_the_model_is_asked_for_the_default_summary() -> None:
-    """With the conversation as data, the last summary, and the person's instructions; without tools."""
+    """The request has the conversation as data, the last summary, the person's instructions, and no tools."""
     entries: list[Entry] = [*two_prompts()[:3], compacted("earlier things", 1), *two_prompts()[3:]]
     model = Summarist(TextPiece(" a summ"), TextPiece("ary\n"), EndPiece())
     event = prepare(entries, model=model, custom_instructions="only the file names")

@@ -103,7 +103,7 @@ async def test_an_aborted_run_does_not_go_on(project: Path) -> None:
 
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_a_run_whose_model_fails_does_not_go_on(project: Path, turns: int) -> None:
-    """Neither the first time nor after it was continued."""
+    """This holds for the first round and for a continued one."""
     script = project / "script.jsonl"
     script.write_text('{"text": "done"}\n' * turns)
     on = stage(project, always, model=open_model(f"script:{script}"))

@@ -39,7 +39,7 @@ def sessions_of(project: Path) -> list[tuple[list[Any], list[str]]]:
 @pytest.mark.behaviour("S6")
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_kill_at_any_write_loses_at_most_the_unfinished_line(tmp_path: Path, backend: str) -> None:
-    """Every file opens with exactly the entries whose writes were complete, and a note names an unfinished line."""
+    """Every file opens with exactly the entries that were written completely, and a note names an unfinished line."""
     subprocess.run([sys.executable, "-m", "host.killing", backend, str(tmp_path)], cwd=TESTS, check=True, timeout=300)
     whole = [entries for entries, _ in sessions_of(tmp_path / "whole")]
     writes: list[list[int]] = json.loads((tmp_path / "whole" / "writes").read_text())

@@ -23,7 +23,7 @@ from agent_hooks import (
     UserMessage,
 )
 from agent_hooks.errors import HostBusyError
-from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.settings import CompactionSettings, Settings
@@ -158,7 +158,7 @@ async def test_switching_replaces_file_and_conversation_before_the_after_event(p
     on = stage(project, on_session("switch", look))
     async with on.host as host:
         await host.prompt("today")
-        assert await host.switch_session(other) == Outcome()
+        assert await host.switch_session(other) == ActionOutcome()
         assert seen == [(["yesterday"], str(other))]
         assert host.state().thinking_level == "high"
         assert host.state().session_file == str(other)
@@ -181,7 +181,7 @@ async def test_switching_replaces_file_and_conversation_before_the_after_event(p
     ],
 )
 async def test_a_new_session_begins_with_nothing(
-    project: Path, act: Callable[[SessionHost], Awaitable[Outcome]], reasons: list[str]
+    project: Path, act: Callable[[SessionHost], Awaitable[ActionOutcome]], reasons: list[str]
 ) -> None:
     """It has a file of its own; the old file stays unchanged, and turns count from 0."""
     on = stage(project)
@@ -227,7 +227,7 @@ async def test_a_branch_ends_before_the_message_and_offers_its_text(project: Pat
         left = on.path.read_bytes()
         at = index_of(host, "two")
         outcome = await host.branch(at)
-        assert outcome == Outcome(text="two")
+        assert outcome == ActionOutcome(text="two")
         assert texts(host) == ["@bash one"]
         assert len(host.entries) == at
         await host.prompt("other")
@@ -324,10 +324,10 @@ ACTIONS: list[Any] = [
     pytest.param("before_branch", lambda host, other: host.branch(index_of(host, "one")), id="branch"),
     pytest.param("before_compact", lambda host, other: host.compact(), id="compact"),
 ]
-Act = Callable[[SessionHost, Path], Awaitable[Outcome]]
+Act = Callable[[SessionHost, Path], Awaitable[ActionOutcome]]
 
 
-async def unchanged_by(on: Stage, host: SessionHost, other: Path, act: Act) -> Outcome:
+async def unchanged_by(on: Stage, host: SessionHost, other: Path, act: Act) -> ActionOutcome:
     """Run an action, and check that state, entries, conversation and files are unchanged."""
 
     def all_there_is() -> tuple[Any, ...]:
@@ -351,7 +351,7 @@ async def test_a_cancelled_action_changes_nothing_and_says_who(project: Path, re
         await host.prompt("one")
         await host.prompt("two")
         outcome = await unchanged_by(on, host, other, act)
-        assert outcome == Outcome(cancelled=True, reason="cancelled by hook0.py: not today")
+        assert outcome == ActionOutcome(cancelled=True, reason="cancelled by hook0.py: not today")
         await host.prompt("goes on")
     assert asked == []
     assert [event.reason for event in on.events.of("session")] == ["start", reason, "shutdown"]
@@ -379,7 +379,7 @@ async def test_a_failing_handler_stops_an_action_only_if_it_says_so(project: Pat
         await host.prompt("one")
         await host.prompt("two")
         outcome = await unchanged_by(on, host, other, act)
-    assert outcome == Outcome(cancelled=True, reason="hook hook.py: ValueError: boom")
+    assert outcome == ActionOutcome(cancelled=True, reason="hook hook.py: ValueError: boom")
 
     on = stage(project, hook_on("session", fail))
     async with on.host as host:
@@ -393,7 +393,7 @@ async def test_a_failing_handler_stops_an_action_only_if_it_says_so(project: Pat
 async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: Path, reason: str, act: Act) -> None:
     """Esc in a dialog of a before-event cancels the action."""
     never = Endless()
-    outcomes: list[Outcome] = []
+    outcomes: list[ActionOutcome] = []
 
     def register(api: HookAPI) -> None:
         @api.on("session")
@@ -419,7 +419,7 @@ async def test_an_abort_takes_the_question_away_and_the_action_with_it(project: 
             assert host.abort()
         assert not host.abort()
         await host.prompt("goes on")
-    assert outcomes == [Outcome(cancelled=True, reason="aborted")]
+    assert outcomes == [ActionOutcome(cancelled=True, reason="aborted")]
 
 
 async def test_a_session_that_ends_while_a_question_is_open_leaves_the_other_file(project: Path) -> None:
@@ -633,10 +633,10 @@ async def test_a_model_that_fails_while_it_summarises_leaves_the_session_as_it_w
     async with on.host as host:
         await talk(host)
 
-        async def act(host: SessionHost, other: Path) -> Outcome:
+        async def act(host: SessionHost, other: Path) -> ActionOutcome:
             with pytest.raises(ModelError, match=r"all 2 responses are played"):
                 await host.compact()
-            return Outcome()
+            return ActionOutcome()
 
         await unchanged_by(on, host, project, act)
         with pytest.raises(ModelError):
@@ -739,7 +739,7 @@ async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> No
         await talk(host)
         host.set_model(Slow())
         entries = host.entries
-        outcomes: list[Outcome] = []
+        outcomes: list[ActionOutcome] = []
 
         async def compact() -> None:
             outcomes.append(await host.compact())
@@ -748,7 +748,7 @@ async def test_a_summary_that_takes_too_long_can_be_aborted(project: Path) -> No
             tasks.start_soon(compact)
             await asked.wait()
             assert host.abort()
-        assert outcomes == [Outcome(cancelled=True, reason="aborted")]
+        assert outcomes == [ActionOutcome(cancelled=True, reason="aborted")]
         assert host.entries == entries
 
 

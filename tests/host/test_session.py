@@ -177,7 +177,7 @@ MESSAGE = f'{{"type":"message","timestamp":"t","message":{USER}}}\n'
 def test_a_file_that_is_no_session_is_named_with_its_line_and_left_as_it_is(
     project: Path, text: str, line: int, says: str
 ) -> None:
-    """A file that is cut off, foreign, of a newer version, or damaged in the middle."""
+    """The file may be cut off, foreign, of a newer version, or damaged in the middle."""
     path = project / "s.jsonl"
     data = text.encode("utf-8", "surrogateescape")
     path.write_bytes(data)
@@ -275,7 +275,7 @@ def test_a_session_of_another_directory_is_told(project: Path) -> None:
 
 @pytest.mark.behaviour("S7")
 def test_a_session_that_is_open_cannot_be_opened_again(project: Path) -> None:
-    """Neither a new one nor one that was opened; when it is closed, it can."""
+    """This holds for a new session and for one that was opened.  A closed one can be opened."""
     created = Session.create(str(project))
     created.add_message(UserMessage(content="hi", timestamp=1))
     assert created.path is not None
@@ -308,7 +308,7 @@ def test_on_a_file_system_without_locks_a_session_goes_on_without(
 
 
 def test_sessions_are_listed_the_last_used_first(project: Path) -> None:
-    """With the first prompt; sessions without a prompt and other files are left out."""
+    """Each has its first prompt; sessions without a prompt and other files are left out."""
     assert list_sessions(str(project)) == []
     first, second = written(project, "one", "more"), written(project, "two")
     written(project)

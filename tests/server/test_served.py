@@ -196,7 +196,8 @@ def test_a_hook_that_hangs_denies_and_the_next_call_is_judged(agent: OtherAgent)
         """
     )
     agent()
-    for seconds in (0.5, 5.0, 50.0):  # until the hook has come to be asked
+    # Longer each time, until the hook was reached in time.
+    for seconds in (0.5, 5.0, 50.0):
         agent.write_stub(events=calls_end_after(seconds))
         assert "in time" in reason_of(agent(tool_input={"command": "hang"}))
         if begun.exists():
@@ -300,7 +301,7 @@ def test_a_server_of_another_version_is_not_asked(agent: OtherAgent) -> None:
     assert server is not None
     text = Path(agent.stub).read_text()
     old = Path(agent.stub).with_name("old.py")
-    # as if the file of the older version had found the newer server at its place
+    # The file of the older version finds the newer server at its place.
     old.write_text(
         text.replace("'request': '[{\"agent_hooks\": \"", "'request': '[{\"agent_hooks\": \"0.0").replace(
             'if hello + newline != config["hello"].encode()', "if hello"
@@ -404,7 +405,8 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
     server = agent.server()
     assert server is not None
     log = Path(f"{server['path']}.log")
-    os.kill(server["pid"], signal.SIGSTOP)  # or it could look while this is written
+    # Stopped, so that the server does not read the log while the test writes it.
+    os.kill(server["pid"], signal.SIGSTOP)
     with log.open("a") as file:
         file.writelines(f"line {number}\n" for number in range(200_000))
     assert log.stat().st_size > 2_000_000
@@ -551,7 +553,7 @@ def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, age
 
 
 def test_a_directory_that_others_can_open_is_not_used(tmp_path: Path) -> None:
-    """Neither is a symlink or a file."""
+    """A symlink or a file in its place is not used either."""
     assert client.is_private(str(tmp_path / "new"))
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     (tmp_path / "open").mkdir()

@@ -206,7 +206,8 @@ def test_what_is_no_event_is_refused_and_the_connection_goes_on(said: bytes, sta
         (post(token="wrong"), 401),
         (post(token="wrong") * 9, 401),
         (post(token="wrong", method="CONNECT"), 401),
-        (post(token="wrong").partition(b"\r\n\r\n")[0] + b"\r\n\r\n", 401),  # before its body has come
+        # The body has not come yet.
+        (post(token="wrong").partition(b"\r\n\r\n")[0] + b"\r\n\r\n", 401),
         (post("{}", path="/").replace(b"Authorization", b"X"), 401),
     ],
 )
@@ -436,7 +437,8 @@ def test_only_this_machine_is_heard(tmp_path: Path) -> None:
     with ports_of(tmp_path) as ports:
         write(tmp_path, address)
         ports.refresh()
-        with socket.create_server(("127.0.0.2", address.port)):  # would fail if every address were taken
+        # This fails if the server listens on every address.
+        with socket.create_server(("127.0.0.2", address.port)):
             assert is_open(address)
 
 

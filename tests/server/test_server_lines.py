@@ -80,7 +80,8 @@ def test_an_answer_larger_than_what_the_client_reads_at_once_arrives_whole() -> 
         slow.sendall(b"big\n")
         lines.poll(0)
         lines.poll(0)
-        slow.sendall(b"more\n")  # answered after the first line
+        # The answer to this line follows the one to the first.
+        slow.sendall(b"more\n")
         other.sendall(b"small\n")
         while not (said := received(other)):
             lines.poll(0)

@@ -121,7 +121,7 @@ class TestSessions:
     async def test_nothing_of_a_session_that_has_ended_stays_in_memory(
         self, opener: LoadingOpener, tmp_path: Path
     ) -> None:
-        """Neither its runner nor the hooks' own objects."""
+        """The runner is collected, and so are the hooks' own objects."""
         async with serving(tmp_path, opening=opener) as server:
 
             async def send(name: str, session: str, **fields: Any) -> None:

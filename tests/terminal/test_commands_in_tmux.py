@@ -119,7 +119,8 @@ def test_a_session_with_times_that_are_none_can_be_chosen(terminal: Terminal, co
     tmux.enter("/branch")
     tmux.sees("> 9999-12-31T23:59:59-14:00 /hello from elsewhere")
     tmux.press("Enter")
-    tmux.ends_with(">  /hello from elsewhere")  # with a space, so that it is no command
+    # The space keeps the line from being a command.
+    tmux.ends_with(">  /hello from elsewhere")
 
 
 def test_compact_sums_up_and_esc_ends_what_takes_long(terminal: Terminal, command: Command) -> None:

@@ -161,7 +161,7 @@ def test_a_dialog_on_a_small_terminal_that_changes_its_size(terminal: Terminal, 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_a_signal_in_a_dialog_ends_the_session_in_order(terminal: Terminal, command: Command, number: int) -> None:
-    """The hooks hear of it once, and the terminal is as before."""
+    """The hooks get one shutdown, and the terminal is as before."""
     command.add_hook(GATE, "gate.py")
     command.add_hook(DIARY, "diary.py")
     tmux = terminal()
@@ -198,7 +198,8 @@ def test_a_terminal_that_goes_away_in_a_dialog_ends_the_session_in_order(termina
                 Path("unloaded").touch()
     """)
     tmux = terminal()
-    tmux.enter("export TMPDIR=$PWD")  # where an internal error would leave a report
+    # An internal error would leave its report there.
+    tmux.enter("export TMPDIR=$PWD")
     tmux.start_agent()
     tmux.enter("@bash rm -r build")
     tmux.sees("> No")
@@ -312,7 +313,7 @@ def test_keys_are_nobody_elses_and_a_program_left_behind_holds_nothing_up(termin
 def test_messages_typed_while_the_agent_works_wait_and_those_of_hooks_have_a_name(
     terminal: Terminal, command: Command
 ) -> None:
-    """Both are shown when the agent is given them."""
+    """Both appear when the agent gets them."""
     command.add_hook("""
         from pathlib import Path
         def register(api):

@@ -113,7 +113,7 @@ GATE = """
 
 
 async def test_a_gate_is_tested_with_one_call(hook_runner: MakeRunner) -> None:
-    """Blocked with reason and hook; asked about; let through to a stand-in that shows the input it got."""
+    """The call is blocked with reason and hook, or asked about, or reaches a stand-in that shows its input."""
     runner = await hook_runner(GATE, ui=ScriptedUI(True, False))
     blocked = await call_tool(runner, "bash", {"command": "rm x"})
     assert (blocked.is_error, blocked.text) == (True, "no deleting (hooks/hook.py)")

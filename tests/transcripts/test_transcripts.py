@@ -135,7 +135,9 @@ def test_older_versions_say_in_words_what_came_of_a_call(line: dict[str, Any], t
 
 
 def test_calls_that_no_hook_can_see_as_they_are() -> None:
-    """An input that is not an object; one whose two arguments would become one; a sidechain of an older version."""
+    """The input is no object, or two of its arguments would become one, or the call is in a sidechain of an older
+    version.
+    """
     read = ClaudeCodeReader("f").read
     (call,) = read(json.dumps(called("Bash", "ls")).encode())
     assert isinstance(call, RecordedCall)

@@ -557,14 +557,14 @@ def test_no_text_makes_the_reader_fail(text: str | bytes) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_reported(home: Path, project: Path) -> None:
-    """A directory or a symlink to nothing in its place is an error."""
+    """A directory or a dangling symlink in its place is an error."""
     (home / ".agent" / "command_intercept.yaml").mkdir(parents=True)
     (project / ".agent").mkdir()
     (project / ".agent" / "command_intercept.yaml").symlink_to("nowhere")
     found = load_transformers(cwd=project, home=home)
     assert [error.error for error in found.errors] == [
         "is not a regular file",
-        f"cannot be read: {project}/.agent/command_intercept.yaml is a symlink to nothing",
+        f"cannot be read: {project}/.agent/command_intercept.yaml is a symlink to a missing file",
     ]
 
 

@@ -60,7 +60,8 @@ def keyboard() -> Iterator[PipeInput]:
         (PAGE_DOWN + ENTER, "f"),
         (PAGE_DOWN + PAGE_DOWN + PAGE_UP + ENTER, "b"),
         ("\x0e\x0e\x10" + ENTER, "b"),
-        ("xyz" + ENTER + ESCAPE, None),  # the Enter was for the prompt line
+        # The Enter belongs to the prompt line.
+        ("xyz" + ENTER + ESCAPE, None),
         ("xyz" + ENTER + ENTER, "a"),
         ("xyz" + DOWN + ENTER, "b"),
         (DOWN + ESCAPE, None),

@@ -439,7 +439,7 @@ def test_the_text_of_a_block_tells_the_causes_apart(block: Block, text: str) -> 
 
 
 def test_a_replace_knows_which_fields_were_set() -> None:
-    """Cleared `details` are a change, and omitted `details` are none."""
+    """To clear `details` is a change; to leave them out is not."""
     assert Replace().changes() == {}
     assert Replace(details=None).changes() == {"details": None}
     assert set(Replace(content="x", is_error=False).changes()) == {"content", "is_error"}

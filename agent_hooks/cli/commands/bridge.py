@@ -25,7 +25,8 @@ def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -
     """
     bridge = open_bridge(agent)
     if resident and bridge.runs_here(os.environ):
-        with suppress(StorageError):  # without the generated file, this process judges
+        # Without the generated file, this process judges.
+        with suppress(StorageError):
             args = [*command_of(bridge), *([event] if event else [])]
             os.execv(args[0], args)  # noqa: S606  # no shell reads the arguments
     ctx.exit(answer(bridge, event))

@@ -1,4 +1,4 @@
-"""`agent-hooks checkpoints`: list the checkpoints of a working tree, compare them, and go back to one."""
+"""`agent-hooks checkpoints`: list the checkpoints of a working tree, compare them, and restore one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from agent_hooks.cli.screen.wording import console, plain_table
 from agent_hooks.errors import count, did_you_mean
 
 _DAY = 24 * 60 * 60  # seconds
-_SHORT = 8  # characters of a session id in the table
+# Characters of a session id in the table.
+_SHORT = 8
 
 session_option = click.option(
     "--session", "session", metavar="ID", help="Only this session; the beginning of its id is enough."
@@ -24,7 +25,7 @@ session_option = click.option(
 
 @click.group("checkpoints")
 def command() -> None:
-    """Look at the checkpoints of a working tree, and go back to one.
+    """List the checkpoints of a working tree, compare them, and restore one.
 
     The hook examples/hooks/git_checkpoint.py makes one before each turn.
     """
@@ -85,7 +86,7 @@ def restore_command(name: str | None, session: str | None, cwd: str) -> None:
 @session_option
 @cwd_option
 def undo_command(session: str | None, cwd: str) -> None:
-    """Take the last restore back; a second time takes that back in turn."""
+    """Undo the last restore; a second undo takes back the first."""
 
     async def restored() -> Restored:
         return await checkpoints.undo(cwd, await _session_id(cwd, session))

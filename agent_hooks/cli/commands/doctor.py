@@ -75,7 +75,8 @@ def _examine(agent: str | None, cwd: str) -> list[Diagnosis]:
 
 
 def _print(found: Iterable[Diagnosis]) -> None:
-    from rich.table import Table  # here, because it is large
+    # Imported here, because it is large.
+    from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):

@@ -67,7 +67,8 @@ def _settings(cwd: str, level: Level | None) -> GuardSettings:
 @cwd_option
 def explain(command_line: str, level: Level | None, cwd: str) -> None:
     """Show the programs that COMMAND would run, the rules that it meets, and the verdict. Nothing is run."""
-    from agent_hooks.guards.shell import CommandSafetyGuard  # here, because it loads the grammar
+    # Imported here, because it loads the grammar.
+    from agent_hooks.guards.shell import CommandSafetyGuard
 
     cwd = os.path.abspath(cwd)
     settings = _settings(cwd, level)

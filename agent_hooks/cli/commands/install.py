@@ -101,7 +101,7 @@ def _report(bridge: Bridge, edits: list[Edit], address: Address | None, *, dry_r
     click.echo(f"{short(first.path)}: {_outcome(bridge, first, would_be)}")
     for each in edits:
         if each is not first and each.changes:
-            click.echo(f"{short(each.path)}: {would_be}taken out, or each event would fire twice")
+            click.echo(f"{short(each.path)}: {would_be}taken out, because each event would fire twice")
         if each.keep:
             click.echo(f"{short(each.backup)}: {would_be}written, with the old text of the file")
     if address is not None:

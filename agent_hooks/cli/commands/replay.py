@@ -77,7 +77,8 @@ class _Replaying:
         self._hook_files = hook_files
         self._cwd = cwd
         self._report = report
-        self._setup: Setup | None = None  # loaded for the next session
+        # Loaded for the next session.
+        self._setup: Setup | None = None
         self._unread = 0
         self._printed: set[object] = set()
         self._replay = Replay(self._open_gates, report.add, self._bad_line)
@@ -88,7 +89,8 @@ class _Replaying:
         if not files:
             raise click.UsageError(f"there is no *.jsonl below {', '.join(self._paths)}")
         for path, named in files:
-            if named and os.path.isfile(path):  # a pipe can be read only once
+            # Only files: a pipe can be read only once.
+            if named and os.path.isfile(path):
                 _open(path).close()
         self._setup = await self._load()
         self._report.redactor = self._setup.redactor
@@ -123,7 +125,8 @@ class _Replaying:
         setup, self._setup = self._setup or await self._load(), None
         transformers = setup.transformers.configured
         schemas: dict[str, Mapping[str, Any]] = {}
-        if reader.name in BRIDGES:  # the schemas of another agent's tools are not known
+        # The schemas of another agent's tools are not known.
+        if reader.name in BRIDGES:
             transformers, _ = in_our_words(open_bridge(reader.name), transformers)
         else:
             tools = [*builtin_tools(cwd=setup.cwd), *(tool for hook in setup.loaded.hooks for tool in hook.tools)]

@@ -78,7 +78,8 @@ def command(
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
     name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
     if prompt is not None:
-        prompt = prompt.encode("utf-8", "replace").decode()  # an argument may hold bytes that are not UTF-8
+        # An argument may hold bytes that are not UTF-8.
+        prompt = prompt.encode("utf-8", "replace").decode()
     try:
         model = open_model(model_name)
     except ModelError as exc:

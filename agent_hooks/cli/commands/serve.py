@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Answer the events of another agent in one process, in which hooks keep their state.
 
-    The agent's first event starts it, and it ends by itself; started by hand it runs in the foreground.
+    The agent's first event starts it, and it ends when it is idle; started by hand, it runs in the foreground.
     """
     project = os.path.abspath(cwd)
     if action == "status":
@@ -53,7 +53,8 @@ def command(
 
 
 def _serve(path: str, project: str, idle: float | None) -> None:
-    from agent_hooks.server.server import IDLE, Server  # here, so that `--status` does not load it
+    # Imported here, so that `--status` does not load it.
+    from agent_hooks.server.server import IDLE, Server
 
     if not client.is_private(os.path.dirname(path)):
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
@@ -62,7 +63,8 @@ def _serve(path: str, project: str, idle: float | None) -> None:
     # An update of agent_hooks leaves the old generated files behind.
     refresh_stubs()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    os.chdir(project)  # the starting client may have run in another directory
+    # The starting client may have run in another directory.
+    os.chdir(project)
     server = Server(path, project, Opening, idle=IDLE if idle is None else idle)
     if not server.serve():
         click.echo(f"another process serves {project} already", err=True)

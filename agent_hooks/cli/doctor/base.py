@@ -13,7 +13,8 @@ from agent_hooks.errors import os_reason
 from agent_hooks.installs.places import Installation
 
 Status = Literal["ok", "warning", "problem"]
-PATIENCE = 60  # seconds for a program or a server to answer
+# Seconds for a program or a server to answer.
+PATIENCE = 60
 
 
 class Diagnosis(NamedTuple):

@@ -147,7 +147,8 @@ def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
     for path in dict.fromkeys(os.path.join(case.case.cwd, os.path.expanduser(name)) for name in names):
         try:
             settings = read_settings(path)[1]
-        except SettingsError:  # `settings_files` reports it
+        except SettingsError:
+            # `settings_files` reports it.
             continue
         for each in case.bridge.hindrances(path, settings, case.case.cwd, posted):
             text = f"{short(path)}: {each.text}"

@@ -28,8 +28,10 @@ from agent_hooks.server import client
 from agent_hooks.server.control import refresh_ports
 from agent_hooks.storage.files import others_may_read
 
-DISTRIBUTION = "agent-hooks-runtime"  # our name in a package index
-SLOW = 5.0  # seconds for an event, with the start of a server
+# Our name in a package index.
+DISTRIBUTION = "agent-hooks-runtime"
+# Seconds for an event, with the start of a server.
+SLOW = 5.0
 # Prints the place that a Python imports `agent_hooks` from, and the distributions that contain an `agent_hooks`.
 _ASK_PYTHON = """
 import importlib.metadata, importlib.util, json, re
@@ -82,8 +84,9 @@ def call(case: AgentCase) -> Iterator[Diagnosis]:
     environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
     written = [entry_command(case.bridge, name) for name in ("local", "project")]
     for line in installed:
-        if list(line[:-1]) not in written:  # the settings of a project may name any program
-            text = f"{event}: was not tried, for the entry runs something else: {shown(' '.join(line))}"
+        # Only our own commands run: the settings of a project may name any program.
+        if list(line[:-1]) not in written:
+            text = f"{event}: was not tried, because the entry runs another command: {shown(' '.join(line))}"
             yield case.warning(text, "install again, if it is yours")
             continue
         begun = time.monotonic()
@@ -152,7 +155,8 @@ def _token(case: AgentCase, path: str) -> Iterator[Diagnosis]:
     """Check that other people cannot read the token in a settings file."""
     if ignore := how_to_ignore(os.path.realpath(path), short):
         yield case.problem(f"{short(path)}: git would commit the port and the token", ignore)
-    with suppress(OSError):  # the file has gone meanwhile
+    # The file may have gone meanwhile.
+    with suppress(OSError):
         if others_may_read(path):
             text = f"{short(path)}: others can read the port and the token"
             yield case.problem(text, f"chmod go= {shlex.quote(short(path))}")

@@ -14,14 +14,15 @@ from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.wording import NO_HOOKS
 from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import count, did_you_mean
-from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage, text_of_content
 
-REPLAYED = 20  # messages of a resumed session that are shown again
+# How many messages of a resumed session are printed again.
+REPLAYED = 20
 COMMANDS = {
     "/help": "commands and keys",
     "/hooks": "the hooks, in the order they run",
@@ -148,7 +149,7 @@ class SlashCommands:
         if self._done(outcome) and outcome.entry is not None:
             self._screen.rule("summed up the older part")
 
-    def _done(self, outcome: Outcome) -> bool:
+    def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:
             self._screen.say(f"nothing changed: {outcome.reason}", "warning")
         return not outcome.cancelled

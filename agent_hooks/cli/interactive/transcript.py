@@ -52,7 +52,8 @@ def _outcome(call_id: str, messages: Iterable[Message]) -> Iterable[tuple[str, s
                 yield harmless(f" → blocked: {text}"), "bold red"
             else:
                 yield harmless(f" → error: {first_words(text)}"), "red"
-            return  # a model may use an id again later
+            # Only the first match counts: a model may use an id again later.
+            return
 
 
 def labelled(timestamp: str, text: str, more: str = "") -> Option:
@@ -71,5 +72,6 @@ def _local_time(timestamp: str) -> str:
     """Return an ISO 8601 time in the person's time zone; any other text as it is, cut."""
     try:
         return f"{datetime.fromisoformat(timestamp).astimezone():%d %b %H:%M}"
-    except (ValueError, OverflowError):  # another program wrote the session file
+    except (ValueError, OverflowError):
+        # Another program wrote the session file.
         return first_words(timestamp)

@@ -131,7 +131,8 @@ async def until_signal(
     async def watch() -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:
-                if scope.cancel_called and number != signal.SIGHUP:  # the person is in a hurry, or a tool hangs
+                # At a second signal the person is in a hurry, or a tool hangs.
+                if scope.cancel_called and number != signal.SIGHUP:
                     last_words()
                     with suppress(OSError):  # stderr is closed
                         complain("interrupted again; leaving at once")

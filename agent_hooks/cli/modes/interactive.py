@@ -48,7 +48,8 @@ class Interactive:
         self._start = start
         self._terminal = terminal
         self._left = anyio.Event()
-        self._acting = False  # a slash command is under way
+        # Whether a slash command is under way.
+        self._acting = False
         self._host: SessionHost
         self._commands: SlashCommands
         self._lines: MemoryObjectSendStream[str]
@@ -118,7 +119,8 @@ class Interactive:
         waits, message = self._host.running or self._acting, text.strip()
         try:
             self._host.submit(message)
-        except AgentHooksError as exc:  # the inbox is full, or the message is too long
+        except AgentHooksError as exc:
+            # The inbox is full, or the message is too long.
             self._screen.error(str(exc))
             self._screen.offer(text)
         else:

@@ -33,8 +33,10 @@ from agent_hooks.errors import AgentHooksError
 from agent_hooks.hooks.loader import LoadError
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
 
-LAST_RUN = 5.0  # seconds for runs to end after the end of stdin
-LAST_WORDS = 5.0  # seconds for the client to read the last records
+# Seconds for runs to end after the end of stdin.
+LAST_RUN = 5.0
+# Seconds for the client to read the last records.
+LAST_WORDS = 5.0
 
 
 async def run(start: Start) -> int:
@@ -68,7 +70,8 @@ class _Server:
         self._ui = RpcUI(self._send)
         self._requests = RequestQueue(self._send)
         self._over = anyio.Event()
-        self._finish = False  # whether runs may end before the session does
+        # Whether runs may end before the session does.
+        self._finish = False
 
     async def run(self, start: Start, stdin: int) -> int:
         failure: AgentHooksError | None = None
@@ -78,7 +81,8 @@ class _Server:
             tasks.start_soon(self._watch_client)
             try:
                 code = await self._serve(start, tasks)
-            except AgentHooksError as exc:  # raised again below, where no task group wraps it in a group
+            except AgentHooksError as exc:
+                # It is raised again below, where no task group wraps it in a group.
                 failure = exc
             tasks.cancel_scope.cancel()
         if failure is not None:
@@ -138,7 +142,7 @@ class _Server:
         self._end(finish=False)
 
     def _end(self, *, finish: bool) -> None:
-        """End the session; open dialogs get no answer any more, and are settled."""
+        """End the session; open dialogs end with their defaults."""
         self._finish = finish and not self._over.is_set()
         self._over.set()
         self._ui.close()

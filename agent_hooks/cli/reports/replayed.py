@@ -95,7 +95,8 @@ class TableReport:
     redactor: Redactor | None = None
 
     def __init__(self) -> None:
-        self._rows: dict[_Row, tuple[str, dict[str, int]]] = {}  # → first place, outcome → how many
+        # Row → the first place, and the number of each outcome.
+        self._rows: dict[_Row, tuple[str, dict[str, int]]] = {}
 
     def add(self, answered: Answered) -> None:
         """Count an answer."""

@@ -18,9 +18,12 @@ from anyio.lowlevel import current_token
 from agent_hooks.errors import os_reason
 from agent_hooks.values.wire import to_json
 
-MAX_LINE = 32 * 1024 * 1024  # bytes of a client's line; an image of 24 MB fits
-MAX_UNREAD = 64 * 1024 * 1024  # bytes that may wait for the client
-PATIENCE = 30.0  # seconds until a client that does not read is given up
+# Bytes of a client's line; an image of 24 MB fits.
+MAX_LINE = 32 * 1024 * 1024
+# Bytes that may wait for the client.
+MAX_UNREAD = 64 * 1024 * 1024
+# Seconds until the session ends because the client does not read.
+PATIENCE = 30.0
 _CHUNK = 64 * 1024
 
 
@@ -74,7 +77,8 @@ class LineReader:
 
 async def read_chunks(file: int) -> AsyncIterator[bytes]:
     """Yield the bytes of a descriptor as they come, until its end or a failure."""
-    os.set_blocking(file, True)  # the parent process may have changed it
+    # The parent process may have changed it.
+    os.set_blocking(file, True)
     token = current_token()
     wanted = Semaphore(0)
     arrived = anyio.Event()
@@ -92,7 +96,8 @@ async def read_chunks(file: int) -> AsyncIterator[bytes]:
             more = bool(chunk)
             try:
                 from_thread.run_sync(arrived.set, token=token)
-            except (anyio.RunFinishedError, RuntimeError):  # the event loop has ended
+            except (anyio.RunFinishedError, RuntimeError):
+                # The event loop has ended.
                 return
 
     Thread(target=work, name="agent_hooks stdin", daemon=True).start()
@@ -119,7 +124,8 @@ class RecordWriter:
         self._file = file
         self._max_unread = max_unread
         self._patience = patience
-        self._read_at = monotonic()  # the client read then, or had nothing to read
+        # When the client last read, or had nothing to read.
+        self._read_at = monotonic()
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = Lock()
         self._unread = 0  # bytes in the queue
@@ -173,7 +179,8 @@ class RecordWriter:
     def _set_gone(self) -> None:
         try:
             from_thread.run_sync(self.gone.set, token=self._token)
-        except (anyio.RunFinishedError, RuntimeError):  # the event loop has ended
+        except (anyio.RunFinishedError, RuntimeError):
+            # The event loop has ended.
             pass
 
 

@@ -236,7 +236,7 @@ class MessageInjected(Record, frozen=True, kw_only=True, tag="message_injected")
 
 
 class RunEnd(Record, frozen=True, kw_only=True, tag="run_end"):
-    """The run has ended: in order, aborted, or because of `error`, which is the model's as a rule."""
+    """The run has ended: in order, aborted, or because of `error`, usually of the model."""
 
     type: ClassVar[str] = "run_end"
 

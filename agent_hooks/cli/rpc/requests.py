@@ -1,7 +1,7 @@
 """The queue of a client's requests: they take effect in the order in which they come.
 
 1. `abort` and `shutdown` take effect at once.
-2. A prompt or `get_state` takes effect when the host is there and no session action is under way.
+2. A prompt or `get_state` takes effect when the host exists and no session action is under way.
 3. A session action (new, switch, clear, branch, compact) also waits until the session has started.  It runs as a task,
    because it may wait for a dialog; the requests behind it wait for its end.
 4. An abort refuses the requests that wait, and so does the end of the session.
@@ -33,7 +33,7 @@ from agent_hooks.cli.rpc.protocol import (
     SwitchSession,
 )
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.host.lifecycle import Outcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 
 AT_THE_END = "the session is ending"
 
@@ -109,7 +109,8 @@ class RequestQueue:
         if isinstance(request, Prompt):
             try:
                 host.submit(request.message, request.attachments)
-            except AgentHooksError as exc:  # the inbox is full, or the message is too long
+            except AgentHooksError as exc:
+                # The inbox is full, or the message is too long.
                 self.refuse(request.type, request.id, str(exc))
             else:
                 self.agree(request)
@@ -131,7 +132,8 @@ class RequestQueue:
     async def _change_session(self, request: Request, host: SessionHost) -> None:
         try:
             outcome = await _change(request, host)
-        except AgentHooksError as exc:  # nothing has changed, and the client gets the reason
+        except AgentHooksError as exc:
+            # Nothing has changed, and the client gets the reason.
             self.refuse(request.type, request.id, str(exc))
         except anyio.get_cancelled_exc_class():
             self.refuse(request.type, request.id, AT_THE_END)
@@ -140,7 +142,7 @@ class RequestQueue:
             self._send(_response(request, outcome))
 
 
-async def _change(request: Request, host: SessionHost) -> Outcome:
+async def _change(request: Request, host: SessionHost) -> ActionOutcome:
     match request:
         case NewSession():
             return await host.new_session()
@@ -155,7 +157,7 @@ async def _change(request: Request, host: SessionHost) -> Outcome:
     raise NotImplementedError(request.type)
 
 
-def _response(request: Request, outcome: Outcome) -> ActionResponse:
+def _response(request: Request, outcome: ActionOutcome) -> ActionResponse:
     result = ActionResult(
         cancelled=outcome.cancelled,
         reason=_or_unset(outcome.reason),

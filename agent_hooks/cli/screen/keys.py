@@ -10,7 +10,7 @@ from prompt_toolkit.filters import Condition, has_completions
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
-class Prompt(Protocol):
+class PromptLine(Protocol):
     """The prompt line as its keys need it.
 
     `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
@@ -33,7 +33,7 @@ class Prompt(Protocol):
     def leave(self) -> None: ...
 
 
-def prompt_keys(prompt: Prompt) -> KeyBindings:
+def prompt_keys(prompt: PromptLine) -> KeyBindings:
     """Return the key bindings; they do nothing while a dialog is shown."""
     keys = KeyBindings()
     at_prompt = Condition(lambda: prompt.active)
@@ -77,7 +77,7 @@ def prompt_keys(prompt: Prompt) -> KeyBindings:
     return keys
 
 
-def _take_line(prompt: Prompt) -> None:
+def _take_line(prompt: PromptLine) -> None:
     """Take the chosen completion, begin another line after a backslash, or submit the text."""
     buffer, state = prompt.buffer, prompt.buffer.complete_state
     if state is not None and state.current_completion is not None:

@@ -24,7 +24,8 @@ class TurnPrinter:
     """Makes lines of the tool calls and failures of a turn; a subclass prints them."""
 
     def __init__(self) -> None:
-        self._running: dict[str, str] = {}  # id of a running call → its status
+        # Id of a running call → its status.
+        self._running: dict[str, str] = {}
 
     def tool_judged(self, call: ToolCallContent) -> None:
         """Show that hooks judge a call."""
@@ -47,7 +48,7 @@ class TurnPrinter:
         line.append(" → ")
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
-            # The reason in the output, because redaction has taken the secrets out of it.
+            # The reason comes from the output, where redaction has hidden the secrets.
             line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")

@@ -71,10 +71,14 @@ class PromptScreen(TurnPrinter):
         self.submit, self.abort, self.leave = submit, abort, leave
         self.buffer = Buffer(completer=CommandCompleter(commands), history=history, multiline=True)
         self.buffer.on_text_changed += lambda buffer: self._typed()
-        self.interrupted = False  # by Ctrl-C, with no key since
-        self.between_sessions = True  # before its start and after its end
-        self._partial = ""  # the unfinished line of the answer
-        self._queued: list[str] = []  # messages that wait for the agent
+        # Whether Ctrl-C was the last key.
+        self.interrupted = False
+        # True before the start of a session and after its end.
+        self.between_sessions = True
+        # The unfinished line of the answer.
+        self._partial = ""
+        # Messages that wait for the agent.
+        self._queued: list[str] = []
         self._doing: str | None = None  # the status line
         self._goes_on = asyncio.Event()
         self._dialog: Dialog | None = None
@@ -114,7 +118,8 @@ class PromptScreen(TurnPrinter):
             with suppress(EOFError):
                 await self._app.run_async(pre_run=started, handle_sigint=False)
         finally:
-            self._loop = None  # from now on, text is written at once
+            # Without a loop, text is written at once.
+            self._loop = None
             spinner.cancel()
             if self._dialog is not None:
                 self._dialog.close(None)
@@ -304,7 +309,8 @@ class PromptScreen(TurnPrinter):
         if self._loop is None or threading.get_ident() == self._thread:
             function(*args)
         else:
-            with suppress(RuntimeError):  # the loop has ended, and with it the screen
+            # The loop may have ended, and the screen with it.
+            with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function, *args)
 
 

@@ -10,7 +10,8 @@ from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import Line, cut, wrap
 
 SPINNER = "|/-\\"
-_NARROW = 40  # columns; below, the hint is left out
+# In fewer columns, the hint is left out.
+_NARROW = 40
 
 
 def unfinished_lines(text: str, size: Size) -> list[Line]:

@@ -18,8 +18,10 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 PIPE_SIZE = 65536  # bytes that a pipe holds
-LONGEST_LINE = 10_000  # bytes of an unfinished line, before it is shown
-SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"  # no bracketed paste, a cursor, no colours
+# Bytes of an unfinished line, before it is shown.
+LONGEST_LINE = 10_000
+# No bracketed paste, a cursor, no colours.
+SANE = b"\x1b[?2004l\x1b[?25h\x1b[0m"
 
 
 class OwnTerminal:
@@ -33,7 +35,8 @@ class OwnTerminal:
     def __init__(self) -> None:
         self.show: Callable[[str], None] = lambda line: None
         self.gone: Callable[[], None] = lambda: None
-        self._kept = [0, 1, 2]  # the descriptors of the terminal
+        # The descriptors of the terminal.
+        self._kept = [0, 1, 2]
 
     def __enter__(self) -> OwnTerminal:
         _flush()

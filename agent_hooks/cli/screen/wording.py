@@ -34,7 +34,8 @@ def hook_error_text(error: HookError) -> str:
 
 def console() -> Console:
     """Return a console for tables on stdout: as wide as the terminal, and 200 columns without one."""
-    from rich.console import Console  # here, because it is large and most commands need none
+    # Imported here, because it is large and most commands need none.
+    from rich.console import Console
 
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
 

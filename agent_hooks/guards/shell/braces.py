@@ -7,8 +7,10 @@ import re
 from agent_hooks.guards.shell.scan import backtick_end, dollar_end, string_end
 from agent_hooks.guards.shell.script import Unreadable
 
-MAX_BRACES = 256  # words that one word may become
-MAX_OPEN = 16  # opening braces in one word
+# How many words one word may become.
+MAX_BRACES = 256
+# How many opening braces one word may have.
+MAX_OPEN = 16
 
 
 def braces(raw: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Reads a script with tree-sitter's grammar of bash, and with the scanner where the grammar fails.
 
 The grammar gives only the structure.  Words are kept as written, because the grammar misses some substitutions inside
-them, backticks in `${x:-…}` say; `expand` finds those.
+them, for example backticks in `${x:-…}`; `expand` finds those.
 """
 
 from __future__ import annotations

@@ -39,8 +39,10 @@ from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word, joined, marked
 
 MAX_NESTING = 16  # scripts within scripts
-MAX_SECONDS = 0.5  # only scripts that were made to be slow take this long
-MAX_COMMANDS = 2000  # simple commands, counted each time they run
+# Only a script that was made to be slow takes this long.
+MAX_SECONDS = 0.5
+# Simple commands, counted each time they run.
+MAX_COMMANDS = 2000
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")

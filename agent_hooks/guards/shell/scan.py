@@ -14,7 +14,8 @@ from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()\n]")
 _REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _HEREDOC = re.compile(r"<<(-?)(?!<)[ \t]*")
-MARK = "\ue010"  # encloses the number of a here-document
+# Encloses the number of a here-document.
+MARK = "\ue010"
 _LIFTED = re.compile(f"{MARK}(\\d+){MARK}")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 _STRUCTURE = {"if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "esac"}

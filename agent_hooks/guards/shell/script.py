@@ -101,7 +101,7 @@ class Loop:
 
 
 class Data:
-    """Text of which only the substitutions run: conditions, arithmetic, the word of a `case`."""
+    """Text in which only the substitutions run: conditions, arithmetic, the word of a `case`."""
 
     __slots__ = ("text",)
 

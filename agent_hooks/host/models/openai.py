@@ -9,7 +9,7 @@ from agent_hooks.host.models.remote import Access, Provider, Remote, open_remote
 
 
 def create(argument: str) -> Remote:
-    """Return the model called `argument`; raises `ModelError` without a key, which only a server of your own may lack."""
+    """Return the model called `argument`; raises `ModelError` without a key, unless the server is your own."""
     provider = Provider("openai", "OPENAI_BASE_URL", _build, key_needed_elsewhere=False)
     return open_remote(provider, argument)
 

@@ -60,7 +60,7 @@ class BashTool(BuiltinTool):
         check_text(command, "the command")
         code = 0
         with closing(_Output(self)) as output:
-            # A scope of our own, because only it tells our timeout from a program that killed itself.
+            # With a scope of our own, a timeout of ours can be distinguished from a program that killed itself.
             with anyio.move_on_after(timeout) as deadline:
                 code = await self._stream(command, output, on_update)
             if deadline.cancelled_caught:

@@ -120,7 +120,7 @@ def _diff(shown: str, before: str, after: str, start: int, end: int) -> str:
     old, new = old[low : len(old) - below], new[low : len(new) - below]
     if len(old) + len(new) > DIFF_LIMIT:
         return f"edited {shown}: {len(old)} lines from line {low + 1} on are {len(new)} lines now"
-    lines = difflib.unified_diff(_shown(old), _shown(new), shown, shown, n=_CONTEXT, lineterm="")
+    lines = difflib.unified_diff(_cleaned(old), _cleaned(new), shown, shown, n=_CONTEXT, lineterm="")
     text, cut = cut_head("\n".join(_moved(line, low) for line in lines))
     if cut is None:
         return text
@@ -128,7 +128,7 @@ def _diff(shown: str, before: str, after: str, start: int, end: int) -> str:
     return with_line(text, f"[cut: {kept}; use read to see the rest of the edited file]")
 
 
-def _shown(lines: list[str]) -> list[str]:
+def _cleaned(lines: list[str]) -> list[str]:
     return [clean(line) for line in lines]
 
 

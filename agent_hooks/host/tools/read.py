@@ -67,22 +67,22 @@ def _read(path: str, shown: str, first: int, limit: int) -> ToolOutput:
         if b"\0" in start:
             raise Refused(f"{shown} is a binary file, {len(start) + sum(map(len, _chunks(file)))} bytes")
         file.seek(0)
-        seen = _Count()
-        _skip(file, first - 1, seen)
+        counted = _Count()
+        _skip(file, first - 1, counted)
         part = _take(file, limit)
-        taken_to = seen.bytes + len(part)
+        taken_to = counted.bytes + len(part)
         for chunk in chain([part], _chunks(file)):
-            seen.add(chunk)
+            counted.add(chunk)
     if not part and first > 1:
-        raise Refused(f"offset {first} is past the end: {shown} has {count(seen.lines, 'line')}")
+        raise Refused(f"offset {first} is past the end: {shown} has {count(counted.lines, 'line')}")
     text, cut = cut_head(part.decode("utf-8", "replace"), limit)
-    if cut is None and taken_to == seen.bytes:
+    if cut is None and taken_to == counted.bytes:
         return ToolOutput(text or "(empty)")
     truncation = Truncation(
         truncated=True,
         truncated_by="lines" if cut is None else cut.truncated_by,
-        total_lines=seen.lines,
-        total_bytes=seen.bytes,
+        total_lines=counted.lines,
+        total_bytes=counted.bytes,
         output_lines=lines_of(text),
         output_bytes=len(text.encode()),
     )
@@ -150,15 +150,15 @@ class _Count:
         return self.newlines + self._open
 
 
-def _skip(file: BinaryIO, lines: int, seen: _Count) -> None:
+def _skip(file: BinaryIO, lines: int, counted: _Count) -> None:
     """Move to the start of the line after the first `lines`, or to the end."""
-    while (missing := lines - seen.newlines) > 0:
+    while (missing := lines - counted.newlines) > 0:
         # n bytes end at most n lines, so a big step never skips too many.
         chunk = file.read(min(_CHUNK, missing)) if missing > 1000 else file.readline(_CHUNK)
         if not chunk:
             return
         from_thread.check_cancelled()
-        seen.add(chunk)
+        counted.add(chunk)
 
 
 def _take(file: BinaryIO, limit: int) -> bytes:

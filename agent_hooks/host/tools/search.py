@@ -71,18 +71,18 @@ def _search_file(path: str, pattern: re.Pattern[str], context: int) -> Iterator[
             if last == 0 or first > last + 1:
                 yield "separator", 0, ""
             yield from (("above", *each) for each in above)
-            yield "match", number, shown(text)
+            yield "match", number, shortened(text)
             above.clear()
             last, below = number, context
         elif below:
-            yield "below", number, shown(text)
+            yield "below", number, shortened(text)
             last, below = number, below - 1
         else:
-            above.append((number, shown(text)))
+            above.append((number, shortened(text)))
 
 
-def shown(text: str) -> str:
-    """Return `text`, cut when it is long."""
+def shortened(text: str) -> str:
+    """Return the beginning of a text that is too long to print."""
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 

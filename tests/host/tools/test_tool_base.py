@@ -23,7 +23,8 @@ def test_a_head_is_within_the_limits_and_a_prefix_of_the_text(text: str, limit: 
     assert text.startswith(kept)
     check_numbers(text, kept, cut, limit)
     if cut and cut.output_lines < cut.total_lines and not kept.endswith("\n"):
-        assert cut.output_lines == 1  # only a single line too long is cut inside
+        # Only a single line that is too long is cut inside.
+        assert cut.output_lines == 1
 
 
 @given(texts, limits)

@@ -64,7 +64,8 @@ async def test_a_shell_that_does_not_start_is_told(call: Call, tmp_path: Path, m
 
 
 async def test_a_timeout_kills_and_keeps_what_was_printed(call: Call) -> None:
-    for timeout in (0.3, 3, 30):  # until it has come to print something
+    # Longer each time, until the command had time to print something.
+    for timeout in (0.3, 3, 30):
         output = await call("bash", command="echo $$; sleep 1000", timeout=timeout)
         *printed, last = output.text.split("\n")
         assert (last, output.is_error) == (f"[timed out after {timeout} s]", True)

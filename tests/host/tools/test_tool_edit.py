@@ -51,7 +51,8 @@ async def test_only_the_one_place_changes(
         ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n", "x\r\ny\r\nz\r\nc\r\n"),
         ("a\r\nb\r\n", "b", "b\nc", "a\r\nb\r\nc\r\n"),
         ("a\r\nb\r\n", "\nb", "\nc", "a\r\nc\r\n"),
-        ("a\nb\nc\r\n", "a\nb", "x\ny", "x\ny\nc\r\n"),  # mixed: the endings of the place
+        # Mixed: the endings of the place.
+        ("a\nb\nc\r\n", "a\nb", "x\ny", "x\ny\nc\r\n"),
         ("a\r\nb\r\n", "a\r\nb", "a\nb", "a\nb\r\n"),  # asked for exactly
         ("a\nb\n", "a\n", "a\r\n", "a\r\nb\n"),
         ("\ufeffa\r\nb", "a\n", "x\n", "\ufeffx\r\nb"),

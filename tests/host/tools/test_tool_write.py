@@ -80,7 +80,8 @@ async def test_what_cannot_be_written_is_told(call: Call, project: Path) -> None
 
 async def test_a_write_protected_file_is_left_alone(call: Call, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "a").write_text("old")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everything
+    # Root may write everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
     output = await call("write", path="a", content="new")
     assert (output.text, output.is_error) == ("cannot write a: the file is write-protected", True)
     assert (project / "a").read_text() == "old"
