@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -294,3 +295,31 @@ def test_everything_fits_where_no_schema_is_known_and_no_library_is_loaded(monke
     assert schema_error("Bash", NO_SCHEMA, {"command": "ls"}) is None
     assert schema_error("Read", NO_SCHEMA, freeze({"path": "x"})) is None
     assert schema_error("Bash", NO_SCHEMA, ["ls"]) == "Bash: the input must be a JSON object, not ['ls']"
+
+
+def test_a_schema_is_compiled_once_and_no_input_that_fits_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each copy begins at a place with the name of the copied value."""
+    copied: list[str] = []
+    compiled: list[object] = []
+    as_json, compile_schema = schema._as_json, schema._compile
+
+    def copy(value: Any, place: str, odd: list[str]) -> Any:
+        if "." not in place:
+            copied.append(place)
+        return as_json(value, place, odd)
+
+    def compile_once(given: Mapping[str, Any]) -> Any:
+        compiled.append(given)
+        return compile_schema(given)
+
+    monkeypatch.setattr(schema, "_as_json", copy)
+    monkeypatch.setattr(schema, "_compile", compile_once)
+    check = InputCheck({"type": "object", "required": ["a"]})
+    assert [check("bash", {"a": number}) for number in range(3)] == [None] * 3
+    assert len(compiled) == 1
+    assert "input" not in copied
+    copied.clear()
+    assert check("bash", []) is not None
+    assert check("bash", {}) is not None
+    assert copied == ["input"]
+    assert len(compiled) == 1
