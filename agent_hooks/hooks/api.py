@@ -391,9 +391,7 @@ class HookAPI:
         for callback in callbacks:
             failure: BaseException | None = None
             with anyio.CancelScope(deadline=deadline, shield=True) as scope:
-                failure = (
-                    await attempt_async(callback, cancelled=lambda: scope.cancel_called)
-                ).exception
+                failure = (await attempt_async(callback, cancelled=lambda: scope.cancel_called)).exception
             if scope.cancelled_caught:
                 failure = TimeoutError(f"did not end within {seconds:g} s, the time for all on_unload functions")
             if failure is not None:
