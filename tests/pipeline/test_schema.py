@@ -1,4 +1,4 @@
-"""A tool's input against its schema: one line that says what is wrong."""
+"""The check of a tool's input against its schema: the error is one line that a model can act on."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_an_input_that_fits_has_no_error(input: Any) -> None:
     ],
 )
 def test_an_input_that_does_not_fit_is_told_with_its_place(input: Any, error: str) -> None:
-    """Tool, place and what is wrong, in one line."""
+    """One line names the tool, the place and the mistake."""
     assert schema_error("bash", COMMAND, input) == error
 
 
@@ -196,7 +196,7 @@ class Fraction(float):
     ],
 )
 def test_a_value_of_any_class_is_judged_for_what_it_is(kind: str, value: object, fits: bool) -> None:
-    """At the first check, which compiles, and at the second; what is no JSON fits nothing that wants JSON."""
+    """The first check compiles, the second does not.  A value that is no JSON fits no schema that wants JSON."""
     check = InputCheck({"properties": {"a": {"type": kind}}})
     for given_input in ({"a": value}, {"a": value}, freeze({"a": value}), MappingProxyType({"a": value})):
         assert (check("tool", given_input) is None) is fits
@@ -248,7 +248,7 @@ def test_the_schema_says_which_draft_counts(schema: dict[str, Any], input: objec
 
 @pytest.mark.parametrize("place", ["$ref", "$schema", "$dynamicRef", "$id"])
 def test_nothing_is_fetched(place: str) -> None:
-    """A schema comes from whoever wrote the tool; its addresses must not become requests from this machine."""
+    """The author of a tool writes its schema; an address in it must not become a request from this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
         schema = {place: address, "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
