@@ -293,14 +293,21 @@ class Choice:
 
         First comes the test that caught the mutant the last time, then those that caught others in the same function,
         then the fastest ones.  Tests that hung for some mutant are the last, because their limits take long.
+
+        Python 3.11 does not trace a suspended frame any more into which an exception was thrown.  The last tests of a
+        function that can suspend are therefore those that execute any line of it.
         """
-        tests = {test for line in mutant.lines for test in self._tests.get((mutant.module, line), ())}
+        tests, others = self._executing(mutant, mutant.lines), self._executing(mutant, mutant.suspending)
         killer, killers = self._state.killer(mutant), self._killers[mutant.function]
 
-        def rank(test: str) -> tuple[bool, bool, bool, float]:
-            return test != killer, test in self._hanging, test not in killers, self._seconds[test]
+        def rank(test: str) -> tuple[bool, bool, bool, bool, float]:
+            hangs = test in self._hanging
+            return test != killer, test not in tests, hangs, test not in killers, self._seconds[test]
 
-        return [self._items[test] for test in sorted(tests, key=rank)]
+        return [self._items[test] for test in sorted(tests | others, key=rank)]
+
+    def _executing(self, mutant: Mutant, lines: Iterable[int]) -> set[str]:
+        return {test for line in lines for test in self._tests.get((mutant.module, line), ())}
 
     def tests_of_module(self, mutant: Mutant) -> list[pytest.Item]:
         """Return the tests that execute some line of a mutant's module, the fastest ones first."""

@@ -10,16 +10,21 @@ import anyio
 import pytest
 import sniffio
 import trio
+import trio.testing
 from anyio.lowlevel import checkpoint
 
-from agent_hooks import AgentStart, HookContext, HookUsageError, wrap_tool
+from agent_hooks import AgentEnd, AgentStart, Ask, HookContext, HookUsageError, wrap_tool
 from agent_hooks.concurrency import deadlines
 from agent_hooks.concurrency.deadlines import StillClock, call_soon, cancelled_class, clock_type
 from agent_hooks.concurrency.deadlines.asyncio import AsyncioClock, LoopTimer, loop_timer
 from agent_hooks.concurrency.deadlines.base import KICK, NoWatch, cancellation_in
-from agent_hooks.concurrency.deadlines.trio import TrioClock
+from agent_hooks.concurrency.deadlines.trio import TrioClock, scope_timer
+from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.testing import ScriptedUI, StepClock
-from support import PATIENCE, EchoTool, everywhere, hook_on, on_asyncio, runner_of
+from support import PATIENCE, EchoTool, call_of, everywhere, hook_on, on_asyncio, runner_of
+
+on_trio = pytest.mark.parametrize("anyio_backend", ["trio"])
+MOCKED = [("trio", {"clock": trio.testing.MockClock(autojump_threshold=0.01)})]
 
 
 def driven(coroutine: Any) -> Any:
@@ -357,3 +362,170 @@ def test_a_cancellation_is_found_in_a_group_of_cancellations_only() -> None:
     assert cancellation_in(mixed, asyncio.CancelledError) is None
     assert cancellation_in(ValueError(), asyncio.CancelledError) is None
     assert cancellation_in(cancelled, ()) is None
+
+
+# ---- dialogs ---------------------------------------------------------------------------------------------------------
+
+
+@everywhere
+async def test_after_a_dialog_of_a_nested_dispatch_the_time_of_the_outer_handler_goes_on() -> None:
+    """The outer handler is stopped at its deadline."""
+    answered = anyio.Event()
+
+    async def outer(event: object, ctx: HookContext) -> None:
+        await checkpoint()
+        await runner.emit(AgentEnd())
+        answered.set()
+        await anyio.sleep_forever()
+
+    async def inner(event: object, ctx: HookContext) -> None:
+        await ctx.ui.confirm("?")
+
+    hooks = [hook_on("agent_start", outer), hook_on("agent_end", inner)]
+    runner, errors = runner_of(*hooks, ui=ScriptedUI(True), timeout=30)
+    clock = StepClock(runner)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.emit, AgentStart())
+        await answered.wait()
+        clock.skip(31)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert [error.error for error in errors] == ["timed out after 30 s"]
+
+
+@everywhere
+async def test_the_time_goes_on_after_a_dialog_that_was_open_longer_than_the_deadline() -> None:
+    """The event loop's own timer was due meanwhile."""
+
+    async def answer(asked: object) -> bool:
+        await anyio.sleep(0.05)
+        return True
+
+    async def handler(event: object, ctx: HookContext) -> None:
+        await checkpoint()
+        await ctx.ui.confirm("?")
+        await anyio.sleep_forever()
+
+    runner, errors = runner_of(hook_on("agent_start", handler), ui=ScriptedUI(answer), timeout=0.02)
+    with anyio.fail_after(PATIENCE):
+        await runner.emit(AgentStart())
+    assert [error.error for error in errors] == ["timed out after 0.02 s"]
+
+
+@everywhere
+async def test_a_dialog_that_outlives_a_cancelled_emit_does_not_start_the_time_again() -> None:
+    """The task that emitted goes on."""
+    begun, answered, closed = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def answer(asked: object) -> bool:
+        begun.set()
+        await answered.wait()
+        return True
+
+    async with anyio.create_task_group() as tasks:
+
+        async def ask(ctx: HookContext) -> None:
+            await ctx.ui.confirm("?")
+            closed.set()
+
+        async def handler(event: object, ctx: HookContext) -> None:
+            await checkpoint()
+            tasks.start_soon(ask, ctx)
+            await anyio.sleep_forever()
+
+        async def cancel(scope: anyio.CancelScope) -> None:
+            await begun.wait()
+            scope.cancel()
+
+        runner, errors = runner_of(hook_on("agent_start", handler), ui=ScriptedUI(answer), timeout=30)
+        clock = StepClock(runner)
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(cancel, scope)
+            await runner.emit(AgentStart())
+        answered.set()
+        await closed.wait()
+        clock.skip(31)
+        await checkpoint()
+    assert not errors
+
+
+@everywhere
+async def test_the_first_of_two_questions_is_handed_over() -> None:
+    """A task of the handler may ask after the handler was stopped."""
+
+    async def ask(event: object, ctx: HookContext) -> None:
+        await checkpoint()
+        dispatch = current_dispatch()
+        assert dispatch is not None
+        dispatch.need_clock().hand_over(Ask("first"))
+        dispatch.need_clock().hand_over(Ask("second"))
+        await anyio.sleep_forever()
+
+    runner, errors = runner_of(hook_on("tool_call", ask))
+    answer = await runner.emit(call_of())
+    assert isinstance(answer, Ask)
+    assert answer.title == "first"
+    assert not errors
+
+
+# ---- the timer of trio -----------------------------------------------------------------------------------------------
+
+
+@on_trio
+async def test_a_trio_run_has_one_timer_and_one_task_for_late_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timer forgets a clock at the end of its dispatch."""
+    spawned: list[object] = []
+    spawn = trio.lowlevel.spawn_system_task
+
+    def note(*args: Any, **options: Any) -> Any:
+        spawned.append(args)
+        return spawn(*args, **options)
+
+    async def quick(event: object, ctx: HookContext) -> None:
+        await checkpoint()
+
+    timer = scope_timer()
+    assert scope_timer() is timer
+    monkeypatch.setattr(trio.lowlevel, "spawn_system_task", note)
+    runner, _ = runner_of(hook_on("agent_start", quick, quick))
+    for _ in range(3):
+        await runner.emit(AgentStart())
+    assert len(spawned) <= 1
+    assert timer._clocks == set()
+
+
+@pytest.mark.parametrize("anyio_backend", MOCKED)
+async def test_a_late_handler_is_reported_also_after_a_time_without_handlers() -> None:
+    """The task for late handlers ends without a handler, and begins again with the next one."""
+    seconds = [0.0, 3.5]
+
+    async def stubborn(event: object, ctx: HookContext) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(seconds.pop(0))
+
+    runner, errors = runner_of(hook_on("agent_start", stubborn), timeout=0.02)
+    await runner.emit(AgentStart())
+    await trio.sleep(5)
+    assert not errors
+    await runner.emit(AgentStart())
+    assert "was cancelled 2 s ago and did not stop; its hook is disabled" in [error.error for error in errors]
+
+
+@pytest.mark.parametrize("anyio_backend", MOCKED)
+async def test_a_handler_without_a_deadline_that_does_not_stop_at_the_end_of_the_session_is_reported() -> None:
+    """Its lateness counts from the stop."""
+
+    async def stubborn(event: object, ctx: HookContext) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(10)
+
+    runner, errors = runner_of(hook_on("agent_start", stubborn), timeout=None)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(runner.emit, AgentStart())
+        await trio.sleep(5)
+        await runner.engine.leave()
+    late = [f"was cancelled {seconds} s ago and did not stop; its hook is disabled" for seconds in (1, 2, 3, 4, 5)]
+    texts = [error.error for error in errors]
+    assert texts[-1] == "was stopped, because the session ends"
+    assert texts[:-1]
+    assert set(texts[:-1]) <= set(late)
