@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -445,7 +446,8 @@ def test_the_names_of_other_systems_mean_the_same_points() -> None:
 
 @pytest.fixture
 def process_wide() -> Iterator[None]:
-    """Leave no process-wide registry behind."""
+    """Leave no process-wide registry behind; runners of earlier tests use it until they are collected."""
+    gc.collect()
     yield
     reset_interceptors()
 

@@ -314,12 +314,12 @@ def test_a_schema_is_compiled_once_and_no_input_that_fits_is_copied(monkeypatch:
 
     monkeypatch.setattr(schema, "_as_json", copy)
     monkeypatch.setattr(schema, "_compile", compile_once)
-    check = InputCheck({"type": "object", "required": ["a"]})
-    assert [check("bash", {"a": number}) for number in range(3)] == [None] * 3
+    required = {"type": "object", "required": ["a"]}
+    assert [schema_error("bash", required, {"a": number}) for number in range(3)] == [None] * 3
     assert len(compiled) == 1
     assert "input" not in copied
     copied.clear()
-    assert check("bash", []) is not None
-    assert check("bash", {}) is not None
+    assert schema_error("bash", required, []) is not None
+    assert schema_error("bash", required, {}) is not None
     assert copied == ["input"]
     assert len(compiled) == 1
