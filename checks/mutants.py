@@ -6,12 +6,15 @@ test fails or hangs.  Each mutant that is left needs a test, or a reason in `che
 How it is fast.  One process imports the package and collects all tests.  A first run notes which lines each test
 executes, and how long it takes.  Then each mutant gets a fork of that process.  The fork swaps the code of one function,
 and runs the tests that execute the line: first the test that caught the mutant the last time, then the fastest ones.
-Results are kept in a file; they count until the module or the tests change.
+A statement that no test executes may run when its module is imported.  Its mutant gets a fresh process instead, which
+imports the mutant and runs the tests of the module.  Results are kept in a file.  They count until the code of the module
+or of the tests changes; docstrings and comments are no code.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import gc
 import hashlib
 import json
@@ -32,6 +35,7 @@ from typing import NamedTuple
 import coverage
 import pytest
 
+from checks import fresh
 from checks.forking import Ending, Job, run_jobs, run_test
 from checks.mutations import Mutant, codes_in, compiled, mutants_of
 
@@ -51,6 +55,9 @@ TESTS = [
 ]
 _ITERABLE_COROUTINE = 0x100
 """The flag that `types.coroutine` sets in the code of a function."""
+_FRESH = 300.0
+"""Seconds that the tests of a module may take in a fresh process."""
+_BEGAN = monotonic()
 
 
 class Options(argparse.Namespace):
@@ -82,6 +89,18 @@ def digest_of(paths: Iterable[Path]) -> str:
     return _digest(b"".join(f"{path}\0".encode() + path.read_bytes() + b"\0" for path in sorted(paths)))
 
 
+def digest_of_code(source: str) -> str:
+    """Return a digest of a module that stays the same when docstrings, comments or line numbers change."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+    return _digest(ast.dump(tree).encode())
+
+
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
@@ -104,10 +123,11 @@ class State:
 
     def __init__(self, path: Path, sources: dict[str, str], items: list[pytest.Item], tests: Iterable[Path]) -> None:
         self.records: dict[str, Record] = {}
-        self._modules = {module: _digest(source.encode()) for module, source in sources.items()}
-        digests = {each: digest_of([each]) for each in {item.path for item in items}}
+        self._modules = {module: digest_of_code(source) for module, source in sources.items()}
+        digests = {each: digest_of_code(each.read_text()) for each in {item.path for item in items}}
         self._digests = {item.nodeid: digests[item.path] for item in items}
-        self._tests = digest_of(tests)
+        every = {each.absolute(): digest_of_code(each.read_text()) for each in tests}
+        self._tests = _digest("".join(every[each] for each in sorted(every)).encode())
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             for line in path.read_text().splitlines():
@@ -259,10 +279,12 @@ class Choice:
         self._seconds = measured.seconds
         self._items = {item.nodeid: item for item in items if item.nodeid not in measured.failed}
         self._tests: dict[tuple[str, int], list[str]] = defaultdict(list)
+        self._by_module: dict[str, list[str]] = defaultdict(list)
         self._killers: dict[str, set[str]] = defaultdict(set)
         self._hanging = state.hanging
         for test in self._items:
             for path, lines in measured.lines.get(test, {}).items():
+                self._by_module[path].append(test)
                 for line in lines:
                     self._tests[path, line].append(test)
 
@@ -271,14 +293,25 @@ class Choice:
 
         First comes the test that caught the mutant the last time, then those that caught others in the same function,
         then the fastest ones.  Tests that hung for some mutant are the last, because their limits take long.
+
+        Python 3.11 does not trace a suspended frame any more into which an exception was thrown.  The last tests of a
+        function that can suspend are therefore those that execute any line of it.
         """
-        tests = {test for line in mutant.lines for test in self._tests.get((mutant.module, line), ())}
+        tests, others = self._executing(mutant, mutant.lines), self._executing(mutant, mutant.suspending)
         killer, killers = self._state.killer(mutant), self._killers[mutant.function]
 
-        def rank(test: str) -> tuple[bool, bool, bool, float]:
-            return test != killer, test in self._hanging, test not in killers, self._seconds[test]
+        def rank(test: str) -> tuple[bool, bool, bool, bool, float]:
+            hangs = test in self._hanging
+            return test != killer, test not in tests, hangs, test not in killers, self._seconds[test]
 
-        return [self._items[test] for test in sorted(tests, key=rank)]
+        return [self._items[test] for test in sorted(tests | others, key=rank)]
+
+    def _executing(self, mutant: Mutant, lines: Iterable[int]) -> set[str]:
+        return {test for line in lines for test in self._tests.get((mutant.module, line), ())}
+
+    def tests_of_module(self, mutant: Mutant) -> list[pytest.Item]:
+        """Return the tests that execute some line of a mutant's module, the fastest ones first."""
+        return [self._items[test] for test in sorted(self._by_module[mutant.module], key=self._seconds.__getitem__)]
 
     def limits(self, tests: list[pytest.Item]) -> list[float]:
         """Return the seconds that each test may take: far more than it takes without a mutant."""
@@ -353,8 +386,10 @@ class Hunt:
             for mutant in waiting:
                 if progress.is_over:
                     return
-                tests = choice.tests_of(mutant)
-                job = Job(tests, choice.limits(tests), partial(functions.mutate, mutant), run_test)
+                if tests := choice.tests_of(mutant):
+                    job = Job(tests, choice.limits(tests), partial(functions.mutate, mutant), run_test)
+                else:
+                    job = _fresh_job(mutant, choice.tests_of_module(mutant))
                 mutants[id(job)] = mutant
                 yield job
 
@@ -365,18 +400,24 @@ class Hunt:
             progress.show(record)
 
 
+def _fresh_job(mutant: Mutant, tests: list[pytest.Item]) -> Job:
+    """Return the job that imports a mutant in a fresh process; its only step stands for all tests."""
+    names = [item.nodeid for item in tests]
+    return Job(tests[:1], [_FRESH], lambda: None, lambda item, following: fresh.passes(mutant, names))
+
+
 class Progress:
     """How far the run is, and whether its time is over."""
 
     def __init__(self, seconds: float, total: int) -> None:
         self._seconds, self._total = seconds, total
         self._counts: Counter[str] = Counter()
-        self._began = self._shown = monotonic()
+        self._shown = _BEGAN
 
     @property
     def is_over(self) -> bool:
         """Whether no further mutant may begin."""
-        return monotonic() - self._began > self._seconds
+        return monotonic() - _BEGAN > self._seconds
 
     def show(self, record: Record) -> None:
         """Count an outcome, and print a line every 20 seconds."""
@@ -385,7 +426,7 @@ class Progress:
         if now - self._shown > 20:
             self._shown = now
             counts = ", ".join(f"{count} {result}" for result, count in self._counts.items())
-            print(f"{now - self._began:5.0f} s: {counts}, of {self._total}", flush=True)
+            print(f"{now - _BEGAN:5.0f} s: {counts}, of {self._total}", flush=True)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -400,7 +441,11 @@ def report(mutants: list[Mutant], records: dict[Mutant, Record], stale: Iterable
     for key in sorted(stale):
         print(f"no statement has this key any more, so its reason has to go: {key}")
     print(f"{counts['caught']} caught, {counts['hung']} hung, {counts['missed']} missed", end="")
-    print(f"; {left} were not tried, because the time was over" if (left := len(mutants) - len(records)) else "")
+    print(
+        f"; {left} were not tried, because the time was over" if (left := len(mutants) - len(records)) else "", end=""
+    )
+    minutes, seconds = divmod(round(monotonic() - _BEGAN), 60)
+    print(f"; {minutes}:{seconds:02} min in all")
     return int(bool(counts["missed"] or stale))
 
 
@@ -440,7 +485,9 @@ def main() -> int:
     parser.add_argument("code", nargs="*", default=CODE, help="files and folders to mutate")
     parser.add_argument("--tests", nargs="+", default=TESTS, help="files and folders of the tests")
     parser.add_argument("--changed", metavar="COMMIT", help="only lines that differ from a commit")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no mutant after this time")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no mutant so long after the start of the command"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2, help="how many run at once")
     parser.add_argument("--state", type=Path, default=Path(".bench/mutants.jsonl"), help="the file of results")
     parser.add_argument("--reasons", type=Path, default=Path("checks/mutants.toml"), help="mutants with a reason")

@@ -41,6 +41,8 @@ class Mutant(NamedTuple):
     """The qualified name and first line of each function around the statement, from the outermost."""
     position: int
     """The place of the node in the order of `ast.walk`."""
+    suspending: range
+    """The lines of the innermost function if it can suspend, else none."""
 
     @property
     def key(self) -> str:
@@ -60,9 +62,10 @@ class _Place(NamedTuple):
     ends_function: bool
     ends_loop: bool
     returns_bool: bool
+    suspending: range
 
 
-_TOP = _Place((), (), in_function=False, ends_function=False, ends_loop=False, returns_bool=False)
+_TOP = _Place((), (), in_function=False, ends_function=False, ends_loop=False, returns_bool=False, suspending=range(0))
 
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
@@ -79,8 +82,10 @@ def mutants_of(module: str, source: str) -> list[Mutant]:
             function, text = place.codes[-1][0], lines[node.lineno - 1].strip()
             counts[function, kind, text] += 1
             nth = counts[function, kind, text]
-            mutant = Mutant(module, function, kind, text, nth, node.lineno, header, place.codes, indexes[id(node)])
-            found.append(mutant)
+            position = indexes[id(node)]
+            found.append(
+                Mutant(module, function, kind, text, nth, node.lineno, header, place.codes, position, place.suspending)
+            )
     return sorted(found, key=lambda mutant: mutant.line)
 
 
@@ -111,7 +116,15 @@ def _nodes_inside(node: ast.stmt, here: _Place) -> Iterator[tuple[ast.stmt, Kind
         codes = (*here.codes, (name, first))
         names = (*here.names, node.name, "<locals>")
         returns_bool = node.returns is not None and ast.unparse(node.returns) == "bool"
-        inside = _Place(names, codes, in_function=True, ends_function=True, ends_loop=False, returns_bool=returns_bool)
+        inside = _Place(
+            names,
+            codes,
+            in_function=True,
+            ends_function=True,
+            ends_loop=False,
+            returns_bool=returns_bool,
+            suspending=_suspending(node),
+        )
         yield from _nodes(node.body, inside)
     elif isinstance(node, ast.ClassDef):
         yield from _nodes(node.body, here._replace(names=(*here.names, node.name), in_function=False))
@@ -133,6 +146,14 @@ def _nodes_inside(node: ast.stmt, here: _Place) -> Iterator[tuple[ast.stmt, Kind
     else:
         yield from _nodes(getattr(node, "body", []), here)
         yield from _nodes(getattr(node, "orelse", []), here)
+
+
+def _suspending(node: ast.FunctionDef | ast.AsyncFunctionDef) -> range:
+    """Return the lines of a function if it can suspend, else none."""
+    suspends = isinstance(node, ast.AsyncFunctionDef) or any(
+        isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node)
+    )
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1) if suspends else range(0)
 
 
 def _is_idle(node: ast.stmt, place: _Place) -> bool:

@@ -72,7 +72,7 @@ TIMED_OUT = [f"timed out after {SHORT:g} s"]
 @everywhere
 @pytest.mark.behaviour("D7")
 async def test_a_handler_past_its_deadline_is_cancelled_and_reported_and_the_next_one_runs() -> None:
-    """What it would have done later does not happen."""
+    """The rest of the handler does not run."""
     seen: list[str] = []
 
     async def slow(event: object, ctx: HookContext) -> None:
@@ -159,7 +159,7 @@ async def test_without_a_deadline_a_handler_may_take_as_long_as_it_wants() -> No
 
 @everywhere
 async def test_a_raising_cleanup_of_a_stopped_handler_is_still_a_timeout() -> None:
-    """Whatever comes out of a handler that was stopped, it was stopped."""
+    """A stopped handler is reported as stopped, also when it raises another exception or returns."""
 
     async def raising(event: object, ctx: HookContext) -> None:
         try:
@@ -170,7 +170,8 @@ async def test_a_raising_cleanup_of_a_stopped_handler_is_still_a_timeout() -> No
     async def swallowing(event: object, ctx: HookContext) -> None:
         try:
             await anyio.sleep_forever()
-        except BaseException:  # what a careless author writes
+        except BaseException:
+            # A careless author writes this.
             pass
 
     async def group(event: object, ctx: HookContext) -> None:
@@ -181,7 +182,7 @@ async def test_a_raising_cleanup_of_a_stopped_handler_is_still_a_timeout() -> No
     assert await failures(raising, swallowing, group, raising) == TIMED_OUT * 4
 
 
-# ---- what a handler may open -----------------------------------------------------------------------------------------
+# ---- scopes and tasks of a handler -----------------------------------------------------------------------------------
 
 
 @everywhere
@@ -223,7 +224,7 @@ async def test_a_task_group_in_a_handler_ends_with_it() -> None:
 
 @on_trio
 async def test_a_plain_trio_nursery_in_a_handler_ends_with_it() -> None:
-    """trio wraps what its children were cancelled with in a group."""
+    """trio wraps the cancellations of its children in a group."""
 
     async def nursery(event: object, ctx: HookContext) -> None:
         async with trio.open_nursery() as tasks:
@@ -412,7 +413,7 @@ async def test_a_dialog_of_a_nested_dispatch_stops_the_outer_clock_too() -> None
 
 @everywhere
 async def test_a_dialog_that_outlives_its_dispatch_does_not_touch_the_task_that_emitted() -> None:
-    """A clock that is closed stays closed, whatever a leftover task of the handler does."""
+    """A closed clock stays closed, although a task of the handler goes on."""
     answered = anyio.Event()
 
     async def answer(asked: object) -> bool:
@@ -432,7 +433,8 @@ async def test_a_dialog_that_outlives_its_dispatch_does_not_touch_the_task_that_
         await runner.emit(AgentStart())
         await checkpoint()
         answered.set()
-        await anyio.sleep(3 * SHORT)  # the time in which the old clock would have cancelled this task
+        # In this time an open clock would cancel the task.
+        await anyio.sleep(3 * SHORT)
     assert not errors
 
 
@@ -502,8 +504,10 @@ async def test_an_emit_under_a_shield_works_inside_a_cancelled_scope() -> None:
     assert results == [TIMED_OUT]
 
 
-RACES, AT_ONCE = 800, 20  # so many at once, or the deadlines alone would take many seconds
-LIMIT = 0.003  # seconds; a race is what else is due about then
+# One race after another would wait for each deadline.
+RACES, AT_ONCE = 800, 20
+# The deadline in seconds; the races are with other events that are due at about the same time.
+LIMIT = 0.003
 
 
 class Races:
@@ -619,7 +623,8 @@ async def test_a_handler_that_swallows_a_native_cancel_does_not_swallow_it_for_t
         began.set()
         try:
             await asyncio.sleep(1000)
-        except BaseException:  # what a careless author writes
+        except BaseException:
+            # A careless author writes this.
             pass
 
     async def careless_and_broken(event: object, ctx: HookContext) -> None:

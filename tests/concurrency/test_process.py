@@ -1,4 +1,4 @@
-"""Programs that a hook runs: what they print, how they end, and that they end."""
+"""Programs that a hook runs: their output, their exit codes, and that they end."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ either = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
 
 async def rest(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return what comes of the rest; trio runs nothing but a coroutine."""
+    """Return the result of the rest.  trio runs coroutines only."""
     return await rest_of(coroutine)
 
 

@@ -1,4 +1,4 @@
-"""A plain `def` handler runs in a thread: what it may do there, and what becomes of one that will not end."""
+"""A plain `def` handler runs in a thread: the calls that it may make there, and threads that do not end."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_a_sleeping_thread_freezes_nothing_and_its_late_answer_is_ignored(
 
 
 async def test_what_an_abandoned_thread_forgets_to_await_is_not_held_against_the_next_handler() -> None:
-    """It has a context of its own, whatever it still does with it."""
+    """The next handler has a context of its own."""
     go, done = threading.Event(), threading.Event()
 
     def sleepy(event: object, ctx: HookContext) -> None:
@@ -243,7 +243,7 @@ async def test_a_plain_handler_may_start_a_task() -> None:
 @pytest.mark.behaviour("D18")
 @pytest.mark.parametrize("late", [False, True])
 async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up(late: bool) -> None:
-    """Nobody is asked in the name of a call that was aborted, whether the dialog is open then or opens later."""
+    """An aborted call asks no person, whether its dialog is open already or opens later."""
     seen: list[str] = []
     began, ended, go = anyio.Event(), threading.Event(), threading.Event()
 
@@ -261,7 +261,8 @@ async def test_a_dialog_that_a_thread_waits_for_ends_when_the_thread_is_given_up
                 from_thread.run_sync(began.set)
                 go.wait(PATIENCE)
             from_thread.run(ctx.ui.confirm, "Sure?")
-        except BaseException as exc:  # whatever it is, the thread is free
+        except BaseException as exc:
+            # Each exception frees the thread.
             seen.append(type(exc).__name__)
         finally:
             ended.set()
@@ -308,7 +309,7 @@ def test_the_process_can_end_while_an_abandoned_thread_sleeps(backend: str) -> N
 def test_a_thread_that_ends_after_its_event_loop_ends_quietly(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is nobody left to tell."""
+    """No event loop is left that could take the result."""
     monkeypatch.setattr(threads_module, "IDLE_TIME", 0)
     wake = threading.Event()
     threads: list[threading.Thread] = []
@@ -386,7 +387,7 @@ async def test_a_thread_that_was_given_up_is_used_again_when_it_has_ended_its_ca
 
 
 async def test_what_a_function_returned_is_not_kept_by_its_thread(no_idle: list[Any]) -> None:
-    """Nor what it was given."""
+    """The thread does not keep the arguments either."""
 
     class Big:
         pass

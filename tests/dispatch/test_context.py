@@ -1,4 +1,4 @@
-"""What a handler gets beside the event: the person, a way to run programs, and where it is."""
+"""The second argument of a handler: the person, a way to run programs, and the place of the event."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ FORGOTTEN: list[Callable[[Any], object]] = [
 @pytest.mark.parametrize("what", ["confirm", "select", "input", "exec"])
 @pytest.mark.parametrize("kind", ["async def", "def"])
 async def test_a_forgotten_await_blocks_and_is_named(kind: str, what: str, misuse: Callable[[Any], object]) -> None:
-    """Testing, comparing, using or dropping what should have been awaited must not open a gate."""
+    """No gate opens when a handler tests, compares, uses or drops a dialog in place of awaiting it."""
 
     def use(ctx: HookContext) -> None:
         match what:

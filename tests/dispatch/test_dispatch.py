@@ -168,7 +168,7 @@ async def test_on_before_branch_the_later_answer_wins_and_a_conflict_is_reported
 
 @pytest.mark.behaviour("D23")
 async def test_on_agent_end_the_first_answer_wins_and_all_handlers_hear_of_it() -> None:
-    """Who recorded the start sees the end too; the answer is signed with the hook's path."""
+    """The end reaches every handler that saw the start.  The answer is signed with the hook's path."""
     seen: list[int] = []
     runner, errors = runner_of(
         hook_on("agent_end", lambda event, ctx: {"continue": "first"}, lambda event, ctx: Continue("x"), inline=True),
@@ -221,7 +221,7 @@ async def test_rewrites_chain_and_the_outcome_names_everyone_who_rewrote() -> No
 
 
 async def test_replacements_merge_by_field() -> None:
-    """The outcome has what was changed and nothing else."""
+    """The outcome has the changed fields only."""
     event = ToolResult(tool_name="bash", tool_call_id="1", input={}, content="secret", details={"a": 1})
     runner, _ = runner_of(
         hook_on(
@@ -236,7 +236,7 @@ async def test_replacements_merge_by_field() -> None:
 
 
 async def test_only_the_runner_says_who_blocked() -> None:
-    """What an author writes into `by` and `cause` is overwritten."""
+    """The runner overwrites the `by` and `cause` of a handler's answer."""
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Block("no", by="root", cause="user"), inline=True))
     assert await runner.emit_tool_call(call_of()) == Block("no", by="hook.py", cause="hook")
 

@@ -1,7 +1,8 @@
-"""Interceptors: who is called, in which order, what becomes of their output, and what a failing one does."""
+"""Interceptors: which ones are called, in which order, their outputs, and their failures."""
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -62,7 +63,7 @@ def at(point: str, *handlers: Handler) -> list[Interceptor]:
 async def called(
     *interceptors: Interceptor, tool: EchoTool | None = None, **options: Any
 ) -> tuple[ToolOutput, list[dict[str, Any]], list[HookError], RecordedEvents]:
-    """Call `ls` with these around the tool: the result, what the tool got, the failures, and the events."""
+    """Call `ls` with these around the tool; return the result, the inputs of the tool, the failures, and the events."""
     runner, errors = runner_with(*interceptors, **options)
     bare = tool or EchoTool()
     recorded = RecordedEvents(runner)
@@ -220,7 +221,7 @@ FAILING: dict[Handler, str] = {
 @everywhere
 @pytest.mark.parametrize("handler", FAILING, ids=lambda handler: handler.__name__)
 async def test_a_failing_interceptor_before_the_tool_blocks_by_name(handler: Handler) -> None:
-    """And is reported; what it changed before is nobody's business."""
+    """The failure is reported.  The changes before it do not count."""
     with anyio.fail_after(PATIENCE):
         output, inputs, [error], _ = await called(*at(BEFORE, handler), timeout=0.05 if handler is hangs else PATIENCE)
     assert output.is_error
@@ -247,7 +248,7 @@ async def test_a_rewrite_that_breaks_the_schema_is_blocked_with_the_id() -> None
 @everywhere
 @pytest.mark.parametrize("priority", [-1000, 0, 1000])
 async def test_gates_judge_what_interceptors_left(priority: int) -> None:
-    """At whatever priority the rewriter stands."""
+    """The priority of the rewriter does not matter."""
 
     def worse(input: Any, output: Any) -> None:
         output.args["command"] = "rm -rf /"
@@ -352,7 +353,7 @@ async def test_a_result_that_nobody_changes_is_the_very_same() -> None:
 
 @everywhere
 async def test_a_reference_that_is_kept_changes_nothing_later() -> None:
-    """Neither what the next one sees nor what the tool gets."""
+    """The next interceptor and the tool get copies."""
     kept: list[Any] = []
 
     def keep(input: Any, output: Any) -> None:
@@ -427,7 +428,7 @@ def test_adding_gives_the_undo_and_removing_says_whether() -> None:
     ],
 )
 def test_what_cannot_work_is_refused_at_once(arguments: Any, text: str) -> None:
-    """By id, with what is wrong."""
+    """The error text names the id and the mistake."""
     with pytest.raises(HookUsageError, match=re.escape(text)):
         Interceptor(*arguments)
 
@@ -445,7 +446,8 @@ def test_the_names_of_other_systems_mean_the_same_points() -> None:
 
 @pytest.fixture
 def process_wide() -> Iterator[None]:
-    """Leave no process-wide registry behind."""
+    """Leave no process-wide registry behind; runners of earlier tests use it until they are collected."""
+    gc.collect()
     yield
     reset_interceptors()
 
@@ -802,7 +804,7 @@ def test_whatever_an_interceptor_leaves_is_an_object_or_a_block(args: object, bl
 
 @pytest.mark.parametrize("point", POINTS.values(), ids=lambda point: point.name)
 def test_the_table_says_of_each_point_what_is_in_it(point: Point) -> None:
-    """What blocks can be blocked; an answer of the wrong type is refused by its place."""
+    """The output of a point that can block has the fields for it.  A value of a wrong type is refused by its place."""
     fields = point.fields(point.output)
     assert ("block" in fields and "block_reason" in fields) is point.blocks
     assert point.when
@@ -811,7 +813,7 @@ def test_the_table_says_of_each_point_what_is_in_it(point: Point) -> None:
 
 
 def test_tools_are_tools() -> None:
-    """What is wrapped keeps its name and schema."""
+    """A wrapped tool keeps its name and schema."""
     runner, _ = runner_with(*at(BEFORE, print))
     tool: Tool = wrap_tool(EchoTool(), runner)
     assert tool.name == "bash"
@@ -819,7 +821,7 @@ def test_tools_are_tools() -> None:
 
 @everywhere
 async def test_a_gate_that_subscribes_in_an_earlier_step_is_asked_about_the_same_call() -> None:
-    """Who listens is looked up at each step, not once for the call."""
+    """The handlers are looked up at each step, not once for the call."""
     apis: list[HookAPI] = []
     runner, _ = runner_of(hook_of(apis.append))
 

@@ -38,7 +38,7 @@ async def test_a_veto_blocks_with_its_reason() -> None:
 @pytest.mark.behaviour("V2")
 @everywhere
 async def test_changed_params_reach_the_tool_and_whoever_judges() -> None:
-    """A gate sees them, not what the model asked for."""
+    """A gate sees the changed input, not the input of the model."""
     judged: list[Any] = []
     veto = hook_on("before_tool_call", lambda event, ctx: {"params": {"command": "ls -l"}})
     gate = hook_on("tool_call", lambda event, ctx: judged.append(event.input), path="gate.py")

@@ -1,4 +1,4 @@
-"""What a program that embeds the runner gets wrong easily: it must not fail open."""
+"""Easy mistakes of a program that embeds the runner: they must not open a gate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_what_is_no_hook_and_no_tool_is_refused_at_once() -> None:
 
 @pytest.mark.behaviour("T22")
 async def test_a_matcher_that_matches_none_of_the_wrapped_tools_is_reported_at_the_first_call() -> None:
-    """Once, also when nobody else listens."""
+    """The report comes once, also without any other listener."""
 
     async def gate(event: ToolCall, ctx: Any) -> None:
         raise AssertionError("never called")

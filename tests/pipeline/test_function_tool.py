@@ -1,4 +1,4 @@
-"""A typed Python function is a tool: what the model is told, what the function gets, and what comes back."""
+"""A typed Python function is a tool: its description for the model, its arguments, and its result."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ async def result_of(function: Callable[..., Any], **arguments: Any) -> ToolOutpu
     return await bare(function).execute("1", arguments)
 
 
-# ---- what the model is told ------------------------------------------------------------------------------------------
+# ---- the texts for the model -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("E1")
 def test_name_description_and_schema_are_read_off_the_function() -> None:
-    """The docstring's first paragraph on one line; required is what has no default; a Meta description goes along."""
+    """The first paragraph becomes one line, parameters without a default are required, and descriptions are kept."""
 
     def deploy(
         target: Annotated[str, Meta(description="where to")],
@@ -135,7 +135,7 @@ def test_a_function_without_docstring_and_parameters_is_a_tool_too() -> None:
     assert bare(pong).input_schema["required"] == []
 
 
-# ---- what cannot be a tool -------------------------------------------------------------------------------------------
+# ---- functions that are no tool --------------------------------------------------------------------------------------
 
 
 def no_hint(a: int, b) -> None: ...  # type: ignore[no-untyped-def]  # the mistake
@@ -181,7 +181,7 @@ def test_a_function_that_no_model_could_call_is_refused_with_the_remedy(
         bare(function)
 
 
-# ---- what the function gets ------------------------------------------------------------------------------------------
+# ---- the arguments of the function -----------------------------------------------------------------------------------
 
 
 ratios = st.floats(allow_nan=False, allow_infinity=False)
@@ -197,7 +197,7 @@ everything = st.builds(
 
 @given(value=everything, colours=st.lists(st.sampled_from(Colour)))
 def test_what_goes_in_as_json_reaches_the_function_as_its_types(value: Everything, colours: list[Colour]) -> None:
-    """And what it returns comes out as the same JSON; the schema agrees that the input is right."""
+    """The returned values come out as the same JSON, and the input fits the schema."""
     seen: list[object] = []
 
     async def keep(value: Everything, colours: list[Colour]) -> Everything:
@@ -226,7 +226,7 @@ def test_what_goes_in_as_json_reaches_the_function_as_its_types(value: Everythin
     ],
 )
 async def test_arguments_that_do_not_fit_are_an_error_result(arguments: dict[str, Any], words: str) -> None:
-    """Also with no hook around, where nobody else checks the schema; the function is not called."""
+    """The function is not called.  Without a hook around it, the tool itself checks the schema."""
 
     def move(point: Point, steps: int = 1, colour: Colour = Colour.RED) -> None:
         raise AssertionError("never called")
@@ -341,7 +341,7 @@ async def test_hooks_see_and_stop_the_call_of_a_function() -> None:
     assert errors == []
 
 
-# ---- what comes back -------------------------------------------------------------------------------------------------
+# ---- the result ------------------------------------------------------------------------------------------------------
 
 READY = ToolOutput("as it is", {"a": 1}, is_error=True)
 

@@ -1,4 +1,4 @@
-"""Step 4 of a tool call: guards judge what would run, block or ask, and block when they fail."""
+"""The guards of a tool call judge the input that would run, block or ask, and block when they fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 class FixedGuard:
-    """A guard that answers with what `verdict` says, and keeps the calls."""
+    """A guard that returns the result of `verdict`, and keeps the calls."""
 
     def __init__(self, verdict: Callable[[GuardedCall], Any], name: str = "test:guard") -> None:
         self.name = name
@@ -89,7 +89,7 @@ def no_rm(event: Any, ctx: Any) -> Block | None:
 @pytest.mark.parametrize("judge", ["guard", "gate"])
 @pytest.mark.parametrize("rewriter", [by_transformer, by_interceptor, by_veto])
 async def test_no_rewriter_slips_past_a_judge(rewriter: Any, judge: str, priority: int) -> None:
-    """Whoever turns `ls` into `rm -rf /`, at whatever priority: guards and gates judge the latter."""
+    """A rewriter of any priority turns `ls` into `rm -rf /`; guards and gates judge the rewritten input."""
     options = rewriter(priority)
     hooks = options.pop("hooks", [])
     if judge == "guard":
@@ -169,7 +169,7 @@ async def test_the_undecidable_is_asked_and_blocks_where_nobody_is(answer: bool 
 async def test_permission_ask_settles_a_guards_question_and_lifts_no_block(
     status: str, command: str, says: str, answer: bool | None
 ) -> None:
-    """Whatever the person would say, and whether there is one: nobody is asked."""
+    """The question is settled, so no person is asked."""
 
     def settle(input: Any, output: Any) -> None:
         output.status = status
@@ -252,7 +252,7 @@ async def test_a_guard_cannot_change_what_runs() -> None:
     """The input is read-only."""
 
     def judge(call: GuardedCall) -> None:
-        call.input["command"] = "rm -rf /"  # type: ignore[index]  # what it tries
+        call.input["command"] = "rm -rf /"  # type: ignore[index]  # a forbidden change
 
     runner, _ = runner_of(guards=[FixedGuard(judge)])
     tool = EchoTool()

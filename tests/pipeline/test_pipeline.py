@@ -1,4 +1,4 @@
-"""One tool call from the agent's request to its result: who rewrites, who judges, who is asked, who hears of it."""
+"""One tool call from the agent's request to its result: rewriters, judges, the question to the person, observers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LS = {"command": "ls"}
 
 
 def wrapped(*hooks: LoadedHook, tool: EchoTool | None = None, **options: Any) -> tuple[EchoTool, Tool, RecordedEvents]:
-    """Return a tool, the same with these hooks around it, and what the runner emits."""
+    """Return a tool, the same with these hooks around it, and the recorded events of the runner."""
     runner, _ = runner_of(*hooks, **options)
     bare = tool or EchoTool()
     return bare, wrap_tool(bare, runner), RecordedEvents(runner)
@@ -64,7 +64,7 @@ async def blocked_by(*hooks: LoadedHook, tool_input: Any = None, **options: Any)
     return output.text
 
 
-# ---- nobody listens --------------------------------------------------------------------------------------------------
+# ---- without hooks ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("T1")
@@ -307,7 +307,7 @@ def asking() -> list[LoadedHook]:
 
 @pytest.mark.behaviour("T23")
 async def test_all_asks_of_a_call_become_one_question() -> None:
-    """It shows what would run and every reason; yes runs it."""
+    """The question shows the call and every reason; "yes" runs the call."""
     ui = ScriptedUI(True)
     _, tool, recorded = wrapped(*asking(), ui=ui)
     assert (await tool.execute("1", LS)).text == "ran ls -l"
@@ -329,7 +329,7 @@ async def test_anything_but_yes_blocks(answer: object) -> None:
 
     class OddUI(ScriptedUI):
         async def confirm(self, title: str, message: str) -> bool:
-            return answer  # type: ignore[return-value]  # what a careless UI does
+            return answer  # type: ignore[return-value]  # from a careless UI
 
     assert await blocked_by(*asking(), ui=OddUI()) == "Odd; Risky: the user said no (asked by a.py, b.py, c.py)"
 
@@ -349,8 +349,8 @@ async def test_a_block_counts_more_than_an_ask_and_nobody_is_bothered() -> None:
     assert not ui.asked
 
 
-async def test_a_broken_ui_is_nobody_who_said_yes() -> None:
-    """The text says what broke."""
+async def test_a_broken_ui_counts_as_no_answer() -> None:
+    """The text names the failure."""
     text = await blocked_by(*asking(), ui=ScriptedUI())
     assert "could not be shown: AssertionError" in text
 
@@ -634,7 +634,7 @@ async def test_details_are_kept_unless_they_are_cleared(answer: object, details:
 @pytest.mark.behaviour("T15")
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_answer_can_flip_is_error_both_ways(fails: bool) -> None:
-    """What a hook says of a result counts, for the agent and for observers."""
+    """The hook's `is_error` counts, for the agent and for observers."""
 
     async def body(tool_input: dict[str, Any]) -> ToolOutput:
         return ToolOutput("text", is_error=fails)
@@ -707,7 +707,7 @@ async def test_a_keyboard_interrupt_in_a_tool_passes() -> None:
 
 
 async def test_a_tool_that_returns_something_else_is_an_error_result() -> None:
-    """The text says what it must return."""
+    """The text names the right class."""
 
     async def body(tool_input: dict[str, Any]) -> Any:
         return "just text"
@@ -812,7 +812,7 @@ async def test_a_host_judges_first_and_runs_later() -> None:
 @pytest.mark.behaviour("T20")
 @pytest.mark.parametrize("only_inner", [False, True])
 async def test_a_tool_that_calls_another_passes_the_hooks_with_its_own_id_as_the_parent(only_inner: bool) -> None:
-    """Also when nobody listens to the outer tool."""
+    """Also without a listener to the outer tool."""
     seen: list[tuple[str, str | None]] = []
 
     def gate(event: ToolCall, ctx: HookContext) -> Block | None:
@@ -860,7 +860,7 @@ async def test_a_wrapped_tool_called_by_a_gate_is_no_deadlock(threaded: bool) ->
 
 
 class Step(NamedTuple):
-    """One handler of a random hook: where it stands and what it does."""
+    """One handler of a random hook: its event, its priority and its action."""
 
     event: str
     does: str
@@ -881,7 +881,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """What a call comes to, in the plainest words."""
+    """The end of a call, as a model of a dozen lines computes it."""
 
     def __init__(self, steps: list[Step], person: str) -> None:
         self.command = "start"
@@ -950,7 +950,7 @@ async def _check(steps: list[Step], person: str) -> None:
 def test_a_tool_runs_only_if_nobody_objects_and_then_with_what_the_last_judge_saw(
     backend: str, steps: list[Step], person: str
 ) -> None:
-    """For random handlers and any person, the pipeline does what a model of a dozen lines says."""
+    """For random handlers and any answer of the person, the pipeline agrees with the model."""
     anyio.run(_check, steps, person, backend=backend)
 
 

@@ -1,9 +1,10 @@
-"""A tool's input against its schema: one line that says what is wrong."""
+"""The check of a tool's input against its schema: the error is one line that a model can act on."""
 
 from __future__ import annotations
 
 import math
 import socket
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -101,7 +102,7 @@ def test_an_input_that_fits_has_no_error(input: Any) -> None:
     ],
 )
 def test_an_input_that_does_not_fit_is_told_with_its_place(input: Any, error: str) -> None:
-    """Tool, place and what is wrong, in one line."""
+    """One line names the tool, the place and the mistake."""
     assert schema_error("bash", COMMAND, input) == error
 
 
@@ -195,7 +196,7 @@ class Fraction(float):
     ],
 )
 def test_a_value_of_any_class_is_judged_for_what_it_is(kind: str, value: object, fits: bool) -> None:
-    """At the first check, which compiles, and at the second; what is no JSON fits nothing that wants JSON."""
+    """The first check compiles, the second does not.  A value that is no JSON fits no schema that wants JSON."""
     numbers = {"properties": {"a": {"type": kind}}}
     for given_input in ({"a": value}, {"a": value}, freeze({"a": value}), MappingProxyType({"a": value})):
         assert (schema_error("tool", numbers, given_input) is None) is fits
@@ -247,7 +248,7 @@ def test_the_schema_says_which_draft_counts(schema: dict[str, Any], input: objec
 
 @pytest.mark.parametrize("place", ["$ref", "$schema", "$dynamicRef", "$id"])
 def test_nothing_is_fetched(place: str) -> None:
-    """A schema comes from whoever wrote the tool; its addresses must not become requests from this machine."""
+    """The author of a tool writes its schema; an address in it must not become a request from this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
         schema = {place: address, "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}}
@@ -293,3 +294,31 @@ def test_everything_fits_where_no_schema_is_known_and_no_library_is_loaded(monke
     assert schema_error("Bash", NO_SCHEMA, {"command": "ls"}) is None
     assert schema_error("Read", NO_SCHEMA, freeze({"path": "x"})) is None
     assert schema_error("Bash", NO_SCHEMA, ["ls"]) == "Bash: the input must be a JSON object, not ['ls']"
+
+
+def test_a_schema_is_compiled_once_and_no_input_that_fits_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each copy begins at a place with the name of the copied value."""
+    copied: list[str] = []
+    compiled: list[object] = []
+    as_json, compile_schema = schema._as_json, schema._compile
+
+    def copy(value: Any, place: str, odd: list[str]) -> Any:
+        if "." not in place:
+            copied.append(place)
+        return as_json(value, place, odd)
+
+    def compile_once(given: Mapping[str, Any]) -> Any:
+        compiled.append(given)
+        return compile_schema(given)
+
+    monkeypatch.setattr(schema, "_as_json", copy)
+    monkeypatch.setattr(schema, "_compile", compile_once)
+    required = {"type": "object", "required": ["a"]}
+    assert [schema_error("bash", required, {"a": number}) for number in range(3)] == [None] * 3
+    assert len(compiled) == 1
+    assert "input" not in copied
+    copied.clear()
+    assert schema_error("bash", required, []) is not None
+    assert schema_error("bash", required, {}) is not None
+    assert copied == ["input"]
+    assert len(compiled) == 1

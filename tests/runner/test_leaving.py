@@ -62,7 +62,7 @@ def shared() -> InterceptorRegistry:
 )
 @everywhere
 async def test_a_gated_tool_is_blocked_after_its_runner_was_left(gated: Callable[[], Any]) -> None:
-    """The call says what happened, whether the tool was wrapped before or after."""
+    """The result says that the runner was left, whether the tool was wrapped before or after."""
     runner, _ = gated()
     bare = EchoTool()
     early = wrap_tool(bare, runner)

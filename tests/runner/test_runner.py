@@ -1,4 +1,4 @@
-"""What the runner owns: lanes, listeners, statistics, the hooks' tasks, and the end of a session."""
+"""The state of a runner: lanes, listeners, statistics, the hooks' tasks, and the end of a session."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_no_deadline_is_none() -> None:
     assert not errors
 
 
-# ---- who waits for whom ----------------------------------------------------------------------------------------------
+# ---- the order of events ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("D19")
@@ -267,7 +267,7 @@ async def test_the_time_of_a_gate_that_blocks_is_kept() -> None:
     assert runner.stats()[1].max is not None
 
 
-# ---- what a program tells and asks -----------------------------------------------------------------------------------
+# ---- listeners and questions of a program ----------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("T22")
@@ -332,7 +332,7 @@ async def test_a_hooks_message_goes_to_the_send_handler_and_is_warned_about_with
 
 
 async def test_a_queued_task_starts_at_entry_and_is_ended_at_exit() -> None:
-    """Before that, an emit would run without it, so it says what to do."""
+    """An emit before the entry would run without the task, so it is refused with the remedy."""
     seen: list[str] = []
     began = anyio.Event()
 
@@ -358,7 +358,7 @@ async def test_a_queued_task_starts_at_entry_and_is_ended_at_exit() -> None:
 
 
 async def test_a_raising_task_is_reported_and_the_others_go_on() -> None:
-    """Whatever it raises; a task that is started later counts as well."""
+    """Every exception is reported, also of a task that is started later."""
     done = anyio.Event()
 
     async def broken() -> None:
@@ -603,7 +603,7 @@ async def test_the_programs_own_exception_leaves_the_runner_unwrapped() -> None:
 
 
 async def test_a_shutdown_first_cancels_the_handlers_that_run() -> None:
-    """Their dialogs too; what they were asked is reported as stopped; then the shutdown handlers run."""
+    """Their dialogs end too, and they are reported as stopped.  Then the shutdown handlers run."""
     seen: list[str] = []
 
     async def forever(asked: object) -> bool:
@@ -663,7 +663,7 @@ async def test_a_shutdown_works_from_within_a_handler() -> None:
 
 
 async def test_shutdown_handlers_have_one_deadline_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first ones took is missing at the end; a quick handler runs in any case."""
+    """The last handlers get the seconds that the first ones left.  A quick handler runs in any case."""
     assert SPECS["session:shutdown"].total == 5
     monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.5))
     seen: list[str] = []

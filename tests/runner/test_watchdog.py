@@ -1,4 +1,4 @@
-"""The watchdog: who blocks the event loop, and who takes long.  Every wait is for a report, none for a time."""
+"""The watchdog names handlers that block the event loop or take long.  Tests wait for its reports, not for a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG = 60.0  # seconds after which a test gives up
 
 
 class Warnings(logging.Handler):
-    """What was said on any thread, at once."""
+    """Keeps the warnings of all threads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def slow_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def warnings() -> Iterator[Warnings]:
-    """Give what the watchdog says while the loop stands still."""
+    """Give the warnings of the watchdog while the loop is blocked."""
     handler = Warnings()
     logger = logging.getLogger("agent_hooks")
     logger.addHandler(handler)
@@ -64,7 +64,7 @@ def warnings() -> Iterator[Warnings]:
 
 
 def stop_until(condition: Callable[[], bool]) -> None:
-    """Hold this thread, and whatever runs on it, until something is so."""
+    """Block this thread, and so its event loop, until a condition holds."""
     end = time.monotonic() + LONG
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -177,7 +177,7 @@ async def test_a_hook_file_that_blocks_is_named_by_its_own_line(warnings: Warnin
 @pytest.mark.parametrize("kind", ["async", "thread"])
 @pytest.mark.usefixtures("slow_soon")
 async def test_a_handler_that_takes_long_is_named_once(kind: str) -> None:
-    """It blocks nothing, but whatever comes after it waits."""
+    """It does not block the loop, but the next handlers wait."""
     named = threading.Event()
 
     async def slow(event: object, ctx: object) -> None:
@@ -201,7 +201,7 @@ async def test_a_handler_that_takes_long_is_named_once(kind: str) -> None:
 
 
 class SlowPerson(SilentUI):
-    """Somebody who answers when told to."""
+    """A person who answers when the test lets them."""
 
     def __init__(self) -> None:
         self.asked = anyio.Event()
@@ -282,7 +282,7 @@ async def test_each_handler_of_an_event_has_its_own_time() -> None:
 
 
 async def test_the_watchdog_ends_with_its_runner() -> None:
-    """No thread stays, and what is known too late is not reported."""
+    """No thread stays, and a handler that ends later is not reported."""
 
     def watching() -> int:
         return sum(thread.name == "agent_hooks watchdog" for thread in threading.enumerate())
