@@ -201,8 +201,8 @@ def on_loop(function: Callable[..., object], *args: Any) -> None:
 def _become_worker(call: ThreadCall, token: EventLoopToken) -> None:
     """Let `anyio.from_thread.run(...)` work in this thread without a token, as in anyio's own worker threads.
 
-    anyio and trio have no public way to say this of a thread that they did not start; `test_threads` guards the private
-    names that are used here.
+    anyio and trio have no public way to say this of a thread that they did not start.  Their private names save no time
+    here: without them a handler's thread could not use `anyio.from_thread`.  `test_threads` guards them.
     """
     from anyio._core._eventloop import set_current_async_library, threadlocals
 

@@ -136,10 +136,11 @@ class Dispatch:
     #  6. After a failure or a stop the next handler gets a new context.  Code that the failed handler left behind, in a
     #     thread for example, cannot touch it.
     #  7. A dispatch ends early when a fold or a failure says so.
-    #  8. The duration of each handler that suspended is kept, and that of every 16th call: the clock of a call that is
-    #     over at once would cost a fifth of it.
+    #  8. The duration of each handler that suspended is kept, and that of every 16th call.  To time every call costs 18 %
+    #     more with one handler (13.1 instead of 11.1 bare awaits), and 60 % more with ten (5.1 instead of 3.15 each).
     #
-    # The method is a generator rather than a coroutine, and it returns nothing, because that saves a tenth of an event.
+    # The method is a generator rather than a coroutine, and it returns nothing: with one handler an event takes 11.1
+    # instead of 12.2 bare awaits.  `python -m benchmarks dispatch` measures both figures.
     @types.coroutine
     def call_handlers(self, handlers: Sequence[Handler]) -> Generator[Any, Any, None]:
         """Call `handlers` and combine their answers in `outcome`."""
@@ -328,6 +329,7 @@ async def await_any(awaitable: Awaitable[Any]) -> Any:
 
 # The innermost dispatch of this task.  It is set and never reset, which is cheaper: one that is over is not `live`.
 running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
+# Bound once: `running.get()` of another module binds the method at each call, 12.1 instead of 11.1 bare awaits an event.
 get_running, set_running = running.get, running.set
 
 

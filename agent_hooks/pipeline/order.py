@@ -149,13 +149,15 @@ def plan_of(engine: Engine, tool_name: str) -> CallPlan:
 
 
 @types.coroutine
-def _take(state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase) -> Generator[Any, Any, C]:
+def _take(
+    state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase, generation: int
+) -> Generator[Any, Any, C]:
     """Take a call through the steps of a phase; a block ends it.
 
-    `steps`: those of the phase that have an audience.  After a subscription in between, the rest is planned again.
-    Raises `AbortedCallError` when the runner was left before the call is judged.
+    `steps`: those of the phase that have an audience, planned from the subscriptions of `generation`.  After a
+    subscription in between, the rest is planned again.  Raises `AbortedCallError` when the runner was left before the
+    call is judged.
     """
-    generation = engine.generation
     for step in steps:
         done = step.take(state)
         state = done if done.__class__ is state.__class__ else (yield from done)
@@ -164,9 +166,10 @@ def _take(state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase) 
         if engine.generation != generation:
             if engine.left and phase is JUDGE:
                 raise AbortedCallError
+            generation = engine.generation
             later = phase[phase.index(step) + 1 :]
             rest = tuple(each for each in later if each.wanted(engine, tool_name))
-            return (yield from _take(state, engine, tool_name, phase, rest))
+            return (yield from _take(state, engine, tool_name, phase, rest, generation))
     return state
 
 
@@ -237,7 +240,9 @@ async def _judge(call: JudgedCall) -> JudgedCall:
             plan = engine.call_plans.get(name) or plan_of(engine, name)
             if engine.left and plan.concerned:
                 raise AbortedCallError
-            return call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge)
+            return (
+                call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge, plan.generation)
+            )
         finally:
             if not nested:
                 if lane.waiting:
@@ -270,7 +275,7 @@ async def run_tool(
     else:
         run = ToolRun(call, None, duration_ms, on_update, None, perf_counter())
         try:
-            run = await _take(run, engine, name, RUN, plan.run)
+            run = await _take(run, engine, name, RUN, plan.run, plan.generation)
         except AbortedCallError:
             await _report_abort(call, run.elapsed_ms())
             aborted = ToolOutput(f"aborted: {LEFT}", is_error=True)
@@ -286,7 +291,7 @@ async def run_tool(
     if engine.generation != plan.generation:
         plan = plan_of(engine, name)
     if plan.observe:
-        await _take(run, engine, name, OBSERVE, plan.observe)
+        await _take(run, engine, name, OBSERVE, plan.observe, plan.generation)
     return output
 
 
