@@ -64,18 +64,19 @@ class BridgeUI(SilentUI):
         self._attended = attended
 
     async def confirm(self, title: str, message: str) -> bool:
-        """Hand a question over to the other agent.
+        """Hand the question of a gate over to the other agent.
 
-        A gate ends here, and its question becomes an `Ask`.  Any other handler gets `False`.
+        The gate ends here, and its question becomes an `Ask`.  Any other handler, task or thread gets `False`.
         """
         dispatch = current_dispatch()
-        # The pipeline asks, for all gates together.
-        if dispatch is None:
-            self.asked = f"{title}\n{message}"
-            return True
-        if self._attended and Ask in dispatch.plan.spec.answers:
+        if dispatch is not None and self._attended and Ask in dispatch.plan.spec.answers:
             await dispatch.hand_over(Ask(title, message))
         return False
+
+    async def confirm_call(self, title: str, message: str) -> bool:
+        """Keep the pipeline's one question about a call; the other agent puts it to the person."""
+        self.asked = f"{title}\n{message}"
+        return True
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Keep a message for the person."""

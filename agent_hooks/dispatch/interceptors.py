@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
+from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakMethod, WeakSet
 
@@ -103,6 +104,8 @@ class InterceptorRegistry:
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[Interceptor, Handler]] = {}
+        # Handlers in threads register too.
+        self._lock = Lock()
         self._watchers: WeakSet[Watcher] = WeakSet()
 
     def __contains__(self, id: object) -> bool:
@@ -117,14 +120,15 @@ class InterceptorRegistry:
         if not isinstance(interceptor, Interceptor):
             raise HookUsageError(f"InterceptorRegistry.add wants an Interceptor, not {shown(interceptor)}")
         key = interceptor.id
-        known = self._entries.get(key)
-        taken = known is not None and known[0] is not interceptor
-        if taken or (
-            known is None and (key in _process_wide or any(each.has_interceptor(key) for each in self._watchers))
-        ):
-            raise HookUsageError(f"there is an interceptor {key!r} already; give this one another id")
+        entry = interceptor, as_handler(interceptor, hook)
+        with self._lock:
+            known = self._entries.get(key)
+            taken = known is not None and known[0] is not interceptor
+            if taken or (known is None and self._taken_elsewhere(key)):
+                raise HookUsageError(f"there is an interceptor {key!r} already; give this one another id")
+            if known is None:
+                self._entries = self._entries | {key: entry}
         if known is None:
-            self._entries = self._entries | {key: (interceptor, as_handler(interceptor, hook))}
             self._changed()
 
         def undo() -> None:
@@ -134,10 +138,14 @@ class InterceptorRegistry:
 
         return undo
 
+    def _taken_elsewhere(self, id: str) -> bool:
+        return id in _process_wide or any(each.has_interceptor(id) for each in self._watchers)
+
     def remove(self, id: str) -> bool:
         """Remove an interceptor and return whether it was there.  A running dispatch keeps those it began with."""
-        there = id in self._entries
-        self._entries = {known: entry for known, entry in self._entries.items() if known != id}
+        with self._lock:
+            there = id in self._entries
+            self._entries = {known: entry for known, entry in self._entries.items() if known != id}
         self._changed()
         return there
 

@@ -272,7 +272,8 @@ class Dispatch:
         owner, hook = self.plan.owner, self.handler.hook
         owner.disable(hook)
         text = f"timed out after {clock.limit:.3g} s and did not stop when cancelled; its hook is disabled"
-        ended = self._fail(text, cause="timed_out")
+        why, clock.stop, clock.question = clock.stop, "deadline", None
+        ended = self._fail(text, cause="timed_out", always_block=why == "shutdown")
         self._keep_duration(self.handler)
         clock.armed = False
         if ended:
@@ -299,6 +300,11 @@ class Dispatch:
         """
         handler, spec = self.handler, self.plan.spec
         handler.stats.failures += 1
+        if spec.settles:
+            # No answer is left that a later handler could turn into a permission: the person is asked.
+            self._report(text, exc)
+            self.outcome = None
+            return True
         if policy(handler, spec) == "continue" and not (always_block and spec.can_block):
             self._report(text, exc)
             return False

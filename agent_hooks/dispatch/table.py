@@ -54,7 +54,8 @@ class EventSpec(Struct, frozen=True):
     `wire`: reads the mapping form; `fold`: takes one answer into `run.outcome` (and `run.event`, which the next handler
     sees) and says whether the dispatch ends; `deadline`: the setting that limits a handler, or `total` seconds for all
     of them; `on_error`: the default policy for a failing handler; `lane`: dispatches of one lane run one after another;
-    `cause`: the cause that the block of a handler names.
+    `cause`: the cause that the block of a handler names;
+    `settles`: the answers settle a question to the person, so a failing handler ends the dispatch without an answer.
     """
 
     answers: tuple[type[Answer], ...] = ()
@@ -66,6 +67,7 @@ class EventSpec(Struct, frozen=True):
     on_error: OnError = "continue"
     lane: Literal["life", "calls"] | None = None
     cause: Cause = "hook"
+    settles: bool = False
 
     @property
     def can_block(self) -> bool:
@@ -298,6 +300,12 @@ def fold_point(run: Folding, answer: Block | Changed[Any]) -> bool:
     return isinstance(answer, Block)
 
 
+def fold_permission(run: Folding, answer: Changed[Any]) -> bool:
+    """As `fold_point`, but a denial is final: no later interceptor turns it into a permission."""
+    fold_point(run, answer)
+    return bool(answer.output.status == "deny")
+
+
 def fold_compaction(run: Folding, answer: Cancel | Compaction) -> bool:
     """As `fold_session`, once the entry has been checked: a wrong one is a failure of its handler, so it cannot count."""
     if isinstance(answer, Compaction):
@@ -391,10 +399,11 @@ SPECS: dict[str, EventSpec] = {
 POINT_SPECS: dict[str, EventSpec] = {
     point.name: EventSpec(
         (Block, Changed) if point.blocks else (Changed,),
-        fold=fold_point,
+        fold=fold_permission if point.name == "permission.ask" else fold_point,
         on_error="block" if point.blocks else "continue",
         lane="calls" if point.name == "tool.before" else None,
         cause="interceptor",
+        settles=point.name == "permission.ask",
     )
     for point in POINTS.values()
 }

@@ -11,7 +11,7 @@ from agent_hooks.concurrency.foreign import Outcome
 from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import AtPoint, PermissionInput, PermissionOutput, ToolBeforeInput, ToolBeforeOutput
-from agent_hooks.errors import describe, shown
+from agent_hooks.errors import describe
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.schema import schema_error
 from agent_hooks.transformers.base import TransformerError, transform
@@ -20,7 +20,7 @@ from agent_hooks.values.events import BeforeToolCall, ToolCall
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import MAIN_ARGUMENT
 
-# Characters of an argument in a question.
+# Characters of an argument that a question shows.
 _SHOWN = 2000
 
 
@@ -64,8 +64,6 @@ async def ask_rewriters(call: JudgedCall) -> JudgedCall:
     """Let the handlers of `before_tool_call` rewrite the input, block or ask."""
     event = BeforeToolCall(tool_name=call.tool.name, params=call.input, tool_call_id=call.tool_call_id)
     answer = await call.engine.emit(event, call.surroundings, in_lane=True)
-    if call.input != call.arguments:
-        return _tampered(call)
     if isinstance(answer, Ask):
         call = call.asking(answer, *answer.also)
         answer = answer.rewrite
@@ -100,18 +98,9 @@ async def ask_gates(call: JudgedCall) -> JudgedCall:
         native=call.native,
     )
     answer = await call.engine.emit(event, call.surroundings, in_lane=True)
-    if call.input != call.arguments:
-        return _tampered(call)
     if answer is None:
         return call
     return call.blocked(answer) if isinstance(answer, Block) else call.asking(answer, *answer.also)
-
-
-def _tampered(call: JudgedCall) -> JudgedCall:
-    """Return the call blocked, because an event was changed in place: C functions such as heapq's can do that."""
-    return call.blocked(
-        Block("a handler changed event.input in place; the input is read-only", call.tool.name, "failed")
-    )
 
 
 def ask_person(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]:
@@ -154,7 +143,9 @@ async def _confirm(title: str, call: JudgedCall) -> Outcome:
         outer.need_clock().pause()
     watch = call.engine.watch_call()
     try:
-        outcome = await attempt_async(call.surroundings.ui.confirm, title, message)
+        ui = call.surroundings.ui
+        # The UI of a bridge tells the pipeline's question from the question of a handler.
+        outcome = await attempt_async(getattr(ui, "confirm_call", ui.confirm), title, message)
     except BaseException as exc:
         # Only Ctrl-C and a cancellation come here: one of ours ends the call, any other goes on.
         if watch.settle(exc):
@@ -169,13 +160,22 @@ async def _confirm(title: str, call: JudgedCall) -> Outcome:
 
 def _question(call: JudgedCall) -> str:
     """Return the call for the person to judge, in one line, so that no argument can pass for another part of it."""
-    name, rest = call.tool.name, thaw(call.input)
+    name, rest = call.tool.name, thaw(call.arguments)
     main = rest.pop(MAIN_ARGUMENT[name], None) if name in MAIN_ARGUMENT else None
     words = [name]
     if main is not None:
-        plain = isinstance(main, str) and main.isprintable() and len(main) <= _SHOWN
-        words.append(main if plain else shown(main, _SHOWN))
-    return " ".join([*words, *([shown(rest, _SHOWN)] if rest or main is None else [])])
+        plain = isinstance(main, str) and main.isprintable() and not (rest and "{" in main)
+        words.append(_excerpt(main if plain else repr(main)))
+    return " ".join([*words, *([_excerpt(repr(rest))] if rest or main is None else [])])
+
+
+def _excerpt(text: str) -> str:
+    """Return a text, or both of its ends when it is too long: the end of a command must not be out of sight."""
+    left_out = len(text) - _SHOWN
+    if left_out <= 0:
+        return text
+    half = _SHOWN // 2
+    return f"{text[:half]} …[{left_out} characters left out]… {text[-half:]}"
 
 
 async def _permission(question: str, call: JudgedCall) -> str:

@@ -110,6 +110,8 @@ OBSERVE = (Step("observe", after.observe, listens("after_tool_call")),)
 
 Phase = tuple[Step, ...]
 
+_TAMPERED = Block("a handler changed event.input in place; the input is read-only", cause="failed")
+
 
 class CallPlan(Struct, frozen=True, eq=False):
     """The steps that calls of one tool take, made once until the next subscription.
@@ -155,8 +157,9 @@ def _take(
     """Take a call through the steps of a phase; a block ends it.
 
     `steps`: those of the phase that have an audience, planned from the subscriptions of `generation`.  After a
-    subscription in between, the rest is planned again.  Raises `AbortedCallError` when the runner was left before the
-    call is judged.
+    subscription in between, the steps that have an audience now join them; no step leaves, because the call may hold a
+    question or a rewrite of a handler that has unsubscribed.  Raises `AbortedCallError` when the runner was left before
+    the call is judged.
     """
     for step in steps:
         done = step.take(state)
@@ -168,7 +171,7 @@ def _take(
                 raise AbortedCallError
             generation = engine.generation
             later = phase[phase.index(step) + 1 :]
-            rest = tuple(each for each in later if each.wanted(engine, tool_name))
+            rest = tuple(each for each in later if each in steps or each.wanted(engine, tool_name))
             return (yield from _take(state, engine, tool_name, phase, rest, generation))
     return state
 
@@ -240,9 +243,10 @@ async def _judge(call: JudgedCall) -> JudgedCall:
             plan = engine.call_plans.get(name) or plan_of(engine, name)
             if engine.left and plan.concerned:
                 raise AbortedCallError
-            return (
-                call if call.block is not None else await _take(call, engine, name, JUDGE, plan.judge, plan.generation)
-            )
+            if call.block is None:
+                call = await _take(call, engine, name, JUDGE, plan.judge, plan.generation)
+            # C functions such as heapq's can change a read-only input in place.
+            return call if call.input == call.arguments else call.blocked(_TAMPERED)
         finally:
             if not nested:
                 if lane.waiting:
@@ -270,8 +274,11 @@ async def run_tool(
     """
     engine, name = call.engine, call.tool.name
     plan = engine.call_plans.get(name) or plan_of(engine, name)
-    if call.block is not None:
-        run = after.refuse(call, call.block)
+    block = call.block
+    if block is None and engine.left and plan.concerned:
+        block = Block(LEFT, cause="failed")
+    if block is not None:
+        run = after.refuse(call, block)
     else:
         run = ToolRun(call, None, duration_ms, on_update, None, perf_counter())
         try:

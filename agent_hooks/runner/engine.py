@@ -156,7 +156,9 @@ class Engine:
             elif current_dispatch(self) is not None:
                 lane = None
             else:
-                await lane.enter()
+                plan = await self._plan_in_turn(plan, event, lane)
+                if plan is None:
+                    return None
         parent = get_running()
         while parent is not None and not parent.live:
             parent = parent.parent
@@ -189,6 +191,20 @@ class Engine:
         if self._watched:
             await self._show(dispatch.event, surroundings)
         return dispatch.outcome  # type: ignore[no-any-return]  # a row's fold made it
+
+    async def _plan_in_turn(self, plan: Plan, event: Event[Any], lane: Lane) -> Plan | None:
+        """Wait for the lane and return the plan of an event as it is then; without a plan the lane is left again."""
+        generation = self.generation
+        await lane.enter()
+        try:
+            current = plan if self.generation == generation else self._plan_for(event)
+        except BaseException:
+            # The runner was left meanwhile.
+            lane.leave()
+            raise
+        if current is None:
+            lane.leave()
+        return current
 
     async def reach(
         self,
@@ -360,6 +376,7 @@ class Engine:
         abort.  All that takes at most `ABORT_GRACE` seconds.
         """
         self.left = True
+        self._subscriptions.freeze()
         self.subscriptions_changed()
         handlers = self.suspended - self._own_clocks()
         if not (handlers or self.running_calls):
@@ -454,8 +471,15 @@ class Engine:
         return self._subscriptions.is_disabled(hook_path)
 
     def _notify(self, listener: Callable[..., object], *args: Any) -> None:
-        """Call a listener; one that raises is logged, and the dispatch goes on."""
-        if (exc := attempt(listener, *args).exception) is not None:
+        """Call a listener; one that raises is logged, and the dispatch goes on.
+
+        A listener belongs to the program.  It runs outside of the dispatch, so that its registrations are not a hook's.
+        """
+        dispatch = get_running()
+        set_running(None)
+        exc = attempt(listener, *args).exception
+        set_running(dispatch)
+        if exc is not None:
             log().error("a listener raised on: %s", shown(args[-1]), exc_info=exc)
 
 

@@ -27,6 +27,9 @@ class Subscriptions:
         self._hooks = hooks
         self._registries = registries
         self._disabled: set[str] = set()
+        # Set when the runner is left: the handlers of each event at that moment, and the interceptors.
+        self._frozen: dict[str, tuple[Handler, ...]] | None = None
+        self._frozen_interceptors: tuple[tuple[Interceptor, Handler], ...] = ()
 
     def __iter__(self) -> Iterator[Handler]:
         """Yield every handler, in load order, then those of interceptors."""
@@ -36,13 +39,25 @@ class Subscriptions:
         for _, handler in self._interceptors():
             yield handler
 
-    def _interceptors(self) -> Iterator[tuple[Interceptor, Handler]]:
-        for registry in self._registries:
-            yield from registry.handlers()
+    def freeze(self) -> None:
+        """Keep today's handlers for good: a gate that unsubscribes while its hook is unloaded does not open."""
+        events = {event for hook in self._hooks for event in hook.handlers}
+        self._frozen_interceptors = tuple(self._interceptors())
+        self._frozen = {event: tuple(self._handlers_of(event)) for event in events}
+
+    def _interceptors(self) -> Iterable[tuple[Interceptor, Handler]]:
+        if self._frozen is not None:
+            return self._frozen_interceptors
+        return (each for registry in self._registries for each in registry.handlers())
+
+    def _handlers_of(self, event_type: str) -> Iterable[Handler]:
+        if self._frozen is not None:
+            return self._frozen.get(event_type, ())
+        return (handler for hook in self._hooks for handler in hook.handlers.get(event_type, ()))
 
     def has(self, event_type: str) -> bool:
         """Tell whether any handler is subscribed to events of this type."""
-        return any(hook.handlers.get(event_type) for hook in self._hooks)
+        return any(True for _ in self._handlers_of(event_type))
 
     def concern_tools(self) -> bool:
         """Tell whether any handler or interceptor is subscribed to the calls of some tool."""
@@ -72,9 +87,8 @@ class Subscriptions:
                 if interceptor.name == name:
                     yield handler, interceptor.takes
         else:
-            for hook in self._hooks:
-                for handler in hook.handlers.get(name.partition(":")[0], ()):
-                    yield handler, handler.handles
+            for handler in self._handlers_of(name.partition(":")[0]):
+                yield handler, handler.handles
 
     def disable(self, hook_path: str) -> None:
         """Disable a hook: its gates block from now on, its other handlers are left out."""

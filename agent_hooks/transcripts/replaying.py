@@ -32,9 +32,8 @@ VERDICTS: tuple[Decision, ...] = ("block", "ask", "rewrite")
 class ReplayUI(BridgeUI):
     """A UI without a person: a question is answered with no, so that it differs from a call that passes."""
 
-    async def confirm(self, title: str, message: str) -> bool:
-        """Turn a gate's dialog into an `Ask`, as a bridge does, and answer the pipeline's question with no."""
-        await super().confirm(title, message)
+    async def confirm_call(self, title: str, message: str) -> bool:
+        """Answer the pipeline's question with no."""
         return False
 
     def notify(self, message: str, type: NotifyType) -> None:
