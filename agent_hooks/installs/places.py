@@ -106,15 +106,15 @@ def missing(bridge: Bridge, installed: Sequence[Installation], listened: Collect
     return problems
 
 
-def doubled(bridge: Bridge, found: Sequence[Installation], shown: Callable[[str], str] = str) -> list[Problem]:
+def doubled(bridge: Bridge, found: Sequence[Installation], shorten: Callable[[str], str] = str) -> list[Problem]:
     """Return a problem for each two files that run our hooks by different commands, so that events fire twice.
 
-    The agent runs a command once even if two files name it.  `shown` shortens a path for the text.
+    The agent runs a command once even if two files name it.  `shorten` shortens a path for the text.
     """
     pairs = [(one, other) for index, one in enumerate(found) for other in found[:index] if _fires_twice(one, other)]
     return [
         Problem(
-            f"events fire twice here: {shown(one.target.path)} and {shown(other.target.path)} run your hooks by "
+            f"events fire twice here: {shorten(one.target.path)} and {shorten(other.target.path)} run your hooks by "
             "different commands",
             _keep_one(bridge, one.target.name, other.target.name),
         )

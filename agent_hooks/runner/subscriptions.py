@@ -122,13 +122,13 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
         return True
 
 
-def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> HookError:
+def _never(handler: Handler, matcher: str, name: str, known: Iterable[str]) -> HookError:
     """Return the report that a handler never runs."""
     return HookError(
         hook_path=handler.hook,
         handler=handler.name,
         event=handler.event,
-        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        error=f"{matcher} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
         file=handler.file,
         line=handler.line,
         outcome="continued",
