@@ -24,8 +24,7 @@ def main() -> int:
 
         send({"type": "prompt", "id": 1, "message": prompt})
         # Lines of bytes, because only "\n" ends a line of the protocol.
-        for line in from_agent:
-            record = json.loads(line)
+        for record in map(json.loads, from_agent):
             match record["type"]:
                 case "message_update":
                     print(record["delta"], end="", flush=True)
