@@ -23,8 +23,8 @@ def main() -> int:
             to_agent.flush()
 
         send({"type": "prompt", "id": 1, "message": prompt})
-        for line in from_agent:  # bytes, because only "\n" ends a line
-            record = json.loads(line)
+        # Lines of bytes, because only "\n" ends a line of the protocol.
+        for record in map(json.loads, from_agent):
             match record["type"]:
                 case "message_update":
                     print(record["delta"], end="", flush=True)

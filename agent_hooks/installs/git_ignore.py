@@ -13,10 +13,10 @@ from agent_hooks.storage.git import NO_PROGRAMS, git_environment
 _PATIENCE = 10
 
 
-def how_to_ignore(path: str, shown: Callable[[str], str] = str) -> str | None:
+def how_to_ignore(path: str, shorten: Callable[[str], str] = str) -> str | None:
     """Return the command that makes git ignore a file, or `None` if git ignores it already or no repository is here.
 
-    `shown` shortens the paths in the command, so that a person can run it in the current directory.
+    `shorten` shortens the paths in the command, so that a person can run it in the current directory.
     """
     directory = os.path.dirname(path)
     # The installation has yet to make the directory.
@@ -25,12 +25,12 @@ def how_to_ignore(path: str, shown: Callable[[str], str] = str) -> str | None:
     if _git(directory, "check-ignore", "--quiet", path)[0] != 1:
         return None
     exclude = os.path.join(directory, _git(directory, "rev-parse", "--git-path", "info/exclude")[1])
-    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(shown(os.path.normpath(exclude)))}"
+    ignore = f"echo '{os.path.basename(path)}*' >> {shlex.quote(shorten(os.path.normpath(exclude)))}"
     if _git(directory, "ls-files", "--error-unmatch", path)[0] != 0:
         return ignore
     # A directory elsewhere may lie in another repository than the current one.
-    elsewhere = "" if shown(directory) != directory else f"-C {shlex.quote(directory)} "
-    return f"git {elsewhere}rm --cached {shlex.quote(shown(path))}; {ignore}"
+    elsewhere = "" if shorten(directory) != directory else f"-C {shlex.quote(directory)} "
+    return f"git {elsewhere}rm --cached {shlex.quote(shorten(path))}; {ignore}"
 
 
 def _git(directory: str, *args: str) -> tuple[int | None, str]:

@@ -136,7 +136,7 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
         return True
 
 
-def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> HookError:
+def _never(handler: Handler, matcher: str, name: str, known: Iterable[str]) -> HookError:
     """Return the report that a handler never runs."""
     return hook_error(
         None,
@@ -144,7 +144,7 @@ def _never(handler: Handler, what: str, name: str, known: Iterable[str]) -> Hook
         handler=handler.name,
         event=handler.event,
         outcome="continued",
-        error=f"{what} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        error=f"{matcher} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
         place=(handler.file, handler.line),
     )
 

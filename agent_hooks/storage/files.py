@@ -56,15 +56,15 @@ def check_regular(status: os.stat_result, path: str) -> None:
     raise StorageError(f"{path} is {words}")
 
 
-def open_regular(path: str, shown: str) -> BinaryIO:
-    """Open a regular file for reading without ever blocking; `shown` is its name in errors.  Raises `StorageError`."""
-    with refusing("read", shown):
+def open_regular(path: str, label: str) -> BinaryIO:
+    """Open a regular file for reading without ever blocking; `label` is its name in errors.  Raises `StorageError`."""
+    with refusing("read", label):
         # Checked before opening, because opening alone can start a device.
-        check_regular(os.stat(path), shown)
+        check_regular(os.stat(path), label)
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             # Checked once more, because another file may have taken the path in between.
-            check_regular(os.fstat(fd), shown)
+            check_regular(os.fstat(fd), label)
         except BaseException:
             # After any failure, only this function can close the descriptor.
             os.close(fd)
@@ -81,19 +81,19 @@ def others_may_read(path: str) -> bool:
 
 
 def write_atomically(
-    path: str, data: bytes, shown: str | None = None, *, secret: bool = False, like: str | None = None
+    path: str, data: bytes, label: str | None = None, *, secret: bool = False, like: str | None = None
 ) -> None:
     """Put `data` in the place of a file in one step; readers see the old text or the new one, never a part.
 
     Makes the parent directories, follows a symlink to its target, and keeps the mode and owner of an existing file.
-    `shown` is the path's name in errors; `secret`: only the owner may read the file from now on; `like`: a file that
+    `label` is the path's name in errors; `secret`: only the owner may read the file from now on; `like`: a file that
     a new one takes mode and owner from.  Raises `StorageError`.
     """
-    shown = shown or path
+    label = label or path
     target = os.path.realpath(path)
-    _make_directory(os.path.dirname(target), shown)
-    with refusing("write", shown):
-        model = _existing(target, shown) or (os.stat(like) if like is not None else None)
+    _make_directory(os.path.dirname(target), label)
+    with refusing("write", label):
+        model = _existing(target, label) or (os.stat(like) if like is not None else None)
         draft = os.path.join(os.path.dirname(target), f".agent-hooks-{secrets.token_hex(8)}.tmp")
         kept = 0o700 if secret else 0o7777
         try:
@@ -124,24 +124,24 @@ def _draft(path: str, model: os.stat_result | None, kept: int) -> BinaryIO:
     return file
 
 
-def _make_directory(directory: str, shown: str) -> None:
-    with refusing("write", shown):
+def _make_directory(directory: str, label: str) -> None:
+    with refusing("write", label):
         try:
             os.makedirs(directory, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             culprit = directory
             while not os.path.lexists(culprit):
                 culprit = os.path.dirname(culprit)
-            raise StorageError(f"cannot write {shown}: {culprit} is not a directory") from None
+            raise StorageError(f"cannot write {label}: {culprit} is not a directory") from None
 
 
-def _existing(target: str, shown: str) -> os.stat_result | None:
+def _existing(target: str, label: str) -> os.stat_result | None:
     try:
         status = os.stat(target)
     except FileNotFoundError:
         return None
-    check_regular(status, shown)
+    check_regular(status, label)
     # Replacing a file needs no permission on the file itself; writing to it does.
     if not os.access(target, os.W_OK):
-        raise StorageError(f"cannot write {shown}: the file is write-protected")
+        raise StorageError(f"cannot write {label}: the file is write-protected")
     return status

@@ -52,7 +52,7 @@ class Stage(Protocol):
     async def show(self, dialog: Dialog) -> None:
         """Show a dialog until it is closed; remove it when this task is cancelled."""
 
-    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+    def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Show a line that stays on screen; from any thread."""
 
 
@@ -89,7 +89,7 @@ class TerminalUI:
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Show a line; from any thread."""
-        self._stage.say(str(message), type)
+        self._stage.print_line(str(message), type)
 
     async def choose(
         self, title: str, options: Sequence[Option], *, message: str = "", selected: int = 0
@@ -110,7 +110,7 @@ class TerminalUI:
 
     def _record(self, title: str, answer: str | None) -> None:
         line = " ".join(f"{title} → {'cancelled' if answer is None else answer}".split())
-        self._stage.say(cut(line, LONGEST_RECORD), "answer")
+        self._stage.print_line(cut(line, LONGEST_RECORD), "answer")
 
 
 # ---- dialogs ---------------------------------------------------------------------------------------------------------
@@ -379,6 +379,6 @@ class OwnScreen:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(ended.wait)
 
-    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+    def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Print a line on stderr."""
         sys.stderr.write(f"{'? ' if type == 'answer' else ''}{harmless(text)}\n")

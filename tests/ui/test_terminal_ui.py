@@ -36,7 +36,7 @@ class NotedScreen(OwnScreen):
         self.showing.set()
         await super().show(dialog)
 
-    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+    def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         self.said.append((type, text))
 
 

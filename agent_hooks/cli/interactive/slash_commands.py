@@ -114,7 +114,7 @@ class SlashCommands:
             labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
         ]
         if not options:
-            self._screen.say("there is no other session here", "info")
+            self._screen.print_line("there is no other session here", "info")
         index = await self._ui.choose("Which session?", options)
         return None if index is None else sessions[index].path
 
@@ -134,7 +134,7 @@ class SlashCommands:
         ]
         options = [labelled(entry.timestamp, text_of_content(message.content)) for _, entry, message in entries]
         if not options:
-            self._screen.say("there is nothing to go back to yet", "info")
+            self._screen.print_line("there is nothing to go back to yet", "info")
         chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)
         if chosen is None:
             return
@@ -151,7 +151,7 @@ class SlashCommands:
 
     def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:
-            self._screen.say(f"nothing changed: {outcome.reason}", "warning")
+            self._screen.print_line(f"nothing changed: {outcome.reason}", "warning")
         return not outcome.cancelled
 
     # ---- commands that set something
@@ -160,7 +160,7 @@ class SlashCommands:
         if argument:
             self._host.set_model(open_model(argument))
         model = self._host.state().model
-        self._screen.say(f"model: {model.provider}:{model.id}", "info")
+        self._screen.print_line(f"model: {model.provider}:{model.id}", "info")
 
     async def _thinking(self, argument: str) -> None:
         levels = {level: level for level in THINKING_LEVELS}
@@ -169,7 +169,7 @@ class SlashCommands:
         elif argument:
             self._screen.error(f"there is no level {argument!r}{did_you_mean(argument, levels)}")
             return
-        self._screen.say(f"thinking: {self._host.state().thinking_level}", "info")
+        self._screen.print_line(f"thinking: {self._host.state().thinking_level}", "info")
 
     async def _quit(self, argument: str) -> None:
         self._leave()

@@ -53,7 +53,7 @@ class PromptScreen(TurnPrinter):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
     `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.
-    `print` and `say` may be called from any thread.
+    `print` and `print_line` may be called from any thread.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class PromptScreen(TurnPrinter):
         self._app.layout.focus(window)
         self._app.invalidate()
 
-    def say(self, text: str, type: NotifyType | Literal["answer"]) -> None:
+    def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Print a notice on a line of its own; from any thread."""
         self._print(Text(f"{MARKS[type]} {harmless(text)}", STYLES[type]))
 

@@ -115,14 +115,14 @@ def number_schema(description: str, minimum: int = 1) -> dict[str, Any]:
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
-def check_text(text: str, what: str) -> None:
+def check_text(text: str, subject: str) -> None:
     """Raise `Refused` for a text that no system call takes: with a NUL or with half a surrogate pair."""
     if "\0" in text:
-        raise Refused(f"{what} contains a NUL character; leave it out")
+        raise Refused(f"{subject} contains a NUL character; leave it out")
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise Refused(f"{what} contains half a surrogate pair; write the whole character") from None
+        raise Refused(f"{subject} contains half a surrogate pair; write the whole character") from None
 
 
 def clean(text: str) -> str:

@@ -59,28 +59,28 @@ class EditTool(BuiltinTool):
         return ToolOutput(await to_thread.run_sync(_edit, self.resolve(path), path, old, new))
 
 
-def _edit(path: str, shown: str, old: str, new: str) -> str:
-    text = _load(path, shown)
+def _edit(path: str, label: str, old: str, new: str) -> str:
+    text = _load(path, label)
     pattern = _pattern(old, text)
     places = list(_places(pattern, text))
     if not places:
-        raise Refused(f"oldText was not found in {shown}; read the file and copy the text exactly")
+        raise Refused(f"oldText was not found in {label}; read the file and copy the text exactly")
     if len(places) > 1:
-        raise Refused(f"oldText was found {len(places)} times in {shown}; give more context, so that it occurs once")
+        raise Refused(f"oldText was found {len(places)} times in {label}; give more context, so that it occurs once")
     start, end = places[0]
     after = text[:start] + _with_endings(new, old, text, text[start:end]) + text[end:]
     # Surrogates stand for bytes that are not UTF-8; they are written back as those bytes.
-    write_atomically(path, after.encode("utf-8", "surrogateescape"), shown)
-    return _diff(shown, text, after, start, end)
+    write_atomically(path, after.encode("utf-8", "surrogateescape"), label)
+    return _diff(label, text, after, start, end)
 
 
-def _load(path: str, shown: str) -> str:
-    with open_regular(path, shown) as file, refusing("read", shown):
+def _load(path: str, label: str) -> str:
+    with open_regular(path, label) as file, refusing("read", label):
         data = file.read(EDIT_LIMIT + 1)
     if len(data) > EDIT_LIMIT:
-        raise Refused(f"{shown} is larger than {EDIT_LIMIT // 1024 // 1024} MiB; use bash to change it")
+        raise Refused(f"{label} is larger than {EDIT_LIMIT // 1024 // 1024} MiB; use bash to change it")
     if b"\0" in data:
-        raise Refused(f"{shown} is a binary file")
+        raise Refused(f"{label} is a binary file")
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -108,7 +108,7 @@ def _with_endings(new: str, old: str, text: str, found: str) -> str:
     return new.replace("\n", "\r\n") if "\r\n" in sample else new
 
 
-def _diff(shown: str, before: str, after: str, start: int, end: int) -> str:
+def _diff(label: str, before: str, after: str, start: int, end: int) -> str:
     """Return a unified diff of the lines around the change; difflib is too slow for whole files."""
     first = before.count("\n", 0, start)
     last = before.count("\n", 0, end)
@@ -119,8 +119,8 @@ def _diff(shown: str, before: str, after: str, start: int, end: int) -> str:
     low, below = max(first - _CONTEXT, 0), max(len(old) - last - 1 - _CONTEXT, 0)
     old, new = old[low : len(old) - below], new[low : len(new) - below]
     if len(old) + len(new) > DIFF_LIMIT:
-        return f"edited {shown}: {len(old)} lines from line {low + 1} on are {len(new)} lines now"
-    lines = difflib.unified_diff(_cleaned(old), _cleaned(new), shown, shown, n=_CONTEXT, lineterm="")
+        return f"edited {label}: {len(old)} lines from line {low + 1} on are {len(new)} lines now"
+    lines = difflib.unified_diff(_cleaned(old), _cleaned(new), label, label, n=_CONTEXT, lineterm="")
     text, cut = cut_head("\n".join(_moved(line, low) for line in lines))
     if cut is None:
         return text

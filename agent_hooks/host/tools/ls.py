@@ -46,10 +46,10 @@ class LsTool(BuiltinTool):
         return listing_output(self, shown, entries, LsToolDetails, of=count(len(entries), "entry"))
 
 
-def _entries(path: str, shown: str) -> list[str]:
-    with refusing("list", shown):
+def _entries(path: str, label: str) -> list[str]:
+    with refusing("list", label):
         if not stat.S_ISDIR(os.stat(path).st_mode):
-            raise Refused(f"{shown} is not a directory; use read to see a file")
+            raise Refused(f"{label} is not a directory; use read to see a file")
         with os.scandir(path) as entries:
             return [_line(entry) for entry in sorted(entries, key=lambda entry: (entry.name.casefold(), entry.name))]
 

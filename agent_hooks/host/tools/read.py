@@ -59,13 +59,13 @@ class ReadTool(BuiltinTool):
         return await to_thread.run_sync(_read, self.resolve(path), path, first, limit)
 
 
-def _read(path: str, shown: str, first: int, limit: int) -> ToolOutput:
-    with open_regular(path, shown) as file, refusing("read", shown):
+def _read(path: str, label: str, first: int, limit: int) -> ToolOutput:
+    with open_regular(path, label) as file, refusing("read", label):
         start = file.read(BINARY_PROBE)
         if mime_type := _image_type(start):
-            return _image(start, file, mime_type, shown)
+            return _image(start, file, mime_type, label)
         if b"\0" in start:
-            raise Refused(f"{shown} is a binary file, {len(start) + sum(map(len, _chunks(file)))} bytes")
+            raise Refused(f"{label} is a binary file, {len(start) + sum(map(len, _chunks(file)))} bytes")
         file.seek(0)
         counted = _Count()
         _skip(file, first - 1, counted)
@@ -74,7 +74,7 @@ def _read(path: str, shown: str, first: int, limit: int) -> ToolOutput:
         for chunk in chain([part], _chunks(file)):
             counted.add(chunk)
     if not part and first > 1:
-        raise Refused(f"offset {first} is past the end: {shown} has {count(counted.lines, 'line')}")
+        raise Refused(f"offset {first} is past the end: {label} has {count(counted.lines, 'line')}")
     text, cut = cut_head(part.decode("utf-8", "replace"), limit)
     if cut is None and taken_to == counted.bytes:
         return ToolOutput(text or "(empty)")
@@ -115,10 +115,10 @@ def _image_type(start: bytes) -> str | None:
     return None
 
 
-def _image(start: bytes, file: BinaryIO, mime_type: str, shown: str) -> ToolOutput:
+def _image(start: bytes, file: BinaryIO, mime_type: str, label: str) -> ToolOutput:
     data = start + file.read(IMAGE_LIMIT + 1 - len(start))
     if len(data) > IMAGE_LIMIT:
-        raise Refused(f"{shown} is an image of more than {IMAGE_LIMIT // 1024 // 1024} MiB; make it smaller first")
+        raise Refused(f"{label} is an image of more than {IMAGE_LIMIT // 1024 // 1024} MiB; make it smaller first")
     return ToolOutput([ImageContent(b64encode(data).decode(), mime_type)])
 
 
