@@ -27,7 +27,7 @@ LOOPBACK = "127.0.0.1"
 UNREADABLE = "agent-hooks could not read the event"
 """The beginning of the reason for denying an event whose payload cannot be read."""
 UNJUDGED = "agent-hooks could not judge this"
-"""The beginning of the reason for denying an event for another failure of ours; `server.client` has a copy."""
+"""The beginning of the reason for denying an event for another failure of ours."""
 
 
 class BridgeError(AgentHooksError):

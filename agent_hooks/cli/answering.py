@@ -22,7 +22,6 @@ from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.concurrency.stepping import run
 from agent_hooks.errors import describe
 from agent_hooks.server.stub import LIMIT
-from agent_hooks.ui.harmless import harmless
 
 _CHUNK = 1024 * 1024
 
@@ -91,7 +90,7 @@ class _Answering:
     def fail(self, exc: BaseException) -> None:
         """Print a message, and refuse the event unless the reply has been printed."""
         text = describe(exc)
-        complain(harmless(f"failed at {self._event or 'an event'}: {text}"))
+        complain(f"failed at {self._event or 'an event'}: {text}")
         if not self._replied:
             self._reply(self._bridge.refuse(self._event, f"{UNJUDGED}: {text}"))
 

@@ -61,7 +61,7 @@ class Opening:
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
-            complain(harmless(str(failure)))
+            complain(str(failure))
         news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
@@ -100,4 +100,4 @@ def _log(error: HookError) -> None:
 
 
 def _print(error: HookError) -> None:
-    complain(harmless(f"hook error: {error} ({error.outcome})"))
+    complain(f"hook error: {error} ({error.outcome})")

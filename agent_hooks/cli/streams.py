@@ -12,10 +12,10 @@ from agent_hooks.ui.harmless import harmless
 
 
 def complain(text: str) -> None:
-    """Print a message on stderr; do nothing when stderr is closed or its reader has gone."""
+    """Print a message on stderr without control characters; do nothing when stderr is closed or its reader has gone."""
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(f"agent-hooks: {text}\n")
+            sys.stderr.write(f"agent-hooks: {harmless(text)}\n")
             sys.stderr.flush()
 
 

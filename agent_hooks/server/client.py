@@ -72,8 +72,7 @@ def run(config: "ClientConfig") -> None:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
         why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
-        reason = f"agent-hooks could not judge this: {why}; {config['remedy']}"
-        answer = refusal.replace(REASON, _quoted(reason)[1:-1]).encode()
+        answer = refusal.replace(REASON, _quoted(f"{why}; {config['remedy']}")[1:-1]).encode()
     try:
         _write(1, answer)
     except BaseException as exc:

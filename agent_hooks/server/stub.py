@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import agent_hooks
 from agent_hooks import __version__
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base import UNJUDGED, Bridge
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client
 from agent_hooks.settings import agent_home
@@ -37,8 +37,9 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
 
     file = os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")
     rows = {row.name: row.timeout or bridge.timeout for row in bridge.describe()}
+    refusal = f"{UNJUDGED}: {client.REASON}"
     events = {
-        name: (float(max(seconds - MARGIN, seconds / 2)), bridge.refuse(name or None, client.REASON).stdout)
+        name: (float(max(seconds - MARGIN, seconds / 2)), bridge.refuse(name or None, refusal).stdout)
         for name, seconds in {**rows, "": bridge.timeout}.items()
     }
     return {

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agent_hooks.transformers.exclusion import name_matcher, without
+from agent_hooks.transformers.exclusion import name_matcher, with_excludes, without
 from agent_hooks.values.content import ContentBlock
 
 NEEDS_ARGUMENT = "exclude"
@@ -26,10 +26,8 @@ class Config(Struct, forbid_unknown_fields=True):
 
 def transform(tool_input: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
     """Add the directories to `exclude`."""
-    given = tool_input.get(NEEDS_ARGUMENT, [])
-    new = [f"{pattern.rstrip('/')}/" for pattern in config.get("patterns", [])]
-    new = [pattern for pattern in dict.fromkeys(new) if pattern not in given]
-    return {**tool_input, NEEDS_ARGUMENT: [*given, *new]} if new else tool_input
+    directories = [f"{pattern.rstrip('/')}/" for pattern in config.get("patterns", [])]
+    return with_excludes(tool_input, NEEDS_ARGUMENT, directories)
 
 
 def filter_output(

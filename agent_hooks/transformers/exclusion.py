@@ -34,6 +34,13 @@ _WORD = re.compile(r"[^\s:]+")
 _ARGUMENTS = ("path", "file_path", "directory")
 
 
+def with_excludes(tool_input: dict[str, Any], argument: str, patterns: Iterable[str]) -> dict[str, Any]:
+    """Return the input with the patterns added to its list `argument`; the given input when all are in it."""
+    given = tool_input.get(argument, [])
+    new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in given]
+    return {**tool_input, argument: [*given, *new]} if new else tool_input
+
+
 def name_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Return a function that returns whether a name matches any of the globs."""
     matches = [re.compile(fnmatch.translate(pattern.strip("/"))).match for pattern in patterns]

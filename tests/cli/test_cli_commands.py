@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from agent_hooks.cli.streams import complain
 from agent_hooks.settings import load_settings
 from running import Command
 
@@ -32,6 +33,12 @@ HOOK = """
 
         api.on("before_tool_call", lambda event, ctx: Rewrite({"command": "x"}))
 """
+
+
+def test_no_message_on_stderr_controls_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters of a hook's error or of a file are escapes; lines stay lines."""
+    complain("no \x1b[31mred\nhere")
+    assert capsys.readouterr().err == "agent-hooks: no \\x1b[31mred\nhere\n"
 
 
 def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(command: Command, home: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.bridges.base import UNJUDGED
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
@@ -162,7 +163,7 @@ def test_a_server_that_is_stuck_denies_a_call_and_nothing_else(agent: OtherAgent
     assert server is not None
     os.kill(server["pid"], signal.SIGSTOP)
     agent.write_stub(patience=0.3)
-    assert "does not answer" in reason_of(agent())
+    assert reason_of(agent()).startswith(f"{UNJUDGED}: the server does not answer: ")
     assert agent("Stop") == {}
     assert "does not answer" in agent("UserPromptSubmit", prompt="x")["reason"]
     os.kill(server["pid"], signal.SIGCONT)

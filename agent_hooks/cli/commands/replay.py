@@ -25,7 +25,6 @@ from agent_hooks.host.tools import builtin_tools
 from agent_hooks.transcripts import Transcript, find_transcripts
 from agent_hooks.transcripts.base import Reader, TranscriptError
 from agent_hooks.transcripts.replaying import VERDICTS, Decision, Gates, Replay, ReplayUI, Tally
-from agent_hooks.ui.harmless import harmless
 
 _SHOWN = 20
 """The most unreadable lines that are shown; the others are only counted."""
@@ -110,7 +109,7 @@ class _Replaying:
                 yield Transcript(path)
             except TranscriptError as exc:
                 self._replay.tally.skipped += 1
-                complain(harmless(f"skipped: {exc}"))
+                complain(f"skipped: {exc}")
 
     async def _load(self) -> Setup:
         setup = await set_up(self._cwd, self._hook_files)
@@ -147,12 +146,12 @@ class _Replaying:
         """Print a text once, and not for each of a thousand calls."""
         if key not in self._printed:
             self._printed.add(key)
-            complain(harmless(text))
+            complain(text)
 
     def _bad_line(self, file: str, line: int, error: str) -> None:
         self._unread += 1
         if self._unread <= _SHOWN:
-            complain(harmless(f"{short(file)}:{line}: {error}; the rest of the file is replayed"))
+            complain(f"{short(file)}:{line}: {error}; the rest of the file is replayed")
 
 
 def _open(path: str) -> Transcript:
