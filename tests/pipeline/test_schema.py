@@ -196,7 +196,7 @@ class Fraction(float):
     ],
 )
 def test_a_value_of_any_class_is_judged_for_what_it_is(kind: str, value: object, fits: bool) -> None:
-    """The first check compiles, the second does not.  A value that is no JSON fits no schema that wants JSON."""
+    """At the first check, which compiles, and at the second; what is no JSON fits nothing that wants JSON."""
     check = InputCheck({"properties": {"a": {"type": kind}}})
     for given_input in ({"a": value}, {"a": value}, freeze({"a": value}), MappingProxyType({"a": value})):
         assert (check("tool", given_input) is None) is fits
