@@ -291,6 +291,14 @@ async def test_a_call_whose_runner_is_left_between_two_steps_does_not_run() -> N
     assert not errors
 
 
+def test_a_call_is_rewritten_before_it_is_judged_and_judged_before_a_person_is_asked() -> None:
+    """This is the order of the documentation."""
+    judge = ["validate", "transform", "tool.before", "before_tool_call", "validate again", "guards", "tool_call", "ask"]
+    assert [step.name for step in order.JUDGE] == judge
+    assert [step.name for step in order.RUN] == ["execute", "filter", "tool_result", "tool.after", "redact"]
+    assert [step.name for step in order.OBSERVE] == ["observe"]
+
+
 # ---- without an event loop -------------------------------------------------------------------------------------------
 
 
