@@ -323,3 +323,8 @@ def test_a_schema_is_compiled_once_and_no_input_that_fits_is_copied(monkeypatch:
     assert schema_error("bash", required, {}) is not None
     assert copied == ["input"]
     assert len(compiled) == 1
+
+
+def test_no_errors_have_no_text() -> None:
+    """The library may find none where it found that the input does not fit."""
+    assert schema._error_text([]) is None
