@@ -125,6 +125,18 @@ async def test_an_input_that_a_handler_changes_in_place_blocks_the_call(event: s
     assert bare.inputs == []
 
 
+async def test_an_input_that_holds_itself_blocks_the_call() -> None:
+    """No event could hold it."""
+    endless: dict[str, Any] = {"command": "ls"}
+    endless["more"] = endless
+    runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: None, inline=True))
+    bare = EchoTool()
+    output = await wrap_tool(bare, runner).execute("1", endless)
+    assert "bash: the input is nested too deeply, or holds itself" in output.text
+    assert bare.inputs == []
+    assert not errors
+
+
 # ---- the question to the person --------------------------------------------------------------------------------------
 
 
@@ -156,6 +168,22 @@ async def test_after_the_persons_answer_the_time_of_the_calling_handler_goes_on(
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
     assert [error.error for error in errors] == ["timed out after 30 s"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "shown"),
+    [
+        ("bash", {"command": "ls", "more": 1}, "bash ls {'more': 1}"),
+        ("bash", {"command": "ls\nrm"}, "bash 'ls\\nrm'"),
+        ("custom", {"command": "ls"}, "custom {'command': 'ls'}"),
+    ],
+)
+async def test_the_question_shows_the_whole_call_in_one_line(tool: str, given: dict[str, Any], shown: str) -> None:
+    """The main argument of a known tool comes first, as the person would type it."""
+    ui = ScriptedUI(True)
+    runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: Ask("Sure?"), inline=True), ui=ui)
+    assert not (await wrap_tool(EchoTool(tool), runner).execute("1", given)).is_error
+    assert ui.asked[0].more.splitlines()[0] == shown
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -289,6 +317,14 @@ async def test_a_call_whose_runner_is_left_between_two_steps_does_not_run() -> N
     assert output.text.startswith("this HookRunner was left")
     assert bare.inputs == []
     assert not errors
+
+
+def test_a_call_is_rewritten_before_it_is_judged_and_judged_before_a_person_is_asked() -> None:
+    """This is the order of the documentation."""
+    judge = ["validate", "transform", "tool.before", "before_tool_call", "validate again", "guards", "tool_call", "ask"]
+    assert [step.name for step in order.JUDGE] == judge
+    assert [step.name for step in order.RUN] == ["execute", "filter", "tool_result", "tool.after", "redact"]
+    assert [step.name for step in order.OBSERVE] == ["observe"]
 
 
 # ---- without an event loop -------------------------------------------------------------------------------------------
