@@ -13,7 +13,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agent_hooks import AgentStart, Block, ExecResult, HookContext, HookRunner, HookUsageError
-from agent_hooks.dispatch.context import Pending
+from agent_hooks.dispatch.context import Awaited, Pending
 from agent_hooks.testing import Asked, ScriptedUI
 from support import call_of, hook_on, runner_of
 
@@ -276,13 +276,14 @@ async def test_exec_wants_a_list_of_arguments() -> None:
 
 def test_a_dialog_works_after_the_list_of_forgotten_ones_was_emptied() -> None:
     """The list belongs to the context, and the dialog to the handler."""
-    forgotten: list[str] = []
+    forgotten: list[Awaited] = []
+    confirm = Awaited("ctx.ui.confirm(...)", "")
 
     async def dialog() -> bool:
         return True
 
-    answer: Pending[bool] = Pending("ctx.ui.confirm(...)", dialog, forgotten)
-    assert forgotten == ["ctx.ui.confirm(...)"]
+    answer: Pending[bool] = Pending(confirm, dialog, forgotten)
+    assert forgotten == [confirm]
     forgotten.clear()
     with pytest.raises(StopIteration) as ended:
         answer.send(None)
