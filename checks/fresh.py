@@ -7,6 +7,7 @@ in place of the module, runs the tests until one fails, and exits as pytest does
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +21,27 @@ import pytest
 from checks.mutations import Mutant, compiled, mutants_of
 
 PYTEST_OPTIONS = ["-qq", "--exitfirst", "-p", "no:cacheprovider"]
+
+_LINES_AT_IMPORT = """
+import importlib, json, os, sys
+import coverage
+
+paths = sys.argv[1:]
+tracer = coverage.Coverage(data_file=None, include=[os.path.abspath(path) for path in paths], config_file=False)
+tracer.start()
+for path in paths:
+    importlib.import_module(path.removesuffix(".py").replace(os.sep, ".").removesuffix(".__init__"))
+tracer.stop()
+data = tracer.get_data()
+print(json.dumps({path: data.lines(os.path.abspath(path)) or [] for path in paths}))
+"""
+
+
+def lines_at_import(paths: Sequence[Path]) -> dict[str, set[int]]:
+    """Return the lines of each file that run while all of them are imported."""
+    command = [sys.executable, "-c", _LINES_AT_IMPORT, *map(str, paths)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return {path: set(lines) for path, lines in json.loads(done.stdout).items()}
 
 
 def passes(mutant: Mutant, tests: Sequence[str]) -> bool:

@@ -6,9 +6,9 @@ test fails or hangs.  Each mutant that is left needs a test, or a reason in `che
 How it is fast.  One process imports the package and collects all tests.  A first run notes which lines each test
 executes, and how long it takes.  Then each mutant gets a fork of that process.  The fork swaps the code of one function,
 and runs the tests that execute the line: first the test that caught the mutant the last time, then the fastest ones.
-A statement that no test executes may run when its module is imported.  Its mutant gets a fresh process instead, which
-imports the mutant and runs the tests of the module.  Results are kept in a file.  They count until the code of the module
-or of the tests changes; docstrings and comments are no code.
+A mutant of a statement that runs while its module is imported, or that no test executes, gets a fresh process instead,
+which imports the mutant and runs the tests of the module.  Results are kept in a file.  They count until the code of the
+module or of the tests changes; docstrings and comments are no code.
 """
 
 from __future__ import annotations
@@ -381,12 +381,14 @@ class Hunt:
         gc.freeze()
         mutants: dict[int, Mutant] = {}
         progress = Progress(self.options.seconds, len(waiting))
+        at_import = fresh.lines_at_import(self.code)
 
         def jobs() -> Iterator[Job]:
             for mutant in waiting:
                 if progress.is_over:
                     return
-                if tests := choice.tests_of(mutant):
+                tests = choice.tests_of(mutant)
+                if tests and at_import[mutant.module].isdisjoint(mutant.lines):
                     job = Job(tests, choice.limits(tests), partial(functions.mutate, mutant), run_test)
                 else:
                     job = _fresh_job(mutant, choice.tests_of_module(mutant))

@@ -325,6 +325,8 @@ def test_a_call_is_rewritten_before_it_is_judged_and_judged_before_a_person_is_a
     assert [step.name for step in order.JUDGE] == judge
     assert [step.name for step in order.RUN] == ["execute", "filter", "tool_result", "tool.after", "redact"]
     assert [step.name for step in order.OBSERVE] == ["observe"]
+    plan = plan_of(runner_of()[0].engine, "bash")
+    assert [step.name for step in (*plan.judge, *plan.run, *plan.observe)] == ["validate", "execute"]
 
 
 # ---- without an event loop -------------------------------------------------------------------------------------------
