@@ -63,10 +63,9 @@ async def execute(run: ToolRun) -> ToolRun:
             _pass_on(exc, watch)
         output = ToolOutput(describe(exc), is_error=True)
     else:
-        if engine.left:
+        if watch is not None and engine.left:
             # The tool swallowed its cancellation.  The handlers that its result would pass are unloaded.
-            if watch is not None:
-                watch.settle(None)
+            watch.settle(None)
             raise AbortedCallError
     finally:
         running_call.reset(outer)

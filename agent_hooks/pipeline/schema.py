@@ -132,11 +132,12 @@ def _as_json(value: Any, place: str, odd: list[str]) -> Any:
 # ---- the text of the error --------------------------------------------------------------------------------------------
 
 
-def _error_text(errors: Iterable[ValidationError]) -> str | None:
-    """Return the text of the error nearest to the top, or `None`; it holds the demands of each part of an `anyOf`."""
+def _error_text(errors: Iterable[ValidationError]) -> str:
+    """Return the text of the error nearest to the top; it holds the demands of each part of an `anyOf`."""
     error = min(errors, key=_depth, default=None)
     if error is None:
-        return None
+        # An input that does not fit must not pass because the library gives no reason.
+        return "input: does not fit the tool's input_schema"
     place, message = _place_and_message(error)
     if len(message) > _LONG:
         message = f"{message[: _LONG // 2]} … {message[-_LONG // 2 :]}"

@@ -322,3 +322,8 @@ def test_a_schema_is_compiled_once_and_no_input_that_fits_is_copied(monkeypatch:
     assert schema_error("bash", required, {}) is not None
     assert copied == ["input"]
     assert len(compiled) == 1
+
+
+def test_an_input_that_does_not_fit_never_passes_for_lack_of_a_reason() -> None:
+    """The library gives a reason for every input that does not fit; this is the answer if it does not."""
+    assert schema._error_text([]) == "input: does not fit the tool's input_schema"

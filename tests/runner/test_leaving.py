@@ -23,6 +23,7 @@ from agent_hooks import (
     wrap_tool,
 )
 from agent_hooks.guards import builtin_guards
+from agent_hooks.pipeline.order import preflight, run_tool
 from agent_hooks.runner import engine
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.events import ForeignEvent
@@ -163,6 +164,26 @@ async def test_a_call_that_runs_when_its_runner_is_left_ends_as_an_abort() -> No
     assert ends == ["aborted", "unloaded"]
     assert results == []
     assert not errors
+
+
+@pytest.mark.behaviour("N3")
+@everywhere
+async def test_a_host_gets_the_result_of_a_call_that_leaving_aborted() -> None:
+    """As of every other call: through `on_result`."""
+    body = Endless()
+    results: list[str] = []
+    runner, _ = runner_of(hook_on("tool_call", allow))
+
+    async def call() -> None:
+        judged = await preflight(EchoTool(body=body), "1", {"command": "ls"}, runner=runner)
+        output = await run_tool(judged, on_result=lambda result: results.append(result.text))
+        results.append(output.text)
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks, runner:
+            tasks.start_soon(call)
+            await body.begun.wait()
+    assert [text.startswith(f"aborted: {LEFT}") for text in results] == [True, True]
 
 
 @pytest.mark.behaviour("N3")

@@ -76,7 +76,7 @@ class TaskCanceller:
     which asyncio has no public name); `fired`: how often we have cancelled it.
     """
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # pragma: no branch  # always true at run time
         # The slots are those of the subclasses, which mypy would not accept.
         __slots__ = ()
 
