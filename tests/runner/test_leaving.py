@@ -13,11 +13,14 @@ from agent_hooks import (
     AfterToolCall,
     AgentStart,
     Ask,
+    BeforeToolCall,
     Block,
     HookAPI,
+    HookContext,
     HookUsageError,
     Interceptor,
     InterceptorRegistry,
+    ToolCall,
     ToolResult,
     TurnStart,
     wrap_tool,
@@ -112,6 +115,25 @@ async def test_a_call_that_waits_for_its_turn_is_blocked_when_the_runner_is_left
     assert texts[1].startswith(LEFT)
     assert bare.inputs == []
     assert [error.outcome for error in errors] == ["blocked"]
+
+
+@pytest.mark.behaviour("N1")
+@everywhere
+async def test_a_call_whose_own_rewriter_leaves_the_runner_is_blocked() -> None:
+    """The steps after it are not taken."""
+    seen: list[str] = []
+
+    async def leave(event: BeforeToolCall, ctx: HookContext) -> None:
+        await runner.engine.leave()
+
+    async def judge(event: ToolCall, ctx: HookContext) -> None:
+        seen.append(event.tool_name)
+
+    runner, _ = runner_of(hook_on("before_tool_call", leave), hook_on("tool_call", judge, path="b.py"))
+    bare = EchoTool()
+    output = await wrap_tool(bare, runner).execute("1", {"command": "ls"})
+    assert output.text.startswith(LEFT)
+    assert (bare.inputs, seen) == ([], [])
 
 
 @pytest.mark.behaviour("N2")
