@@ -31,8 +31,8 @@ from agent_hooks.values.events import Event
 class Plan(Struct, frozen=True, eq=False):
     """The handlers of one kind of event, in order; made once per event type, reason and tool.
 
-    `limit`: seconds of its own time that each handler gets; `tool_name`: the tool, if the event is about one; `lane`: the
-    lane the event waits in, if any.
+    `limit`: seconds of its own time that each handler gets; `tool_name`: the tool, if the event is about one, or the
+    agent's id at a point of the agent; `lane`: the lane the event waits in, if any.
     """
 
     owner: Owner
@@ -44,7 +44,7 @@ class Plan(Struct, frozen=True, eq=False):
 
 
 class Owner(Protocol):
-    """The runner, as a dispatch sees it."""
+    """The engine, as far as a dispatch uses it."""
 
     def make_clock(self, limit: float, parent: Clock | None) -> Clock:
         """Return a clock of the running backend, nested in `parent`."""
@@ -178,7 +178,7 @@ class Dispatch:
                 else:
                     ended = answer is not None and self._take_answer(handler, answer)
             except BaseException as exc:
-                # Rule 5 names the listeners and the policy.
+                # Rule 5: the failure is reported, and the policy of the row decides.
                 clock = self.clock
                 if clock is not None and clock.gave_up:
                     # `drive` is closing this frame.
@@ -351,7 +351,7 @@ def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
 
 
 def disabled(handler: Handler) -> Handler:
-    """Return a handler that fails in the place of a handler whose hook is disabled."""
+    """Return a stand-in for a handler of a disabled hook; it fails at every call."""
 
     def refuse(event: object, ctx: object) -> None:
         raise HookUsageError("its hook is disabled, because a handler of it did not stop when cancelled")

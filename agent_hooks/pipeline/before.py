@@ -109,7 +109,7 @@ def ask_person(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]
 
 
 async def _ask(call: JudgedCall) -> JudgedCall:
-    """Do so: a UI that fails counts as no answer, and no answer blocks."""
+    """Ask all questions as one; a UI that fails counts as no answer, and no answer blocks."""
     title = "; ".join(dict.fromkeys(ask.title for ask in call.asks))
     by, rule = _askers(call.asks)
     match await _permission(title, call):
@@ -133,7 +133,7 @@ def _askers(asks: Sequence[Ask]) -> tuple[str, str]:
 
 
 async def _confirm(title: str, call: JudgedCall) -> Outcome:
-    """Show the question with the exact call; a handler that called a wrapped tool does not pay for the person's time.
+    """Show the question with the call; the clock of an outer handler, which called a wrapped tool, stands meanwhile.
 
     Raises `AbortedCallError` when the runner is left meanwhile.
     """

@@ -16,13 +16,13 @@ from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
-# The id of the tool call that runs in this task: a call that its tool makes is part of it.
+# The id of the tool call that runs in this task; calls that its tool makes name it as their parent.
 running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
 get_running_call, set_running_call = running_call.get, running_call.set
 
 
 class AbortedCallError(Exception):
-    """The runner was left while a call ran, so the call was cancelled."""
+    """The runner was left while a call was judged, asked about or run."""
 
 
 class Rewriting(Struct, frozen=True):
@@ -78,7 +78,7 @@ class JudgedCall(Struct, frozen=True):
 
 
 class ToolRun(Struct, frozen=True):
-    """A judged call from its tool on: a step gets it and returns it, with another output.
+    """A judged call from `execute` on: a step gets it and returns it, with another output.
 
     `output`: the result so far; `duration_ms`: how long the tool took, set by the caller
     where another agent ran it; `block`: set when the tool did not run, and `output` is the refusal.

@@ -69,17 +69,17 @@ def redacted(engine: Engine, tool_name: str) -> bool:
 
 
 def listens(event: str) -> Wanted:
-    """Return whether handlers or observers see this event of the tool."""
+    """Return the audience of an event: whether handlers or observers see it."""
     return lambda engine, tool_name: engine.listens((event, tool_name))
 
 
 def intercepts(point: str) -> Wanted:
-    """Return whether interceptors of this point take the tool."""
+    """Return the audience of a point: whether interceptors take the tool there."""
     return lambda engine, tool_name: engine.intercepts(point, tool_name)
 
 
 def any_of(*wanted: Wanted) -> Wanted:
-    """Return whether any of some audiences is there."""
+    """Return the audience of a step that several audiences need: whether any of them is there."""
     return lambda engine, tool_name: any(each(engine, tool_name) for each in wanted)
 
 
@@ -114,7 +114,7 @@ _TAMPERED = Block("a handler changed event.input in place; the input is read-onl
 
 
 class CallPlan(Struct, frozen=True, eq=False):
-    """The steps that calls of one tool take, made once until the next subscription.
+    """The steps of one tool's calls, kept until the next subscription.
 
     `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer or
     the redactor takes part in calls of this tool; `any_concerned`: in calls of some tool, which this one might make.
@@ -162,6 +162,7 @@ def _take(
     the call is judged.
     """
     for step in steps:
+        # A plain step returns the state, an async one a coroutine.
         done = step.take(state)
         state = done if done.__class__ is state.__class__ else (yield from done)
         if state.block is not None:

@@ -72,7 +72,7 @@ class Engine:
         self.redactor = redactor
         # The event loop's, unless a test steps time by hand.
         self.timer: Timer | None = None
-        # Whether the runner was left: from then on no call is judged, and so none that a gate concerns may run.
+        # Set when the runner was left.  A call that concerns a hook, a guard, a transformer or the redactor is then blocked.
         self.left = False
         # Grows with every subscription, so that a plan knows whether it is old.
         self.generation = 0
@@ -81,6 +81,7 @@ class Engine:
         self.suspended: set[Clock] = set()
         self.running_calls: set[CallWatch] = set()
         self.interceptors = InterceptorRegistry() if registry is None else registry
+        # The interceptors of hooks: in the registry of the program, unless several runners share that one.
         self._own_interceptors = self.interceptors if registry is None else InterceptorRegistry()
         self._registries = tuple(dict.fromkeys((process_wide(), self.interceptors, self._own_interceptors)))
         self._subscriptions = Subscriptions(hooks, self._registries)
@@ -95,7 +96,7 @@ class Engine:
         self.calls_lane = Lane()
         self._lanes = {"life": Lane(), "calls": self.calls_lane}
         self._plans: dict[Any, Plan | None] = {}
-        # The same plans by event class, and by tool or reason where a class has several: one look instead of a route.
+        # A second index of the same plans: by class, then by `event.about`.  It saves the route of an event.
         self._plans_by_class: dict[type[Event[Any]], Any] = {}
         self._clock_type: type[Clock] | None = None
         # Returns the watch over a call that begins now, or has just suspended for the first time.  Leaving the runner
@@ -334,7 +335,7 @@ class Engine:
         return kind(limit, self.suspended, parent, self.timer)
 
     def _watch_first_call(self) -> CallWatch:
-        """Do as `watch_call`, before the backend is known."""
+        """Find out the backend, then watch a call."""
         return self._find_clock_type().watch_call(self.running_calls)
 
     def _find_clock_type(self) -> type[Clock]:
