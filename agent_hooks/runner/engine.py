@@ -72,7 +72,7 @@ class Engine:
         self.redactor = redactor
         # The event loop's, unless a test steps time by hand.
         self.timer: Timer | None = None
-        # Set when the runner was left.  A call that concerns a hook, a guard, a transformer or the redactor is then blocked.
+        # Set when the runner was left: a call that concerns a hook, a guard, a transformer or the redactor is blocked.
         self.left = False
         # Grows with every subscription, so that a plan knows whether it is old.
         self.generation = 0

@@ -33,7 +33,8 @@ Connect = Callable[["LineServer", socket.socket], "Connection"]
 #
 # 5. An answer that the client does not read stays in its connection.  The selector then also watches for room to write.
 #
-# 6. A line that is longer than `longest` closes its connection, so that no client can fill the memory.
+# 6. A line that is longer than `longest` closes its connection.  Lines that wait and answers that are not read have no
+#    limit, because only programs of this user, or those with the token, can send a line that counts.
 #
 # 7. If the process has no file descriptor left, a client cannot be accepted, and its listener stays ready.  So the server
 #    pauses: it takes all listeners out of the selector.  It resumes when a connection closes, and when `resume_accepting`
