@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import wraps
 from threading import Lock
 from typing import Any, Protocol
-from weakref import WeakMethod, WeakSet
+from weakref import WeakSet, ref
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -223,11 +223,18 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
 
 # ---- one registry for a whole process --------------------------------------------------------------------------------
 
-Adopt = Callable[[Interceptor], Undo]
 
-# Set while code of a hook runs outside of a handler: the function registers an interceptor as the hook's own.  The
+class Adopter(Protocol):
+    """The api of a hook, as the process-wide registry sees it."""
+
+    def adopt(self, interceptor: Interceptor) -> Undo:
+        """Register an interceptor as one of the hook."""
+        ...
+
+
+# Set while code of a hook runs outside of a handler: an interceptor that the code registers is the hook's own.  The
 # reference is weak, because asyncio keeps the context of a cancelled timer, and so would keep a hook that was unloaded.
-adopting: ContextVar[WeakMethod[Adopt] | None] = ContextVar("agent_hooks adopting", default=None)
+adopting: ContextVar[ref[Adopter] | None] = ContextVar("agent_hooks adopting", default=None)
 
 
 class _ProcessWideRegistry(InterceptorRegistry):
@@ -239,9 +246,9 @@ class _ProcessWideRegistry(InterceptorRegistry):
 
     def add(self, interceptor: Interceptor, *, hook: str | None = None) -> Undo:
         reference = adopting.get()
-        adopt = None if reference is None else reference()
-        if adopt is not None:
-            return adopt(interceptor)
+        adopter = None if reference is None else reference()
+        if adopter is not None:
+            return adopter.adopt(interceptor)
         if (dispatch := current_dispatch()) is not None:
             return dispatch.owner.intercept(dispatch.handler.hook, interceptor)
         return super().add(interceptor, hook=hook)
