@@ -9,7 +9,7 @@ PACKAGE_google_adk := google-adk
 # Type checkers, what shows the newest versions' output, and the models extra are left to `make test`; httpx2 is a client.
 OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
 	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
-	--ignore=tests/test_examples_models.py --ignore=tests/checks
+	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks
 
 .PHONY: demo test test-clients clients check mutants bench bench-peers soak explore oldest clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -19,3 +20,10 @@ def test_the_oldest_versions_are_the_lower_bounds_of_pyproject() -> None:
     # The tests do not need these tools.
     left_out = ("basedpyright", "coverage", "mypy", "ruff")
     assert pinned == {bound for bound in bounds if not bound.startswith(left_out)}
+
+
+def test_each_test_that_make_oldest_leaves_out_exists() -> None:
+    """A test file that moves is otherwise run again without the packages that it needs."""
+    left_out = re.findall(r"--ignore(?:-glob)?='?([^\s']+)", (ROOT / "Makefile").read_text())
+    assert left_out
+    assert not [pattern for pattern in left_out if not any(ROOT.glob(pattern))]
