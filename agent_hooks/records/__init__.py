@@ -1,1 +1,4 @@
-"""The decisions, written down: a line before a call and a line after it, in files of this person only."""
+"""Records: every decision is written down, one line of JSON each, in files below the agent home.
+
+`lines` has the kinds of lines, `reading` reads them, and `writer` and `recorder` write them.
+"""
