@@ -1,4 +1,14 @@
 """Records: every decision is written down, one line of JSON each, in files below the agent home.
 
-`lines` has the kinds of lines, `reading` reads them, and `writer` and `recorder` write them.
+    runner = HookRunner(hooks, cwd=cwd, records=Records())
+
+`lines` has the kinds of lines, and `reading` reads them.  `recorder` takes the calls and events of a runner, `trail` and
+`steps` the steps of their handlers, `sink` and `writer` write the lines, and `index` and `pruning` keep the files.
 """
+
+from __future__ import annotations
+
+from agent_hooks.records.options import TrustFacts
+from agent_hooks.records.recorder import Records
+
+__all__ = ["Records", "TrustFacts"]
