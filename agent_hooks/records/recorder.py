@@ -255,7 +255,7 @@ class CallRecorder:
 
     def _turn(self, event: Any, place: Surroundings, outcome: Any, fields: dict[str, Any]) -> type[Line]:
         key = (place.session_id, place.agent_id)
-        self._sink.turns[key] = event.turn_index
+        self._sink.turns[key] = fields["turn"] = event.turn_index
         if isinstance(event, TurnStart):
             self._calls[key] = 0
             fields["event"] = "start"

@@ -7,6 +7,7 @@ can be written again.
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 import msgspec
@@ -124,15 +125,10 @@ class Sink:
         return head
 
     def _make_head(self, place: Surroundings) -> bytes:
-        # Imported here, because `__init__` is above this room.
-        from importlib.metadata import PackageNotFoundError, version
-
         records, trust = self.records, self.records.trust
         text = self.makers()[0].text
-        try:
-            own = version("agent_hooks")
-        except PackageNotFoundError:
-            own = ""
+        # The package is loaded, and `__init__` is above this room.
+        own = getattr(sys.modules["agent_hooks"], "__version__", "")
         fields = {
             "session": place.session_id,
             "agent": place.agent_id,

@@ -60,6 +60,8 @@ class ChainWriter:
         self.directory = directory
         self._index = Index(directory)
         self._lock = Lock()
+        self._prefix = token_hex(6)
+        self._ids = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -74,8 +76,6 @@ class ChainWriter:
         self._indexed = 0
         self._indexed_at = 0.0
         self._last_time = datetime.fromtimestamp(0, UTC)
-        self._prefix = token_hex(6)
-        self._ids = 0
 
     def new_id(self) -> str:
         """Return an id that no other call has."""
@@ -118,8 +118,9 @@ class ChainWriter:
     def _open(self) -> None:
         make_directory(self.directory)
         if self._fd >= 0:
-            # The descriptor is that of the parent process, which goes on with its file.
+            # The descriptor is that of the parent process, which goes on with its file and its ids.
             os.close(self._fd)
+            self._prefix = token_hex(6)
         self._forget()
         pid, start = os.getpid(), time.time_ns() // 1_000_000
         while True:
