@@ -827,7 +827,7 @@ def test_a_full_disk_opens_no_gate(recorded: Recorded, required: str) -> None:
 
 @pytest.mark.behaviour("R3")
 def test_a_kill_while_a_tool_runs_leaves_the_decision(project: Path, home: Path) -> None:
-    """Who allowed the call is known, though it has no result."""
+    """The verdict is known, though the call has no result."""
     command = Command(project)
     process = subprocess.Popen(
         command.line("run", "@bash echo started > there; sleep 60"), cwd=project, start_new_session=True

@@ -503,7 +503,7 @@ def test_a_session_can_be_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_can_be_removed(tmp_path: Path) -> None:
-    """Its tombstone has what could be read."""
+    """Its tombstone has the facts that could be read."""
     path = written(tmp_path, "a")
     path.write_bytes(b"\0" * 100)
     (removed,) = forget(str(tmp_path), "s")
