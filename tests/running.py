@@ -90,6 +90,8 @@ class Command:
 
     def add_hook(self, source: str, name: str = "hook.py") -> Path:
         """Put a hook file into the project."""
+        if self.trusted:
+            approve(self.project)
         path = self.project / ".agent" / "hooks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(source))
