@@ -28,12 +28,14 @@ class Place(Struct, frozen=True):
     """The place of a working directory.
 
     `top`: the top of the outermost git working tree, the working directory itself where there is none; `projects`: the
-    directories with an `.agent` that applies, outermost first; `skipped`: the `.agent` directories that do not.
+    directories with an `.agent` that applies, outermost first; `skipped`: the `.agent` directories that do not;
+    `absent`: the paths where an `.agent` would apply if there were one.
     """
 
     top: str
     projects: tuple[str, ...]
     skipped: tuple[Skipped, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 def find_place(*directories: str, home: str | None = None) -> Place:
@@ -46,18 +48,21 @@ def find_place(*directories: str, home: str | None = None) -> Place:
     walks = [_walk(directory, person) for directory in dict.fromkeys(directories)]
     found: dict[str, None] = {}
     skipped: dict[Skipped, None] = {}
+    absent: dict[str, None] = {}
     for walk in walks:
         for each in reversed(walk.directories):
             directory = os.path.join(each, PROJECT_DIRECTORY)
-            if not os.path.lexists(directory) or os.path.realpath(directory) == own:
+            if not os.path.lexists(directory):
+                absent[directory] = None
+            elif os.path.realpath(directory) == own:
                 continue
-            if not walk.is_git and (reason := _foreign(directory)):
+            elif not walk.is_git and (reason := _foreign(directory)):
                 skipped[Skipped(directory, reason)] = None
             else:
                 found[each] = None
     # A directory above contains those below it, so the shorter path is the outer one.
     projects = sorted(found, key=lambda each: each.count(os.sep) if each != os.sep else 0)
-    return Place(walks[0].top, tuple(projects), tuple(skipped))
+    return Place(walks[0].top, tuple(projects), tuple(skipped), tuple(absent))
 
 
 class _Walk(Struct, frozen=True):
