@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, sources_at, sources_of
+from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, records_of, sources_at, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
@@ -61,6 +61,7 @@ class Opening:
             cwd=happening.cwd or setup.cwd,
             session_file=happening.session_file,
             session_id=happening.session_id,
+            records=records_of(setup, bridge.name),
         )
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import Setup, make_runner, set_up
+from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -67,7 +67,9 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        runner = make_runner(setup, mode, ui=ui, guards=self._guards(setup), redactor=setup.redactor)
+        records = records_of(setup, "agent-hooks")
+        guards = self._guards(setup)
+        runner = make_runner(setup, mode, ui=ui, guards=guards, redactor=setup.redactor, records=records)
         runner.know_tools(setup.settings.known_tools)
         return runner
 
