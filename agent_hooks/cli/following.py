@@ -18,8 +18,7 @@ from agent_hooks.errors import count
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.facts import set_facts
 from agent_hooks.trust.manifest import ProjectSet, TrustError, read_set
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.repository import project_key
+from agent_hooks.trust.policy import Trust, judge
 
 QUIET = 0.3
 """Seconds without a change after which a set counts as saved."""
@@ -124,7 +123,7 @@ class _Following:
         store = self._trust.store()
         if store.problem is not None:
             raise TrustError(store.problem)
-        key = project_key(project)
+        key = judge(store, project).key
         entry = store.entries.get(key)
         if entry is None or not entry.approved:
             raise _Gone(f"{one_line(project)} is no longer approved")

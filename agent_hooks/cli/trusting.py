@@ -29,10 +29,18 @@ def settle(trust: Trust, cwd: str, *more: str) -> TrustedSources:
     Where no person can be asked, and for each set that still waits afterwards, stderr gets one message.  Raises
     `SettingsError`.
     """
-    sources = ask_about(trust.sources(cwd, *more), trust, cwd, *more)
+    sources = asked(trust, cwd, *more)
     for message in sources.messages:
         complain(message)
     return sources
+
+
+def asked(trust: Trust, cwd: str, *more: str) -> TrustedSources:
+    """Return the sources that count for a directory, after asking; the caller shows the messages of the rest.
+
+    Call it before an event loop runs, so that Ctrl-C at the question ends the command.  Raises `SettingsError`.
+    """
+    return ask_about(trust.sources(cwd, *more), trust, cwd, *more)
 
 
 def ask_about(sources: TrustedSources, trust: Trust, cwd: str, *more: str) -> TrustedSources:

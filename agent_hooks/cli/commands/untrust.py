@@ -11,9 +11,7 @@ from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.trusting import refuse_below_agent
 from agent_hooks.trust.manifest import TrustError
-from agent_hooks.trust.place import find_place
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.repository import project_key
+from agent_hooks.trust.policy import Trust, judge
 from agent_hooks.trust.store import TrustStore
 
 
@@ -27,10 +25,11 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
     Their hooks and settings end at once, also in a session that runs.
     """
     refuse_below_agent("to take an approval back")
-    store = Trust().store()
+    trust = Trust()
+    store = trust.store()
     if store.problem is not None:
         raise TrustError(store.problem)
-    named = [os.path.realpath(each) for each in projects] or list(find_place(os.path.abspath(cwd)).projects)
+    named = [os.path.realpath(each) for each in projects] or [each.project for each in trust.sources(cwd).projects]
     known = [(project, key) for project in named for key in _keys(store, project)]
     for project, key in known:
         store.remove(key)
@@ -45,6 +44,6 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
 
 def _keys(store: TrustStore, project: str) -> list[str]:
     """Return the keys of a directory: its own, and those of a project that was there before."""
-    here = [project_key(project)]
+    here = [judge(store, project).key]
     before = [key for key, entry in store.entries.items() if entry.root == project]
     return [key for key in dict.fromkeys([*here, *before]) if key in store.entries]

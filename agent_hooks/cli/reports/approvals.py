@@ -13,7 +13,6 @@ from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.streams import complain
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.policy import ProjectTrust, Trust, judge
-from agent_hooks.trust.repository import project_key
 from agent_hooks.trust.store import Entry, TrustStore
 
 
@@ -38,8 +37,11 @@ def print_approvals(trust: Trust, cwd: str, *, as_json: bool) -> bool:
 
 def _row_of(key: str, entry: Entry, store: TrustStore) -> dict[str, Any]:
     """Return the row of a project elsewhere."""
-    if os.path.isdir(os.path.join(entry.root, PROJECT_DIRECTORY)) and project_key(entry.root) == key:
-        return _row(judge(store, entry.root), store, here=False)
+    if os.path.isdir(os.path.join(entry.root, PROJECT_DIRECTORY)):
+        project = judge(store, entry.root)
+        # Another repository may be there now.
+        if project.key == key:
+            return _row(project, store, here=False)
     return {
         "project": entry.root,
         "here": False,
