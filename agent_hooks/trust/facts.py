@@ -13,54 +13,18 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE
+from agent_hooks.trust.fact import KINDS, Fact, Kind
 from agent_hooks.trust.manifest import ProjectSet, absolute, named_in_settings
 
-Kind = Literal[
-    "subscribes",
-    "offers",
-    "rewrites",
-    "imports",
-    "needs",
-    "programs",
-    "connections",
-    "environment",
-    "loosens",
-    "names",
-    "unknown",
-    "refused",
-]
 Role = Literal["hook", "module", "transformer", "settings", "intercept", "unused", "data"]
 """What the runtime does with a file.
 
 `hook`: it is loaded; `module`: a hook may import it; `transformer`: it rewrites inputs if `intercept` names it;
 `settings`, `intercept`: it is obeyed; `unused`: it is code that is never imported; `data`: a hook may read it.
 """
-KINDS: dict[Kind, str] = {
-    "subscribes": "subscribes to",
-    "offers": "offers tools",
-    "rewrites": "rewrites",
-    "imports": "imports",
-    "needs": "depends on",
-    "programs": "starts programs",
-    "connections": "opens connections",
-    "environment": "reads the environment",
-    "loosens": "LOOSENS",
-    "names": "names hooks",
-    "unknown": "CANNOT BE KNOWN",
-    "refused": "IS REFUSED",
-}
-"""The kinds of facts in the order in which they are shown, each with its heading."""
 _PYTHON = ".py"
 _INTERCEPT = "command_intercept.yaml"
 _UNUSED = (".so", ".pyc", ".pyo", ".pyd", ".dylib", ".dll", ".zip", ".egg", ".whl", ".pth")
-
-
-class Fact(Struct, frozen=True):
-    """One fact; `lines`: the places in the file, none when it concerns the whole file."""
-
-    kind: Kind
-    text: str
-    lines: tuple[int, ...] = ()
 
 
 class FileFacts(Struct, frozen=True):

@@ -20,7 +20,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator
 
-from agent_hooks.trust.facts import Fact, Kind
+from agent_hooks.trust.fact import Fact, Kind, shortened
 from agent_hooks.trust.python_names import (
     BUILTINS,
     CONNECTING,
@@ -360,8 +360,3 @@ def _dotted(node: ast.expr) -> str:
 
 def _name_of(node: ast.expr) -> str:
     return _dotted(node.func) if isinstance(node, ast.Call) else _dotted(node)
-
-
-def shortened(text: str, most: int = 120) -> str:
-    """Return a text of the file, cut for a line of facts."""
-    return text if len(text) <= most else text[: most - 1] + "…"

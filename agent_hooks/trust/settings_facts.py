@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from agent_hooks.trust.facts import Fact
-from agent_hooks.trust.python_facts import shortened
+from agent_hooks.trust.fact import Fact, shortened
 
 _YAML = "tag:yaml.org,2002:"
 # The most nodes of a YAML file that are read; an alias can make a short file very large.

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_hooks.trust.facts import KINDS, Fact, FileFacts, set_facts
+from agent_hooks.trust.fact import KINDS, Fact
+from agent_hooks.trust.facts import FileFacts, set_facts
 from agent_hooks.trust.manifest import read_set
 from agent_hooks.trust.python_facts import python_facts
 from agent_hooks.trust.settings_facts import intercept_facts, settings_facts

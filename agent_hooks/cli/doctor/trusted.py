@@ -11,7 +11,8 @@ from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.untrusted import waiting_facts
 from agent_hooks.settings import agent_home
 from agent_hooks.storage.rights import check_owner
-from agent_hooks.trust.facts import KINDS, FileFacts
+from agent_hooks.trust.fact import KINDS
+from agent_hooks.trust.facts import FileFacts
 from agent_hooks.trust.policy import REMEDY, ProjectTrust
 from agent_hooks.trust.store import STORE, TrustStore
 

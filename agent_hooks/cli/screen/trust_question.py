@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from agent_hooks.cli.screen.marked import decoded, one_line, wrapped
 from agent_hooks.errors import count
-from agent_hooks.trust.facts import KINDS, Fact, FileFacts, Kind, Role, set_facts
+from agent_hooks.trust.fact import KINDS, Fact, Kind
+from agent_hooks.trust.facts import FileFacts, Role, set_facts
 from agent_hooks.trust.manifest import ProjectSet, SetFile
 
 MOST_FILES = 200
