@@ -7,7 +7,6 @@ before and after opening.  A file is replaced by a rename, so that a reader find
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -94,7 +93,7 @@ def write_atomically(
     _make_directory(os.path.dirname(target), label)
     with refusing("write", label):
         model = _existing(target, label) or (os.stat(like) if like is not None else None)
-        draft = os.path.join(os.path.dirname(target), f".agent-hooks-{secrets.token_hex(8)}.tmp")
+        draft = os.path.join(os.path.dirname(target), f".agent-hooks-{os.urandom(8).hex()}.tmp")
         kept = 0o700 if secret else 0o7777
         try:
             with _draft(draft, model, kept) as file:
