@@ -16,7 +16,7 @@ from msgspec import Struct
 from agent_hooks.errors import AgentHooksError, SettingsError, count, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, resolve_path
 from agent_hooks.storage.digests import sha256
-from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.storage.files import StorageError, read_regular
 from agent_hooks.storage.spelling import existing
 
 DIRECTORIES = ("hooks", "transformers")
@@ -29,6 +29,8 @@ MOST_BYTES = 32 << 20
 """The most bytes that all files of a set may have."""
 MOST_ENTRIES = 20_000
 """The most entries that the directories of a set may have, those that do not count included."""
+MOST_DIRECTORIES = 2_000
+"""The most directories that a set may have, on all paths."""
 MOST_LEVELS = 50
 """The most directories that may contain one another."""
 
@@ -110,6 +112,7 @@ class _Reader:
         self._real = os.path.realpath(project).rstrip(os.sep) + os.sep
         self._bytes = 0
         self._entries = 0
+        self._directories = 0
 
     def read(self) -> None:
         """Read all files; raises `StorageError` and `OSError`."""
@@ -150,13 +153,15 @@ class _Reader:
                 continue
             if len(above) == MOST_LEVELS:
                 raise StorageError(f"its directories are nested more than {MOST_LEVELS} deep; move data out of .agent")
-            real = os.path.realpath(directory)
+            self._count_directory()
+            real = None
             for name, is_link in sorted(self._names(directory)):
                 path = os.path.join(directory, name)
                 if os.path.isdir(path):
                     waiting.append((path, (*above, identity)))
-                else:
-                    self._read_file(path, os.path.realpath(path) if is_link else os.path.join(real, name))
+                    continue
+                real = os.path.realpath(directory) if real is None else real
+                self._read_file(path, None if is_link else os.path.join(real, name))
 
     def _names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """Yield the names that count in a directory, and whether each is a link."""
@@ -185,11 +190,7 @@ class _Reader:
             self._leave_out(path, "is not a regular file")
             return
         self._check(status.st_size)
-        with open_regular(path, path) as file:
-            data = file.read(MOST_BYTES + 1)
-        # Such a file is one of the system's: its bytes come when something happens.
-        if data is None:
-            raise StorageError(f"{path} has no bytes to read yet, as no file of a project does")
+        data = read_regular(path, path, MOST_BYTES + 1)
         self._bytes += len(data)
         self._check(0)
         real = os.path.realpath(path) if real is None else real
@@ -200,6 +201,11 @@ class _Reader:
         self._entries += 1
         if self._entries > MOST_ENTRIES:
             raise StorageError(f"its directories have more than {MOST_ENTRIES} entries; move data out of .agent")
+
+    def _count_directory(self) -> None:
+        self._directories += 1
+        if self._directories > MOST_DIRECTORIES:
+            raise StorageError(f"it has more than {MOST_DIRECTORIES} directories; move data out of .agent")
 
     def _check(self, more: int) -> None:
         """Raise `StorageError` when the set has too many files, or would have too many bytes."""

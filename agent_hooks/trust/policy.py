@@ -112,7 +112,8 @@ class Trust:
     def store(self) -> TrustStore:
         """Read the store.  Raises `TrustError` when another user can change it."""
         store = TrustStore(self.agent_home)
-        for path in (self.agent_home, store.path, store.kept):
+        # A store that cannot be used trusts nothing, and says why.
+        for path in (self.agent_home, store.path, store.kept) if store.problem is None else ():
             _check_owner(path)
         return store
 

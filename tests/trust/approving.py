@@ -44,5 +44,14 @@ def judged_names(found: ProjectTrust) -> set[str]:
 
 def git(*args: str, cwd: Path) -> None:
     """Run git, as a person does."""
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")
+    identity = (
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "init.defaultBranch=main",
+    )
     subprocess.run(["git", *identity, *args], cwd=cwd, check=True, capture_output=True, timeout=60)
