@@ -36,6 +36,13 @@ def _is_theirs(program: str, tree: str | None) -> bool:
     return any(_is_in(os.path.realpath("/".join(parts[:end])), tree) for end in range(2, len(parts) + 1))
 
 
+def safe_path(outside: str | None) -> str:
+    """Return this process's PATH without the entries that are relative or lie in the tree around `outside`."""
+    tree = None if outside is None else tree_of(outside)
+    entries = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return os.pathsep.join(entry for entry in entries if not _is_theirs(os.path.join(entry, "x"), tree))
+
+
 def system_program(name: str) -> str | None:
     """Return the path of a program in a directory of the system, or `None`; the PATH does not matter."""
     return find_program(name, outside=None, path=os.pathsep.join(_SYSTEM))

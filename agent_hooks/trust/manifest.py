@@ -132,9 +132,9 @@ class _Reader:
     def _read_named(self, path: str) -> None:
         """Read a file or package that the settings name; another directory is no hook, whatever it contains."""
         self._count()
-        path = existing(path)
         if not os.path.isdir(path):
-            self._read_file(path)
+            # The loader finds the file under the name in the settings, however it is spelled on the disk.
+            self._read_file(existing(path), name=self._name(path))
         elif os.path.isfile(os.path.join(path, "__init__.py")):
             self._read_directory(path)
         else:
@@ -171,9 +171,9 @@ class _Reader:
                 if not entry.name.startswith(".") and entry.name != "__pycache__":
                     yield entry.name, entry.is_symlink()
 
-    def _read_file(self, path: str, real: str | None = None) -> None:
-        """Read a file, if there is one; `real`: its path without links, if it is known."""
-        name = self._name(path)
+    def _read_file(self, path: str, real: str | None = None, name: str | None = None) -> None:
+        """Read a file, if there is one; `real`: its path without links, if known; `name`: another name in the set."""
+        name = self._name(path) if name is None else name
         if name in self.files:
             return
         try:

@@ -32,12 +32,14 @@ class Place(Struct, frozen=True):
     """The place of a working directory.
 
     `top`: the top of the outermost git working tree, the working directory itself where there is none; `projects`: the
-    directories with an `.agent` that applies, outermost first; `skipped`: the `.agent` directories that do not.
+    directories with an `.agent` that applies, outermost first; `skipped`: the `.agent` directories that do not;
+    `absent`: the paths where an `.agent` would apply if there were one.
     """
 
     top: str
     projects: tuple[str, ...]
     skipped: tuple[Skipped, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 def find_place(*directories: str, home: str | None = None, known: Callable[[str], bool] = lambda _: False) -> Place:
@@ -51,12 +53,17 @@ def find_place(*directories: str, home: str | None = None, known: Callable[[str]
     walks = [_walk(directory, person) for directory in dict.fromkeys(directories)]
     found: dict[str, None] = {}
     skipped: dict[Skipped, None] = {}
+    absent: dict[str, None] = {}
     for walk in walks:
         for each in reversed(walk.directories):
             directory = os.path.join(each, PROJECT_DIRECTORY)
             if known(each):
                 found[each] = None
-            elif each not in walk.tree or not os.path.lexists(directory) or os.path.realpath(directory) == own:
+            elif each not in walk.tree:
+                continue
+            elif not os.path.lexists(directory):
+                absent[directory] = None
+            elif os.path.realpath(directory) == own:
                 continue
             elif not walk.is_git and (reason := _foreign(directory)):
                 skipped[Skipped(directory, reason)] = None
@@ -64,7 +71,7 @@ def find_place(*directories: str, home: str | None = None, known: Callable[[str]
                 found[each] = None
     # A directory above contains those below it, so the shorter path is the outer one.
     projects = sorted(found, key=lambda each: each.count(os.sep))
-    return Place(walks[0].top, tuple(projects), tuple(skipped))
+    return Place(walks[0].top, tuple(projects), tuple(skipped), tuple(absent))
 
 
 class _Walk(Struct, frozen=True):

@@ -91,6 +91,11 @@ class TrustedSources(Struct, frozen=True):
         return (self.home, *found)
 
     @property
+    def sessions_home(self) -> str:
+        """The directory whose `.agent` gets the session files: that of the outermost set that counts, else the top."""
+        return next((each.project for each in self.projects if each.files is not None), self.place.top)
+
+    @property
     def messages(self) -> list[str]:
         """A sentence for each project whose set waits, and for each directory that does not apply."""
         found = [message for each in self.projects if (message := each.message)]
