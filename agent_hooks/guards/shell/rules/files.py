@@ -52,7 +52,10 @@ def copy(command: Command) -> None:
         if command.name == "mv" and path == "/dev/null":
             command.report("rm-rf", "moves files into nothing")
         for source in sources:
-            command.writes(below(target, source.rpartition("/")[2]))
+            copied = below(target, source.rstrip("/").rpartition("/")[2])
+            # A copy of one's own hooks in a temporary directory controls nothing.
+            if command.name == "mv" or not (command.controls(source) and command.interpreter.directories.in_temp(path)):
+                command.writes(copied)
     if command.name == "mv":
         for source in sources:
             command.deletes(source)
