@@ -6,8 +6,8 @@ The files have milliseconds; `Settings` has seconds.
 # No `from __future__ import annotations`: msgspec would have to compile each annotation of these structs at every start.
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from agent_hooks.errors import SettingsError, os_reason, shown
 from agent_hooks.patterns import pattern_problem
+from agent_hooks.trees import SourceTree
 from agent_hooks.validation import check_keys, check_timeout, convert_section
 from agent_hooks.values.wire import camel
 
@@ -53,6 +54,24 @@ class RedactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=
     patterns: dict[str, str] = field(default_factory=dict)
 
 
+class TrustFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The section `trust` of the person's file; a project's own section does not count.
+
+    `required`: where a project's files were never approved, tool calls are denied.
+    """
+
+    required: bool = False
+
+
+class RecordsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The section `records` of the person's file, as written; `RecordsSettings` explains the keys."""
+
+    enabled: bool | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+    days: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    bytes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
@@ -63,6 +82,8 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     compaction: CompactionFile | UnsetType = UNSET
     redaction: RedactionFile | UnsetType = UNSET
     guards: dict[str, Any] = field(default_factory=dict)
+    records: RecordsFile | UnsetType = UNSET
+    trust: TrustFile = field(default_factory=TrustFile)
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
@@ -101,12 +122,26 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
     patterns: Mapping[str, str] = {}
 
 
+class RecordsSettings(Struct, frozen=True, kw_only=True):
+    """Whether decisions are written down, and how long and how many of them are kept.
+
+    `required`: a tool call whose decision cannot be written does not run; `days`, `bytes`: older records, and the oldest
+    of those above this size, are removed.  Only the person's own settings count here.
+    """
+
+    enabled: bool = True
+    required: bool = False
+    days: int = 30
+    bytes: int = 1 << 30
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings of both files, merged.
 
     `hooks`: absolute paths; `known_tools`: names of tools that only another agent has, so that a handler that names one
     is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of that name of
-    each file, with the file's path, for `guards.config.read_sections`.
+    each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that
+    counts only in the person's own settings, and stands in a project's.
     """
 
     hooks: tuple[str, ...] = ()
@@ -116,6 +151,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     redaction: RedactionSettings = RedactionSettings()
     guards: tuple[tuple[str, dict[str, Any]], ...] = ()
+    records: RecordsSettings = RecordsSettings()
+    ignored: tuple[str, ...] = ()
 
 
 def agent_home(home: "str | Path | None" = None) -> str:
@@ -138,38 +175,69 @@ def project_home(cwd: "str | Path") -> str:
     return os.path.abspath(os.path.join(cwd, PROJECT_DIRECTORY))
 
 
-def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None) -> Settings:
+class Approvals(Protocol):
+    """The approvals of a person; `agent_hooks.Trust` has them."""
+
+    def trees(self, cwd: "str | Path") -> Sequence[SourceTree]:
+        """Return the source trees that count for a directory, the agent home's first."""
+        ...
+
+
+def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None, trust: Approvals | None = None) -> Settings:
     """Read the agent home's settings, then the project's.
 
-    The lists of both apply, in that order; of a single value, the project's counts.  `home` replaces `~` in tests.
-    Raises `SettingsError` with file, key, expected and found.
+    The lists of both apply, in that order; of a single value, the project's counts.  `home` replaces `~` in tests;
+    `trust`: only approved projects count, all of those that `cwd` is in.  Raises `SettingsError` with file, key, expected
+    and found.
     """
+    return merge_settings(source_trees(cwd, home) if trust is None else trust.trees(cwd), home)
+
+
+def source_trees(cwd: "str | Path", home: "str | Path | None" = None) -> tuple[SourceTree, ...]:
+    """Return the trees of an embedding program, which vouches for them: the agent home, and `<cwd>/.agent`."""
+    project = project_home(cwd)
+    own = SourceTree(agent_home(home))
+    return (own,) if project == own.directory else (own, SourceTree(project, os.path.dirname(project)))
+
+
+def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None) -> Settings:
+    """Read the settings of each tree and merge them; of a single value, the last tree's counts."""
     hooks: list[str] = []
     known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
     redaction = RedactionSettings()
     guards: list[tuple[str, dict[str, Any]]] = []
-    for directory in dict.fromkeys((agent_home(home), project_home(cwd))):
-        path = os.path.join(directory, SETTINGS_FILE)
-        if (file := read_settings_file(path)) is None:
+    records = RecordsSettings()
+    ignored: list[str] = []
+    for tree in trees:
+        path = os.path.join(tree.directory, SETTINGS_FILE)
+        if (file := read_settings_file(path, tree)) is None:
             continue
         known_tools += file.known_tools
         if file.guards:
             guards.append((path, file.guards))
-        hooks += _hooks_of(file, path, directory, home)
+        hooks += _hooks_of(file, path, tree.directory, home)
         timeouts |= _timeouts_of(file, path)
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
         if file.redaction is not UNSET:
             redaction = _with_redaction(redaction, file.redaction, path)
+        if file.records is not UNSET:
+            if tree.project is None:
+                given = msgspec.structs.asdict(file.records)
+                records = replace(records, **{key: each for key, each in given.items() if each is not UNSET})
+            else:
+                ignored.append(f"{path}: the section 'records' counts only in your own settings, in {agent_home(home)}")
     return Settings(
         hooks=tuple(hooks),
         known_tools=tuple(dict.fromkeys(known_tools)),
         compaction=compaction,
         redaction=redaction,
         guards=tuple(guards),
+        records=records,
+        ignored=tuple(ignored),
         **timeouts,
     )
 
@@ -204,9 +272,12 @@ def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str)
     )
 
 
-def read_settings_file(path: "str | Path") -> SettingsFile | None:
-    """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`."""
-    text = read_file(path)
+def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> SettingsFile | None:
+    """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`.
+
+    `tree`: the source tree that the file belongs to.
+    """
+    text = read_file(path, tree)
     if text is None:
         return None
     try:
@@ -221,11 +292,21 @@ def read_settings_file(path: "str | Path") -> SettingsFile | None:
         check_keys(found["compaction"], CompactionFile, path, "compaction.")
     if isinstance(found.get("redaction"), dict):
         check_keys(found["redaction"], RedactionFile, path, "redaction.")
+    if isinstance(found.get("records"), dict):
+        check_keys(found["records"], RecordsFile, path, "records.")
+    if isinstance(found.get("trust"), dict):
+        check_keys(found["trust"], TrustFile, path, "trust.")
     return convert_section(found, SettingsFile, path)
 
 
-def read_file(path: "str | Path") -> bytes | None:
-    """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`."""
+def read_file(path: "str | Path", tree: SourceTree | None = None) -> bytes | None:
+    """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`.
+
+    `tree`: the source tree that the file belongs to; of an approved one, the approved bytes count.
+    """
+    if tree is not None and tree.files is not None:
+        approved = tree.files.get(os.fspath(path))
+        return None if approved is None else approved.data
     if link := dangling_link(path):
         raise SettingsError(f"cannot be read: {link} is a symlink to a missing file", path)
     if os.path.exists(path) and not os.path.isfile(path):

@@ -15,7 +15,7 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from running import Command
-from support import PATIENCE
+from support import PATIENCE, approve
 
 BRIDGE = open_bridge("claude-code")
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
@@ -32,6 +32,8 @@ class OtherAgent:
 
     def run(self, event: str, text: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
         """Run the installed command with this payload."""
+        if self.command.trusted:
+            approve(self.command.project)
         return subprocess.run(
             [sys.executable, "-I", "-S", self.stub, event],
             input=text.encode() if isinstance(text, str) else text,

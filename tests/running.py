@@ -16,7 +16,7 @@ from typing import IO, Any
 from jsonschema import Draft202012Validator
 
 from agent_hooks.cli.rpc import protocol
-from support import PATIENCE
+from support import PATIENCE, approve
 
 TRIO = 'import functools, anyio; anyio.run = functools.partial(anyio.run, backend="trio")'
 
@@ -26,12 +26,16 @@ class Command:
 
     # Python code that runs before the command, for example to shorten a wait.
     first = ""
+    # Whether the project counts as approved, whatever it holds.
+    trusted = True
 
     def __init__(self, project: Path) -> None:
         self.project = project
 
     def line(self, *args: str, first: str = "") -> list[str]:
         """Return the command line."""
+        if self.trusted:
+            approve(self.project)
         if first := "\n".join(each for each in (first, self.first) if each):
             program = ["-c", f"{first}\nfrom agent_hooks.__main__ import main\nmain()"]
         else:

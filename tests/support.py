@@ -14,12 +14,24 @@ import pytest
 
 from agent_hooks import HookAPI, HookError, HookRunner, LoadedHook, ToolCall, ToolOutput
 from agent_hooks.pipeline.order import JudgedCall
+from agent_hooks.trust.place import find_place
+from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.repository import project_key
 from agent_hooks.values.content import ToolCallContent
 from agent_hooks.values.tool import OnUpdate
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0
 """Seconds that a test waits for an event, long enough for a busy machine."""
+
+
+def approve(directory: Path | str) -> None:
+    """Approve the projects that apply to a directory, with any contents: most tests are about other things than trust."""
+    store = Trust().store()
+    projects = (str(directory), *find_place(str(directory)).projects)
+    for key, project in {project_key(project): project for project in projects}.items():
+        if key not in store.entries or not store.entries[key].always:
+            store.set_always(key, project, always=True)
 
 
 def eager_loop() -> asyncio.AbstractEventLoop:

@@ -9,7 +9,7 @@ import architecture
 
 LAYERS = [
     "errors",
-    "patterns validation values",
+    "patterns trees validation values",
     "concurrency settings storage",
     "trust",
     "checkpoints guards redaction ui",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, agent_guards, find_sources, load, make_runner, sources_at, sources_of
+from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, records_of, sources_at, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
@@ -18,6 +18,7 @@ from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
+from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 
 
@@ -32,8 +33,11 @@ class Opening:
         self, bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
     ) -> None:
         project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
-        self._before = sources_at(os.path.abspath(project))
-        self._found = find_sources(project, ())
+        # The agent may work in another directory than that of its project; the hooks of both count.
+        places = dict.fromkeys((project, happening.cwd or project))
+        sources = Trust().sources(*places)
+        self._before = sources_at(sources.place)
+        self._found = find_sources(project, (), sources)
         self.plain = not (self._found.hooks.paths or self._found.hooks.errors)
         self._bridge = bridge
         self._happening = happening
@@ -57,12 +61,13 @@ class Opening:
             cwd=happening.cwd or setup.cwd,
             session_file=happening.session_file,
             session_id=happening.session_id,
+            records=records_of(setup, bridge.name),
         )
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
             complain(str(failure))
-        news = [*map(str, setup.errors)]
+        news = [*map(str, setup.errors), *(each for each in setup.sources.messages)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
             news += self._idle_handlers(setup, runner)
@@ -92,7 +97,7 @@ class Opening:
 
         # The agent must change neither the entries that run its hooks nor the files of their server.
         own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
-        return agent_guards(settings, setup.cwd, own, hooks=setup.settings.hooks)
+        return setup.guards(settings, own)
 
 
 def _log(error: HookError) -> None:

@@ -19,16 +19,20 @@ from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, Loa
 from agent_hooks.installs.generated import DIRECTORY
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, load_settings, project_home
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings
 from agent_hooks.transformers.command_intercept import (
     INTERCEPT_FILE,
     TRANSFORMERS_DIRECTORY,
     Transformers,
     load_transformers,
 )
+from agent_hooks.trust.place import Place
+from agent_hooks.trust.policy import Trust, TrustedSources
+from agent_hooks.trust.store import STORE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
+    from agent_hooks.records import Records
     from agent_hooks.redaction import Redactor
     from agent_hooks.transformers.base import ConfiguredTransformer
     from agent_hooks.ui.base import UI
@@ -38,6 +42,7 @@ class Setup(Struct, frozen=True):
     """The loaded sources that a command works with; `cwd` and `hook_files` are absolute."""
 
     cwd: str
+    sources: TrustedSources
     settings: Settings
     loaded: LoadResult
     hook_files: tuple[str, ...]
@@ -58,6 +63,14 @@ class Setup(Struct, frozen=True):
         """The guards' section of the settings; raises `SettingsError`."""
         return read_sections(self.settings.guards, tuple(BUILTIN))
 
+    def guards(self, settings: GuardSettings | None = None, more: Sequence[str] = ()) -> list[Guard]:
+        """Return the guards of an agent that works here; `more`: absolute paths that it must not write either.
+
+        `settings`: in the place of those of the settings files.  Raises `SettingsError`.
+        """
+        settings = self.guard_settings if settings is None else settings
+        return agent_guards(settings, self.sources.place, [*self.settings.hooks, *self.hook_files, *more])
+
     @property
     def errors(self) -> list[LoadError]:
         """The hooks and then the transformers that failed to load."""
@@ -66,53 +79,60 @@ class Setup(Struct, frozen=True):
     def source(self, path: str) -> str:
         """Tell where a hook or transformer comes from: `global`, `project`, `settings` or `--hook`."""
         directory = os.path.dirname(path)
-        if directory in (os.path.join(agent_home(), HOOKS_DIRECTORY), agent_home()):
-            return "global"
-        project = os.path.join(self.cwd, PROJECT_DIRECTORY)
-        if directory in (os.path.join(project, HOOKS_DIRECTORY), project):
-            return "project"
+        for tree in self.sources.trees:
+            if directory in (os.path.join(tree.directory, HOOKS_DIRECTORY), tree.directory):
+                return "global" if tree.project is None else "project"
         return "--hook" if path in self.hook_files else "settings"
 
     def warnings(self) -> list[str]:
-        """Return a sentence for hooks above the directory, and for each expired guard rule; raises `SettingsError`."""
+        """Return a sentence for each project that waits for approval, ignored section, and expired guard rule.
+
+        Raises `SettingsError`.
+        """
         # Imported here, because few commands warn.
         from datetime import date
 
         from agent_hooks.guards.config import expired
 
-        unused = unused_hooks(self.cwd)
-        return [*([unused] if unused else []), *expired(self.guard_settings, date.today())]
+        return [*self.sources.messages, *self.settings.ignored, *expired(self.guard_settings, date.today())]
 
 
 class FoundSources(Struct, frozen=True):
     """The settings, and the hook files that were found but not loaded."""
 
     cwd: str
+    sources: TrustedSources
     settings: Settings
     hook_files: tuple[str, ...]
     hooks: FoundHooks
 
 
-def find_sources(cwd: str, hook_files: Sequence[str]) -> FoundSources:
+def find_sources(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> FoundSources:
     """Read the settings and find all hooks; raises `SettingsError`.
 
-    `hook_files` are relative to the shell's directory, not to `cwd`.
+    `hook_files` are relative to the shell's directory, not to `cwd`; `sources`: the trees that count, if the caller has
+    asked about them.
     """
     cwd = os.path.abspath(cwd)
     files = tuple(os.path.abspath(file) for file in hook_files)
-    settings = load_settings(cwd=cwd)
-    return FoundSources(cwd, settings, files, find_hooks([*settings.hooks, *files], cwd=cwd))
+    found = Trust().sources(cwd) if sources is None else sources
+    settings = merge_settings(found.trees)
+    hooks = find_hooks([*settings.hooks, *files], found.trees)
+    # A set that a person must have approved, and has not, blocks every tool call, as a hook that fails to load does.
+    hooks.errors.extend(LoadError(each.directory, each.message or "") for each in found.projects if each.blocks)
+    return FoundSources(cwd, found, settings, files, hooks)
 
 
 async def load(found: FoundSources) -> Setup:
     """Load the hooks and the transformers."""
     loaded = await load_found(found.hooks, cwd=found.cwd)
-    return Setup(found.cwd, found.settings, loaded, found.hook_files, load_transformers(cwd=found.cwd))
+    transformers = load_transformers(cwd=found.cwd, trees=found.sources.trees)
+    return Setup(found.cwd, found.sources, found.settings, loaded, found.hook_files, transformers)
 
 
-async def set_up(cwd: str, hook_files: Sequence[str]) -> Setup:
+async def set_up(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> Setup:
     """Find and load all sources; the arguments are those of `find_sources`.  Raises `SettingsError`."""
-    return await load(find_sources(cwd, hook_files))
+    return await load(find_sources(cwd, hook_files, sources))
 
 
 def make_runner(
@@ -126,6 +146,7 @@ def make_runner(
     cwd: str | None = None,
     session_file: str | None = None,
     session_id: str | None = None,
+    records: Records | None = None,
 ) -> HookRunner:
     """Return the runner of the loaded hooks, with the deadlines of the settings.
 
@@ -144,19 +165,44 @@ def make_runner(
         guards=guards,
         transformers=setup.transformers.configured if transformers is None else transformers,
         redactor=redactor,
+        records=records,
+    )
+
+
+def records_of(setup: Setup, client: str) -> Records | None:
+    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off."""
+    settings = setup.settings.records
+    if not settings.enabled:
+        return None
+    # Imported here, because few commands write records.
+    from agent_hooks.records import Records
+
+    return Records(
+        client=client,
+        required=settings.required,
+        days=settings.days,
+        bytes=settings.bytes,
+        patterns=setup.settings.redaction.patterns,
+        project=setup.sources.place.top,
     )
 
 
 def sources_of(setup: Setup) -> Sources:
     """Return the files that the sources were loaded from, and those where a source may appear later."""
     files = [file for hook in setup.loaded.hooks if hook.module is not None for file in files_of(hook.module)]
-    return sources_at(setup.cwd, setup.settings.hooks, [*files, *(error.path for error in setup.loaded.errors)])
+    place = setup.sources.place
+    return sources_at(place, setup.settings.hooks, [*files, *(error.path for error in setup.loaded.errors)])
 
 
-def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -> Sources:
-    """Return the files for settings, hooks and transformers in `cwd` and the agent home, and those named here."""
-    homes = tuple(dict.fromkeys((agent_home(), os.path.join(cwd, PROJECT_DIRECTORY))))
+def sources_at(place: Place, hooks: Sequence[str] = (), files: Sequence[str] = ()) -> Sources:
+    """Return the files that count for a place: settings, hooks, transformers, the trust store, and those named here.
+
+    An `.agent` that appears where there is none yet counts too.
+    """
+    projects = [os.path.join(project, PROJECT_DIRECTORY) for project in place.projects]
+    homes = tuple(dict.fromkeys((agent_home(), *projects)))
     listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
+    listed += [os.path.join(agent_home(), STORE), *place.absent]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
     for path in (*hooks, *files):
         elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
@@ -166,39 +212,14 @@ def sources_at(cwd: str, hooks: Sequence[str] = (), files: Sequence[str] = ()) -
     return Sources(dict.fromkeys(listed), folders)
 
 
-def agent_guards(
-    settings: GuardSettings, cwd: str, hook_files: Sequence[str] = (), *, hooks: Sequence[str] | None = None
-) -> list[Guard]:
-    """Return the guards of an agent that works in `cwd`; they also protect the files that control it.
+def agent_guards(settings: GuardSettings, place: Place, more: Sequence[str] = ()) -> list[Guard]:
+    """Return the guards of an agent that works in a place; they also protect the files that control it.
 
-    Protected are its settings, hooks, transformers and the generated files; `hook_files`: absolute paths of more
-    hooks; `hooks`: the hooks that the settings name, if the caller has read them.
+    Protected are its settings, hooks, transformers and the generated files; `more`: absolute paths of more files.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
-    own = [os.path.join(folder, name) for folder in (agent_home(), project_home(cwd)) for name in names]
-    own += [
-        os.path.join(agent_home(), DIRECTORY),
-        *(load_settings(cwd=cwd).hooks if hooks is None else hooks),
-        *hook_files,
-    ]
+    projects = dict.fromkeys((*place.projects, place.top))
+    homes = (agent_home(), *(os.path.join(project, PROJECT_DIRECTORY) for project in projects))
+    own = [os.path.join(home, name) for home in homes for name in names]
+    own += [os.path.join(agent_home(), DIRECTORY), *more]
     return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
-
-
-def unused_hooks(cwd: str, remedy: str = "add --cwd {}") -> str | None:
-    """Return a warning when a directory above `cwd` has hooks and `cwd` has none: only those of `cwd` are loaded.
-
-    `{}` in `remedy` becomes the directory above.
-    """
-    # Imported here, because no event of an agent needs them.
-    import shlex
-    from pathlib import Path
-
-    here = Path(cwd)
-    home = Path.home()
-    if (here / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
-        return None
-    for parent in here.parents:
-        if parent != home and (parent / PROJECT_DIRECTORY / HOOKS_DIRECTORY).is_dir():
-            there = shlex.quote(os.path.relpath(parent))
-            return f"the hooks of {parent} are not used here; to work there, {remedy.format(there)}"
-    return None

@@ -5,6 +5,10 @@ private package whose path is the hook's directory, and hooks run with an `__imp
 This holds while the hook loads and, unlike a changed `sys.path`, also for an import inside a handler.  A file beside a
 hook never shadows a module of the standard library.
 
+A hook of an approved set is compiled from the bytes that were approved, and so are the modules beside it, whenever they
+are imported.  Only the UTF-8 source files of the set are imported: an extension module, bytecode, a zip file or a bare
+directory would run code that the person was not shown, and so would another encoding.
+
 All hooks share one copy of the builtins, which differ from Python's own only in `__import__`.  A copy for each hook
 would take 3.4 KiB and 8 % of the time of loading it.  The shared `__import__` finds the importing hook by the caller's
 globals.
@@ -16,6 +20,7 @@ import builtins
 import importlib
 import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -28,15 +33,26 @@ _PREFIX = "_agent_hooks_"
 _numbers = itertools.count()
 # The name of each private package, with the full names of the modules that were looked for in it.
 _members: dict[str, dict[str, None]] = {}
+# The approved bytes of the files of a set by path, for each private package of an approved set.
+_approved: dict[str, Mapping[str, bytes]] = {}
 _hook_builtins: dict[str, Any] = {}
+# PEP 263: the encoding cookie of the first two lines.
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
 class _HookLoader(SourceFileLoader):
     """Load a hook, or a module beside it, from bytecode that is never stale."""
 
     def get_code(self, fullname: str) -> CodeType:
-        source = contents(self.path)
-        return compiled(source, self.path, lambda: self.source_to_code(source, self.path))
+        source = self.get_data(self.path)
+        approved = _package_of(fullname) in _approved
+        # A text is compiled as it is, and an encoding that it declares has no effect.
+        text = _approved_text(source, self.path) if approved else source
+        return compiled(source, self.path, lambda: self.source_to_code(text, self.path))
+
+    def get_data(self, path: str) -> bytes:
+        files = _approved.get(_package_of(self.name))
+        return contents(path) if files is None or path not in files else files[path]
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = _hook_builtins
@@ -51,7 +67,8 @@ class _HookFinder:
     ) -> ModuleSpec | None:
         if not fullname.startswith(_PREFIX) or path is None:
             return None
-        spec = PathFinder.find_spec(fullname, path)
+        files = _approved.get(_package_of(fullname))
+        spec = PathFinder.find_spec(fullname, path) if files is None else _approved_spec(fullname, path, files)
         if spec is not None:
             _members.setdefault(_package_of(fullname), {})[fullname] = None
             if isinstance(spec.loader, SourceFileLoader):
@@ -64,8 +81,12 @@ _finder = _HookFinder()
 _OURS = "agent_hooks"
 
 
-def import_hook(path: str) -> ModuleType:
-    """Import the file at `path` as a module of its own, and return it; an exception of the file goes through."""
+def import_hook(path: str, files: Mapping[str, bytes] | None = None) -> ModuleType:
+    """Import the file at `path` as a module of its own, and return it; an exception of the file goes through.
+
+    `files`: the bytes of an approved set by absolute path, `path` among them; the hook and the modules beside it come
+    from these, and not from the disk.
+    """
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     if not _hook_builtins:
@@ -74,6 +95,8 @@ def import_hook(path: str) -> ModuleType:
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
     package.__path__ = [directory or os.sep]
     sys.modules[package.__name__] = package
+    if files is not None:
+        _approved[package.__name__] = files
     # The `__init__.py` of a package is the private package itself, so that `from . import x` finds its names.
     whole = file == "__init__.py"
     name = package.__name__ if whole else f"{package.__name__}.{file.removesuffix('.py').replace('.', '_')}"
@@ -98,7 +121,9 @@ def import_hook(path: str) -> ModuleType:
 
 def forget_module(module: ModuleType) -> None:
     """Remove a hook's module and the modules it imported from beside it."""
-    for name in _members.pop(_package_of(module.__name__), ()):
+    package = _package_of(module.__name__)
+    _approved.pop(package, None)
+    for name in _members.pop(package, ()):
         sys.modules.pop(name, None)
 
 
@@ -129,7 +154,7 @@ def _import_beside(
     if level or top == _OURS or top in sys.stdlib_module_names:
         return builtins.__import__(name, globals, locals, fromlist or (), level)
     package = _importing_package(globals, sys._getframe(1))
-    if package is None or not _is_beside(sys.modules[package].__path__[0], top):
+    if package is None or not _is_beside(package, top):
         return builtins.__import__(name, globals, locals, fromlist or (), level)
     if fromlist:
         return builtins.__import__(f"{package}.{name}", globals, locals, fromlist)
@@ -152,8 +177,11 @@ def _importing_package(globals: Mapping[str, Any] | None, frame: FrameType | Non
     return package if package in sys.modules else None
 
 
-def _is_beside(directory: str, name: str) -> bool:
-    beside = os.path.join(directory, name)
+def _is_beside(package: str, name: str) -> bool:
+    beside = os.path.join(sys.modules[package].__path__[0], name)
+    files = _approved.get(package)
+    if files is not None:
+        return f"{beside}.py" in files or os.path.join(beside, "__init__.py") in files
     if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
     if not os.path.isdir(beside) or name in sys.modules:
@@ -163,3 +191,38 @@ def _is_beside(directory: str, name: str) -> bool:
 
     # A bare directory gives way to an installed package, as it does on `sys.path`.
     return find_spec(name) is None
+
+
+# ---- approved sets
+
+
+def _approved_spec(fullname: str, path: Sequence[str], files: Mapping[str, bytes]) -> ModuleSpec | None:
+    """Return the spec of a module of an approved set, `None` if the set has no such source file."""
+    name = fullname.rpartition(".")[2]
+    for directory in path:
+        package = os.path.join(directory, name)
+        file = os.path.join(package, "__init__.py")
+        if file in files:
+            spec = ModuleSpec(fullname, _HookLoader(fullname, file), origin=file, is_package=True)
+            spec.submodule_search_locations = [package]
+        elif (file := f"{package}.py") in files:
+            spec = ModuleSpec(fullname, _HookLoader(fullname, file), origin=file)
+        else:
+            continue
+        spec.has_location = True
+        return spec
+    return None
+
+
+def _approved_text(source: bytes, path: str) -> str:
+    """Return the text of a source file as it was shown; raises `ImportError` for one in another encoding than UTF-8."""
+    for line in source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n", 2)[:2]:
+        cookie = _COOKIE.match(line)
+        if cookie is not None and cookie[1].lower().replace(b"_", b"-") not in (b"utf-8", b"utf-8-sig", b"utf8"):
+            raise ImportError(
+                f"{path} declares the encoding {cookie[1].decode()}; a hook of a project is UTF-8", path=path
+            )
+    try:
+        return source.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise ImportError(f"{path} is not UTF-8 ({exc.reason}, byte {exc.start})", path=path) from None

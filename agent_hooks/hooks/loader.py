@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ from agent_hooks.errors import HookUsageError, SettingsError, at, describe, os_r
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.imports import forget_module, import_hook, refresh_builtins
 from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
-from agent_hooks.settings import DEFAULT_TIMEOUT, agent_home, dangling_link, project_home, resolve_path, user_home
+from agent_hooks.settings import DEFAULT_TIMEOUT, Approvals, dangling_link, resolve_path, source_trees, user_home
+from agent_hooks.trees import SourceTree, approved_file
 from agent_hooks.values.answers import Block
 from agent_hooks.values.events import ToolCall
 from agent_hooks.values.tool import Tool
@@ -93,37 +94,41 @@ class LoadResult(Struct, frozen=True):
 
 
 class FoundHooks(Struct, frozen=True):
-    """The paths of hooks, and the errors of directories that could not be read."""
+    """The paths of hooks, the errors of directories that could not be read, and the trees that were searched."""
 
     paths: list[str]
     errors: list[LoadError]
+    trees: tuple[SourceTree, ...] = ()
 
 
 async def discover_and_load_hooks(
-    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
+    configured_paths: Iterable[str | Path] = (),
+    *,
+    cwd: str | Path,
+    home: str | Path | None = None,
+    trust: Approvals | None = None,
 ) -> LoadResult:
     """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
 
     A file that is listed twice, directly or through a symlink, is loaded once, at its first position.  `~` stands for
-    `home`.  A hook's mistake raises nothing; it becomes an entry of `errors`.
+    `home`.  A hook's mistake raises nothing; it becomes an entry of `errors`.  `trust`: only approved projects count, all
+    of those that `cwd` is in; without it, the calling program vouches for `<cwd>/.agent`.
     """
-    return await load_found(find_hooks(configured_paths, cwd=cwd, home=home), cwd=cwd, home=home)
+    trees = source_trees(cwd, home) if trust is None else tuple(trust.trees(cwd))
+    return await load_found(find_hooks(configured_paths, trees), cwd=cwd, home=home)
 
 
-def find_hooks(
-    configured_paths: Iterable[str | Path] = (), *, cwd: str | Path, home: str | Path | None = None
-) -> FoundHooks:
-    """Return the paths that `discover_and_load_hooks` would load."""
+def find_hooks(configured_paths: Iterable[str | Path], trees: Iterable[SourceTree]) -> FoundHooks:
+    """Return the paths of the hooks of `trees`, in that order, and then `configured_paths`."""
+    trees = tuple(trees)
     errors: list[LoadError] = []
-    paths: list[str] = []
-    for directory in (agent_home(home), project_home(cwd)):
-        paths += _hook_files(os.path.join(directory, HOOKS_DIRECTORY), errors)
-    return FoundHooks([*paths, *map(str, configured_paths)], errors)
+    paths = [path for tree in trees for path in _hook_files(tree, errors)]
+    return FoundHooks([*paths, *map(str, configured_paths)], errors, trees)
 
 
 async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | None = None) -> LoadResult:
     """Load the hooks that were found; if there are none, this does not suspend."""
-    return await _load(found.paths, found.errors, cwd=cwd, home=home)
+    return await _load(found.paths, found.errors, cwd=cwd, home=home, trees=found.trees)
 
 
 async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
@@ -136,10 +141,11 @@ async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadRes
 # ---- finding ---------------------------------------------------------------------------------------------------------
 
 
-def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
-    """Return the hook files and packages of a directory, sorted; a name that starts with `.` or `_` is no hook."""
+def _hook_files(tree: SourceTree, errors: list[LoadError]) -> list[str]:
+    """Return the hook files and packages of a tree, sorted; a name that starts with `.` or `_` is no hook."""
+    directory = os.path.join(tree.directory, HOOKS_DIRECTORY)
     try:
-        names = sorted(os.listdir(directory))
+        names = tree.names(directory)
     except FileNotFoundError:
         if link := dangling_link(directory):
             text = f"the hook directory cannot be read: {link} is a symlink to a missing file"
@@ -149,7 +155,8 @@ def _hook_files(directory: str, errors: list[LoadError]) -> list[str]:
         errors.append(LoadError(directory, f"the hook directory cannot be read: {os_reason(exc)}"))
         return []
     names = [name for name in names if name[0] not in "._"]
-    return [path for name in names if (path := os.path.join(directory, name)).endswith(".py") or is_hook_package(path)]
+    paths = (os.path.join(directory, name) for name in names)
+    return [path for path in paths if path.endswith(".py") or is_hook_package(path, tree)]
 
 
 def _existing(path: str) -> str:
@@ -219,7 +226,12 @@ def _why_not_a_file(path: str) -> str | None:
 
 
 async def _load(
-    paths: Iterable[str], errors: list[LoadError], *, cwd: str | Path, home: str | Path | None
+    paths: Iterable[str],
+    errors: list[LoadError],
+    *,
+    cwd: str | Path,
+    home: str | Path | None,
+    trees: Sequence[SourceTree] = (),
 ) -> LoadResult:
     refresh_builtins()
     hooks: list[LoadedHook] = []
@@ -230,22 +242,29 @@ async def _load(
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
-            found, resolved, problem = _inspect(found, directories)
+            approved = _approved_place(found, trees)
+            if approved is None:
+                found, resolved, problem = _inspect(found, directories)
+            else:
+                resolved, problem = approved, None
         # There is no such user, or there is a NUL in the name.
         except (SettingsError, ValueError) as exc:
             errors.append(LoadError(path, describe(exc)))
             continue
-        if not resolved.endswith(".py") and is_package(resolved):
+        if approved is None and not resolved.endswith(".py") and is_package(resolved):
             resolved = os.path.realpath(os.path.join(resolved, INIT))
-        if resolved in seen:
+        # The path of an approved file may lead over symlinks.
+        real = resolved if approved is None else os.path.realpath(resolved)
+        if real in seen:
             continue
-        seen.add(resolved)
+        seen.add(real)
         if problem is not None:
             errors.append(LoadError(path, problem))
             continue
         # A hook may need the event loop as soon as it is imported.
         await event_loop()
-        loaded = await _load_one(path, resolved, label=_label(found, roots))
+        files = None if approved is None else _bytes_of(trees)
+        loaded = await _load_one(path, resolved, files, label=_label(found, roots))
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
         else:
@@ -253,13 +272,26 @@ async def _load(
     return LoadResult(hooks, errors)
 
 
-async def _load_one(path: str, resolved: str, *, label: str) -> LoadedHook | LoadError:
+def _approved_place(path: str, trees: Iterable[SourceTree]) -> str | None:
+    """Return the place of an approved hook file, or of the `__init__.py` of an approved package, if `path` is one."""
+    approved = approved_file(trees, path) or approved_file(trees, os.path.join(path, INIT))
+    return None if approved is None else approved.place
+
+
+def _bytes_of(trees: Iterable[SourceTree]) -> dict[str, bytes]:
+    """Return the bytes of all approved files by their places."""
+    return {file.place: file.data for tree in trees if tree.files is not None for file in tree.files.values()}
+
+
+async def _load_one(
+    path: str, resolved: str, files: Mapping[str, bytes] | None, *, label: str
+) -> LoadedHook | LoadError:
     """Import one hook and register it; return a `LoadError` for each way in which that can fail."""
     api = HookAPI(path, label)
     module: ModuleType | None = None
     try:
         with api.adopting():
-            module = import_hook(resolved)
+            module = import_hook(resolved, files)
             await _register(_register_of(module), api)
     # A hook may raise anything, and its author reads of it in the `LoadError`; SystemExit must not end the agent.
     except BaseException as exc:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import os
 
+from agent_hooks.trees import SourceTree
+
 INIT = "__init__.py"
 
 
@@ -13,20 +15,29 @@ def is_package(path: str) -> bool:
     return os.path.isfile(os.path.join(path, INIT))
 
 
-def is_hook_package(path: str) -> bool:
+def is_hook_package(path: str, tree: SourceTree | None = None) -> bool:
     """Tell whether `path` is a directory that is meant as a hook, rather than a package that hooks import.
 
     This reads the `__init__.py` and runs nothing.  A file that cannot be parsed counts as a hook, because it may be a
-    gate, and to load it reports the error.
+    gate, and to load it reports the error.  `tree`: the source tree that the directory belongs to.
     """
     try:
-        with open(os.path.join(path, INIT), "rb") as file:
-            tree = ast.parse(file.read())
+        statements = ast.parse(_source(os.path.join(path, INIT), tree)).body
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    return any(_binds_register(node) for statement in tree.body for node in _at_the_top(statement))
+    return any(_binds_register(node) for statement in statements for node in _at_the_top(statement))
+
+
+def _source(path: str, tree: SourceTree | None) -> bytes:
+    """Return the bytes of a file; raises `OSError`."""
+    if tree is not None and tree.files is not None:
+        if path not in tree.files:
+            raise FileNotFoundError(path)
+        return tree.files[path].data
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _at_the_top(node: ast.AST) -> list[ast.AST]:

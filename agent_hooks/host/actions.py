@@ -148,7 +148,7 @@ class Actions:
         with self._exclusive():
             if self._is_open(path):
                 raise SessionError(f"{path}: this session is already open")
-            session = Session.open(path, self._runner.cwd)
+            session = Session.open(path, self._runner.cwd, home=self._agent.session.home)
             try:
                 cancelled = await self._consult("before_switch")
             # A cancellation must not leave the file locked either.  The exception goes on to the caller.
@@ -296,7 +296,8 @@ class Actions:
     def _fresh(self, entries: Sequence[Entry] = (), branched_from: str | None = None) -> Session:
         """Return a new session, with a file if the session before it has one."""
         make = Session.create if self._agent.session.path is not None else Session
-        return make(cwd=self._runner.cwd, branched_from=branched_from, entries=entries)
+        home = self._agent.session.home
+        return make(cwd=self._runner.cwd, branched_from=branched_from, entries=entries, home=home)
 
     async def _go_to(
         self,

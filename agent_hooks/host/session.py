@@ -32,7 +32,8 @@ class Session:
     """The entries of one conversation, in memory and, when `path` is set, in a file.
 
     `report` is called with a text for the person when the file cannot be written, and when it can be written again.
-    `notes`: texts for the person about the file that was opened.
+    `notes`: texts for the person about the file that was opened; `home`: the directory whose `.agent/sessions` gets the
+    files, `cwd` unless given.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class Session:
         session_id: str | None = None,
         branched_from: str | None = None,
         entries: Iterable[Entry] = (),
+        home: str | None = None,
     ) -> None:
         self.id = session_id or uuid.uuid4().hex
+        self.home = os.path.abspath(home or cwd)
         self.path: Path | None = None
         self.notes: list[str] = []
         self.report: Callable[[str], object] = lambda text: None
@@ -56,14 +59,21 @@ class Session:
         self._entries: list[Entry] = [header, *entries]
 
     @classmethod
-    def create(cls, cwd: str, *, branched_from: str | None = None, entries: Iterable[Entry] = ()) -> Session:
-        """Return a new session with a file of its own in `<cwd>/.agent/sessions/`; it begins with `entries`.
+    def create(
+        cls,
+        cwd: str,
+        *,
+        branched_from: str | None = None,
+        entries: Iterable[Entry] = (),
+        home: str | None = None,
+    ) -> Session:
+        """Return a new session with a file of its own in `<home>/.agent/sessions/`; it begins with `entries`.
 
         That directory keeps itself out of git, so that no checkpoint holds a live session and no restore rewinds it.
         Raises `SessionError` when the file cannot be written; there is no file then.
         """
-        session = cls(cwd=cwd, branched_from=branched_from, entries=entries)
-        directory = Path(os.path.abspath(cwd), PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
+        session = cls(cwd=cwd, branched_from=branched_from, entries=entries, home=home)
+        directory = Path(session.home, PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
         path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}_{session.id}.jsonl"
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -88,7 +98,7 @@ class Session:
         return session
 
     @classmethod
-    def open(cls, path: str | Path, cwd: str) -> Session:
+    def open(cls, path: str | Path, cwd: str, *, home: str | None = None) -> Session:
         """Return the session that a file holds, to continue it.
 
         An unfinished last line is dropped, and `notes` says so, and that the session began in another directory.
@@ -105,7 +115,7 @@ class Session:
             raise
         header = found.entries[0]
         assert isinstance(header, SessionHeader)
-        session = cls(cwd=cwd, session_id=header.id)
+        session = cls(cwd=cwd, session_id=header.id, home=home)
         session.path, session._file, session._entries = path, file, found.entries
         session._size, session._waiting = found.size, found.unwritten
         if found.dropped:

@@ -98,6 +98,11 @@ class ServedSession:
         """Whether a happening is being answered."""
         return self._lane.busy
 
+    def end_plain(self) -> None:
+        """End a session without hooks, which needs no task."""
+        if self._opened is not None:
+            self._opened.runner.end_records()
+
     @property
     def needs_task(self) -> bool:
         """Whether the next step may have to wait, because hooks are loaded or are about to be."""
@@ -161,6 +166,9 @@ class ServedSession:
         opened, self._opened = self._opened, None
         end, self._end = self._end, None
         if end is None:
+            if opened is not None:
+                # This runner was not entered, because it has no hooks.
+                opened.runner.end_records()
             return
         # Imported here, because a server without hooks needs no event loop.
         import anyio
@@ -221,6 +229,9 @@ class Sessions:
     async def end(self) -> None:
         """End all sessions, and wait until their hooks have ended."""
         ending = [session for session in self._all.values() if session.needs_task]
+        for session in self._all.values():
+            if not session.needs_task:
+                session.end_plain()
         self._all.clear()
         if ending:
             # Imported here, because a server without hooks needs no event loop.
@@ -238,6 +249,8 @@ class Sessions:
     def _end(self, session: ServedSession) -> None:
         if session.needs_task:
             self._tasks.later(session.end)
+        else:
+            session.end_plain()
 
     def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> ServedSession:
         """Return the session of a happening, under its present id."""

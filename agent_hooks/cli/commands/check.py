@@ -15,8 +15,9 @@ from agent_hooks.errors import count
 from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.settings import load_settings
+from agent_hooks.settings import merge_settings
 from agent_hooks.transformers.command_intercept import Transformers, load_transformers
+from agent_hooks.trust.policy import Trust
 
 
 @click.command("check")
@@ -56,7 +57,7 @@ async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: problems.append(str(error)))
-    runner.know_tools(load_settings(cwd=cwd).known_tools)
+    runner.know_tools(merge_settings(Trust().trees(cwd)).known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

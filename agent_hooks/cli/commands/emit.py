@@ -23,7 +23,8 @@ from agent_hooks.host.compaction import prepare
 from agent_hooks.host.model import now_ms
 from agent_hooks.host.session import now_iso
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.settings import load_settings
+from agent_hooks.settings import merge_settings
+from agent_hooks.trust.policy import Trust
 from agent_hooks.values.answers import Answer
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, SessionHeader, TextContent, UserMessage
 from agent_hooks.values.events import (
@@ -138,7 +139,7 @@ class Emitted(NamedTuple):
 
 
 async def _emit(event: Event[Any], hook_files: tuple[str, ...], cwd: str) -> Emitted:
-    settings = load_settings(cwd=cwd)
+    settings = merge_settings(Trust().trees(cwd))
     loaded = await load_hooks([os.path.abspath(file) for file in hook_files], cwd=cwd)
     answers: dict[Handler, Any] = {}
     errors: list[HookError] = []

@@ -23,7 +23,9 @@ from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
 from agent_hooks.guards.config import GuardSettings, expired, read_sections
 from agent_hooks.guards.table import PACKS
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
-from agent_hooks.settings import load_settings
+from agent_hooks.settings import merge_settings
+from agent_hooks.trust.place import find_place
+from agent_hooks.trust.policy import Trust
 from agent_hooks.values.answers import Block
 
 level_option = click.option(
@@ -55,7 +57,7 @@ def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> S
 
 def _settings(cwd: str, level: Level | None) -> GuardSettings:
     """Return the guards' section of the settings, and warn of expired rules; raises `SettingsError`."""
-    settings = read_sections(load_settings(cwd=cwd).guards, tuple(BUILTIN))
+    settings = read_sections(merge_settings(Trust().trees(cwd)).guards, tuple(BUILTIN))
     for sentence in expired(settings, date.today()):
         click.echo(sentence, err=True)
     return settings if level is None else msgspec.structs.replace(settings, level=level)
@@ -81,7 +83,7 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
         click.echo(f"  {line}")
     for finding in followed.findings:
         click.echo(f"rule {finding.rule}{' (undecidable)' if finding.undecidable else ''}: {finding}")
-    scored = _judge(agent_guards(settings, cwd), "bash", arguments, cwd)
+    scored = _judge(agent_guards(settings, find_place(cwd)), "bash", arguments, cwd)
     rule = f" by {scored.rule}: {scored.reason}" if scored.rule else ""
     click.echo(f"verdict at level {settings.level}: {scored.verdict}{rule}")
 
@@ -96,7 +98,7 @@ def check(as_json: bool, level: Level | None, cwd: str) -> None:
     The verdict is pass, block or ask. A line that cannot be read is a block.
     """
     cwd = os.path.abspath(cwd)
-    guards = agent_guards(_settings(cwd, level), cwd)
+    guards = agent_guards(_settings(cwd, level), find_place(cwd))
     for line in sys.stdin.buffer:
         if line.strip():
             click.echo(json.dumps(_judge_line(guards, line, cwd)._asdict()))
@@ -131,7 +133,7 @@ def test(ctx: click.Context, file: str, level: Level | None, all_packs: bool, ti
     settings = _settings(cwd, level)
     if all_packs:
         settings = msgspec.structs.replace(settings, packs=PACKS)
-    guards = agent_guards(settings, cwd)
+    guards = agent_guards(settings, find_place(cwd))
     score = Score()
     for row in read_corpus(file, settings.level, tier):
         found = {_judge(guards, tool, arguments, cwd) for tool, arguments in row.calls}

@@ -13,7 +13,7 @@ from agent_hooks.bridges.base import Address, Bridge
 from agent_hooks.bridges.driver import listened_to
 from agent_hooks.cli.options import installation_options
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import set_up, unused_hooks
+from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import SettingsError, count
 from agent_hooks.installs.edits import Edit
@@ -127,9 +127,7 @@ def _posted_events(bridge: Bridge, planned: Edit, address: Address) -> str:
 
 
 def _warn_of_the_rest(bridge: Bridge, cwd: str, found: list[Installation]) -> None:
-    """Warn of hooks that are not loaded here, of unreadable settings files, and of events that fire twice."""
-    if unused := unused_hooks(cwd, "cd {} first"):
-        _warn(unused)
+    """Warn of unreadable settings files, and of events that fire twice."""
     for each in found:
         if each.problem:
             _warn(each.problem)

@@ -18,7 +18,7 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
 from agent_hooks.cli.screen.wording import hook_error_text, short
-from agent_hooks.cli.setup import Setup, agent_guards, make_runner, set_up
+from agent_hooks.cli.setup import Setup, make_runner, set_up
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.errors import AgentHooksError, HookError, count
 from agent_hooks.host.tools import builtin_tools
@@ -130,8 +130,7 @@ class _Replaying:
         else:
             tools = [*builtin_tools(cwd=setup.cwd), *(tool for hook in setup.loaded.hooks for tool in hook.tools)]
             schemas = {tool.name: tool.input_schema for tool in tools}
-        guards = agent_guards(setup.guard_settings, setup.cwd, setup.hook_files)
-        runner = make_runner(setup, "replay", ui=ReplayUI(), guards=guards, transformers=transformers)
+        runner = make_runner(setup, "replay", ui=ReplayUI(), guards=setup.guards(), transformers=transformers)
         runner.on_error(self._hook_error)
         for warning in wrong_matchers(runner, reader.tools):
             self._print_once(warning, warning)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import agent_hooks
 from agent_hooks.cli.doctor.base import Case, Diagnosis
-from agent_hooks.cli.setup import unused_hooks
 from agent_hooks.errors import SettingsError, count
 
 
@@ -19,7 +18,7 @@ def versions(case: Case) -> Iterator[Diagnosis]:
 
 
 def hooks(case: Case) -> Iterator[Diagnosis]:
-    """Report each hook that fails to load, by file and line, and hooks in a directory that is not searched."""
+    """Report each hook that fails to load, by file and line."""
     if case.setup is not None:
         for error in case.setup.errors:
             yield Diagnosis("problem", "hooks", str(error), "mend or remove it; until then it blocks calls")
@@ -28,8 +27,6 @@ def hooks(case: Case) -> Iterator[Diagnosis]:
         handlers += sum(len(hook.api.interceptors) for hook in loaded)
         text = f"{count(len(loaded), 'hook')}, {count(handlers, 'handler')}, {count(len(steps), 'transformer')}"
         yield Diagnosis("ok", "hooks", text)
-    if text := unused_hooks(case.cwd) or "":
-        yield Diagnosis("warning", "hooks", text)
 
 
 def guards(case: Case) -> Iterator[Diagnosis]:

@@ -109,7 +109,8 @@ class SlashCommands:
 
     async def _choose_session(self) -> str | None:
         current = self._host.state().session_file
-        sessions = [each for each in list_sessions(self._setup.cwd) if each.path != current and each.messages]
+        listed = list_sessions(self._setup.sources.sessions_home)
+        sessions = [each for each in listed if each.path != current and each.messages]
         options = [
             labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
         ]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import Setup, agent_guards, make_runner, set_up
+from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -67,7 +67,9 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        runner = make_runner(setup, mode, ui=ui, guards=self._guards(setup), redactor=setup.redactor)
+        records = records_of(setup, "agent-hooks")
+        guards = self._guards(setup)
+        runner = make_runner(setup, mode, ui=ui, guards=guards, redactor=setup.redactor, records=records)
         runner.know_tools(setup.settings.known_tools)
         return runner
 
@@ -77,7 +79,7 @@ class Start(NamedTuple):
             runner=runner,
             model=self.model,
             tools=_tools(setup.cwd, setup.loaded.hooks, view.warning),
-            session=self._session(setup.cwd, view.warning),
+            session=self._session(setup.cwd, setup.sources.sessions_home, view.warning),
             view=view,
             thinking_level=self.thinking_level,
             settings=setup.settings,
@@ -86,23 +88,24 @@ class Start(NamedTuple):
     def _guards(self, setup: Setup) -> list[Guard]:
         settings = setup.guard_settings
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
-        return agent_guards(replace(settings, exceptions=(*once, *settings.exceptions)), setup.cwd, setup.hook_files)
+        return setup.guards(replace(settings, exceptions=(*once, *settings.exceptions)))
 
-    def _session(self, cwd: str, warn: Report) -> Session:
+    def _session(self, cwd: str, home: str, warn: Report) -> Session:
+        """Return the session to begin or to resume; `home`: the directory whose `.agent` has the session files."""
         if self.resume is not None:
-            return Session.open(self.resume, cwd)
+            return Session.open(self.resume, cwd, home=home)
         if self.go_on:
-            sessions = list_sessions(cwd)
+            sessions = list_sessions(home)
             if not sessions:
-                raise SessionError(f"{cwd}: there is no session to go on with; leave out --continue")
-            return Session.open(sessions[0].path, cwd)
+                raise SessionError(f"{home}: there is no session to go on with; leave out --continue")
+            return Session.open(sessions[0].path, cwd, home=home)
         if self.no_session:
-            return Session(cwd=cwd)
+            return Session(cwd=cwd, home=home)
         try:
-            return Session.create(cwd)
+            return Session.create(cwd, home=home)
         except SessionError as exc:
             warn(f"{exc}; going on without saving")
-            return Session(cwd=cwd)
+            return Session(cwd=cwd, home=home)
 
 
 def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:

@@ -1,0 +1,192 @@
+"""Whether a project's set counts: `Trust` finds the projects of a directory and decides about each of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from agent_hooks.errors import count
+from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, read_settings_file
+from agent_hooks.trees import ApprovedFile, SourceTree
+from agent_hooks.trust.manifest import ProjectSet, absolute, read_set
+from agent_hooks.trust.place import Place, find_place
+from agent_hooks.trust.repository import project_key
+from agent_hooks.trust.store import Approval, TrustStore
+
+TrustState = Literal["approved", "always", "empty", "new", "refused", "changed", "lost", "unknown"]
+"""The state of a project.
+
+`approved`: the set is one that a person approved; `always`: any set counts; `empty`: there is nothing to approve; `new`:
+no set was ever approved; `refused`: the person said no to this set; `changed`: the last approved set counts, from its
+kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is damaged, and names the project.
+"""
+REMEDY = "agent-hooks trust"
+"""The command with which a person reads and approves; every message about trust ends with it."""
+
+
+class ProjectTrust(Struct, frozen=True):
+    """A project, its set as it is now, and the part of it that counts.
+
+    `project`: the directory that contains `.agent`; `key`: its key in the store; `found`: the set as it is now;
+    `approval`: the approval in force; `files`: the approved files by their absolute paths, `None` when nothing of the
+    project counts; `newest`: no later set of the project was approved; `blocks`: every tool call is denied.
+    """
+
+    project: str
+    key: str
+    state: TrustState
+    found: ProjectSet
+    approval: Approval | None = None
+    files: Mapping[str, ApprovedFile] | None = None
+    newest: bool = True
+    blocks: bool = False
+
+    @property
+    def directory(self) -> str:
+        """The `.agent` directory."""
+        return os.path.join(self.project, PROJECT_DIRECTORY)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the set in force, `None` without one."""
+        if self.state == "always":
+            return self.found.digest
+        return None if self.files is None or self.approval is None else self.approval.digest
+
+    @property
+    def waits(self) -> bool:
+        """Whether the set, as it is now, waits for a person's decision."""
+        return self.state in ("new", "refused", "changed", "lost", "unknown")
+
+    @property
+    def message(self) -> str | None:
+        """The sentence for the person about a set that waits, with the remedy; `None` for one that does not."""
+        if not self.waits:
+            return None
+        calls = "; every tool call is blocked" if self.blocks else ""
+        return f"{self.directory}: {_reason(self)}{calls}; read and approve: {REMEDY}"
+
+
+class TrustedSources(Struct, frozen=True):
+    """The source trees that count for a directory.
+
+    `place`: the projects that apply; `home`: the tree of the agent home; `projects`: the outermost first; `problem`: the
+    reason why the trust store cannot be used.
+    """
+
+    place: Place
+    home: SourceTree
+    projects: tuple[ProjectTrust, ...]
+    problem: str | None = None
+
+    @property
+    def trees(self) -> tuple[SourceTree, ...]:
+        """The trees in the order in which they apply: the agent home, then the projects, outermost first."""
+        found = [
+            SourceTree(each.directory, each.project, each.files) for each in self.projects if each.files is not None
+        ]
+        return (self.home, *found)
+
+    @property
+    def sessions_home(self) -> str:
+        """The directory whose `.agent` gets the session files: that of the outermost set that counts, else the top."""
+        return next((each.project for each in self.projects if each.files is not None), self.place.top)
+
+    @property
+    def messages(self) -> list[str]:
+        """A sentence for each project whose set waits, and for each directory that does not apply."""
+        found = [message for each in self.projects if (message := each.message)]
+        return [*([self.problem] if self.problem else []), *found, *map(str, self.place.skipped)]
+
+
+class Trust:
+    """The approvals of a person, applied: `Trust().sources(cwd)` returns the source trees that count there.
+
+    `home` stands for `~` in tests; `required`: where a set was never approved, tool calls are denied, not only its hooks
+    left out; the person's setting `trust.required` says the same.
+    """
+
+    def __init__(self, home: str | os.PathLike[str] | None = None, *, required: bool = False) -> None:
+        self.agent_home = agent_home(None if home is None else os.fspath(home))
+        self._home = None if home is None else os.fspath(home)
+        self._required = required
+
+    def store(self) -> TrustStore:
+        """Read the store."""
+        return TrustStore(self.agent_home)
+
+    def sources(self, cwd: str | os.PathLike[str], *more: str) -> TrustedSources:
+        """Return the source trees that count for `cwd`, and for `more` directories where the agent works.
+
+        Raises `SettingsError` when the person's settings cannot be read.
+        """
+        place = find_place(os.fspath(cwd), *more, home=self._home)
+        home = SourceTree(self.agent_home)
+        if not place.projects:
+            return TrustedSources(place, home, ())
+        store = self.store()
+        required = self._required or self._requires()
+        projects = tuple(judge(store, project, required=required) for project in place.projects)
+        return TrustedSources(place, home, projects, store.problem)
+
+    def trees(self, cwd: str | os.PathLike[str]) -> tuple[SourceTree, ...]:
+        """Return the trees of `sources(cwd)`."""
+        return self.sources(cwd).trees
+
+    def _requires(self) -> bool:
+        settings = read_settings_file(os.path.join(self.agent_home, "settings.json"))
+        return settings is not None and settings.trust.required
+
+
+def judge(store: TrustStore, project: str, *, required: bool = False) -> ProjectTrust:
+    """Decide about one project, from the store as it was read."""
+    key, found = project_key(project), read_set(project)
+    entry = store.entries.get(key)
+    if store.problem is not None:
+        known = store.known(key)
+        empty = not found.files and found.problem is None and not known
+        state: TrustState = "empty" if empty else "unknown" if known else "new"
+        return ProjectTrust(project, key, state, found, blocks=not empty and (known or required))
+    if entry is not None and entry.always:
+        if found.problem is None:
+            return ProjectTrust(project, key, "always", found, files=_as_found(found))
+        if not entry.approved:
+            return ProjectTrust(project, key, "lost", found, blocks=True)
+    approval = None if entry is None or found.problem is not None else entry.approval(found.digest)
+    if entry is not None and approval is not None:
+        newest = approval is entry.approved[-1]
+        return ProjectTrust(project, key, "approved", found, approval, _as_found(found), newest)
+    if entry is not None and entry.approved:
+        last = entry.approved[-1]
+        files = store.kept_files(project, last)
+        return ProjectTrust(
+            project, key, "lost" if files is None else "changed", found, last, files, blocks=files is None
+        )
+    if not found.files and found.problem is None:
+        return ProjectTrust(project, key, "empty", found)
+    refused = entry is not None and entry.refused == found.digest
+    return ProjectTrust(project, key, "refused" if refused else "new", found, blocks=required)
+
+
+def _as_found(found: ProjectSet) -> dict[str, ApprovedFile]:
+    paths = ((absolute(found.project, file.name), file.data) for file in found.files)
+    return {path: ApprovedFile(data, path) for path, data in paths}
+
+
+def _reason(project: ProjectTrust) -> str:
+    files = count(len(project.found.files), "file")
+    match project.state:
+        case "changed":
+            return "its hooks or settings were changed; until the change is approved, the last approved ones count"
+        case "lost":
+            return "its hooks or settings were changed, and the approved ones are gone"
+        case "unknown":
+            return "it was approved or refused, but the trust store is damaged"
+        case "refused":
+            return f"{files} not used, because you said no"
+    if project.found.problem is not None:
+        return project.found.problem
+    return f"{files} not used, because no person has approved them"
