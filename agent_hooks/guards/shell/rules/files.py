@@ -40,6 +40,8 @@ def copy(command: Command) -> None:
         sources, targets = [], operands
     if command.name == "install":
         judge_modes(command, options.value("m", "--mode"))
+    if command.name == "mv":
+        command.deletes(*sources)
     command.reads(*sources)
     if command.name == "cp" and len(sources) == 1 and _begins_from_sample(sources[0], *targets):
         return
@@ -58,7 +60,6 @@ def copy(command: Command) -> None:
                 command.writes(copied)
     if command.name == "mv":
         for source in sources:
-            command.deletes(source)
             if command.is_root(source):
                 command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
 
