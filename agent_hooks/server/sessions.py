@@ -59,6 +59,8 @@ class ServedSession:
         self.last_event = time.monotonic()
         self.left = False
         self._file: str | None = None
+        # The working directory of the last event.
+        self._cwd: str | None = None
         self._bridge = bridge
         self._find_hooks = find_hooks
         self._tasks = tasks
@@ -77,7 +79,7 @@ class ServedSession:
         await self._enter()
         try:
             opened = self._opened
-            if opened is None or self._is_outdated(opened):
+            if opened is None or self._is_outdated(opened) or self._has_moved(opened, happening):
                 opened = await self._load(happening, environment)
             self._file = happening.session_file or self._file
             verdict = await opened.bridging.answer(happening)
@@ -125,6 +127,11 @@ class ServedSession:
             return False
         self._checked = now
         return opened.sources.changed()
+
+    def _has_moved(self, opened: Opened, happening: Happening) -> bool:
+        """Return whether the agent works in another directory now, to which another project applies."""
+        before, self._cwd = self._cwd, happening.cwd or self._cwd
+        return self._cwd is not None and self._cwd != before and not opened.covers(self._cwd)
 
     async def _load(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
         """Load the hooks as their files are now, after the former ones were unloaded."""
