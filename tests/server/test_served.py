@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 from running import write_shared_command
-from support import PATIENCE
+from support import PATIENCE, until
 
 COUNTING = """
 n = 0
@@ -43,14 +42,6 @@ def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
     """Return the time limits of all events, with this one for calls."""
     events = config_of(BRIDGE)["events"]
     return {**events, "PreToolUse": (seconds, events["PreToolUse"][1])}
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for a change that another process makes."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
 
 
 def reason_of(said: Any) -> str:
