@@ -84,7 +84,14 @@ def terminal(command: Command) -> None:
     elif "send-keys" in words or "send" in words or "stuff" in words:
         typed = " ".join(word for word in words if word not in ("Enter", "C-m"))
         if found := re.search(r"\bagent-hooks\b.*", typed.replace(" Space ", " ")):
-            command.shell_code(Word(found[0]))
+            command.shell_code(Word(re.sub(r"(?:\\[nr]|\^M|\\015)+$", "", found[0])))
+
+
+def debugger(command: Command) -> None:
+    """`gdb -p` can end the process that judges calls."""
+    process = str(command.interpreter.call.process)
+    if any(word in (process, f"-p{process}", f"--pid={process}") for word in command.argv[1:]):
+        command.report("write-guard-settings", "stops the process that judges calls")
 
 
 # ---- the process that judges -----------------------------------------------------------------------------------------
@@ -175,7 +182,7 @@ _ELSEWHERE = {
 # Flags with which a client runs without hooks.
 _WITHOUT = {
     "claude": r"--bare|--safe-mode",
-    "codex": r"--disable[= ]\S*hooks|.*\bhooks\S*=\s*(?:false|\[|\{).*|--ignore-user-config",
+    "codex": r"--disable[= ]\S*hooks|.*hooks[^=]*=\s*(?:false|\[|\{).*|--ignore-user-config",
     "pi": r"--no-extensions|-ne",
     "opencode": r"--pure",
     "copilot": r"--config-dir(?:=.*)?",
@@ -247,12 +254,13 @@ def _report(command: Command, culprit: object = None) -> None:
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("agent-hooks", own),
     **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
-    **rules_of("ln cp mv install", another_name),
+    **rules_of("ln cp mv install hash", another_name),
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
     **rules_of("pkill killall", kill_by_name),
-    **rules_of("pgrep pidof lsof grep", listing),
+    **rules_of("pgrep pidof lsof grep egrep rg awk gawk mawk", listing),
     "fuser": (fuser,),
+    **rules_of("gdb lldb", debugger),
     **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
     **rules_of("copilot opencode pi openclaw cursor-agent", client),
 }
