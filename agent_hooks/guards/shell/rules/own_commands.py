@@ -25,29 +25,32 @@ def own(command: Command) -> None:
     """`agent-hooks trust`, `unlock`, `install` and others are a person's decisions; `records` and `why` show records."""
     words = command.argv[1:]
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-    verb, rest = (str(words[at]), words[at + 1 :]) if at < len(words) else ("", [])
+    if at == len(words):
+        return
+    verb, rest = words[at], words[at + 1 :]
     if "--" not in rest and rest[-1:] in (["--help"], ["-h"]):
         return
-    if not command.argv[0].known or (words and not words[0].known):
-        verb = verb or "?"
     if "AGENT_HOME" in command.environment or "AGENT_HOME" in command.shell.variables.values:
         command.report("write-guard-settings", "runs without the person's own hooks and settings")
     if any(word.startswith("--allow-once") for word in rest):
         command.report("write-guard-settings", "lets a call pass that only a person allows")
-    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "records": "verify", "unlock": ""}
-    if verb in _DECISIONS and not (shows.get(verb) and shows[verb] in rest and "--yes" not in rest):
+    if verb in _DECISIONS and not _only_shows(verb, rest):
         command.report("write-guard-settings", "only a person decides about hooks and their settings")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
-    if verb in ("records", "why") and "verify" not in rest[:1]:
+    if verb == "why" or (verb == "records" and rest[:1] != ["verify"]):
         command.report("read-records", "reads records of decisions")
-    if verb and not words[at].known and verb != "?":
-        command.interpreter.report(
-            "write-guard-settings", "the command's verb is not known; a person decides", command, undecidable=True
-        )
+    if not verb.known:
+        reason = "the verb of a command that may be a person's decision is not known"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 _DECISIONS = {"trust", "untrust", "unlock", "install", "uninstall", "new"}
+
+
+def _only_shows(verb: str, rest: list[Word]) -> bool:
+    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run"}.get(verb)
+    return shows in rest and "--yes" not in rest
 
 
 def own_package(command: Command) -> None:
