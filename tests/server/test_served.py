@@ -119,6 +119,24 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
     assert "settings.json" in reason_of(agent())
 
 
+@pytest.mark.behaviour("G10")
+def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent: OtherAgent, home: Path) -> None:
+    """The sentence names the files once; a change in the project is a matter of its approval."""
+    own = home / ".agent" / "hooks" / "own.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("def register(api): pass\n")
+    assert agent() == {}
+    own.write_text("def register(api): return None\n")
+    assert f"your own hooks or settings changed while the session runs: {own}" in agent()["systemMessage"]
+    assert agent() == {}
+    (home / ".agent" / "settings.json").write_text("{}")
+    assert "settings.json" in agent()["systemMessage"]
+    own.unlink()
+    assert "own.py" in agent()["systemMessage"]
+    agent.command.add_hook("def register(api): pass")
+    assert "your own hooks" not in json.dumps(agent())
+
+
 @pytest.mark.behaviour("B13")
 def test_a_server_that_dies_while_it_judges_denies_and_the_next_event_starts_another(agent: OtherAgent) -> None:
     """Also if a hook ends the process, which without a server would print nothing and let the call through."""
