@@ -61,6 +61,7 @@ from agent_hooks.hooks.loader import LoadedHook, LoadError, LoadResult, discover
 from agent_hooks.pipeline.wrapping import wrap_tool, wrap_tools
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings, load_settings
+from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.values.answers import (
     Answer,
@@ -217,6 +218,7 @@ __all__ = [
     "ToolResult",
     "ToolResultMessage",
     "Truncation",
+    "Trust",
     "TurnEnd",
     "TurnStart",
     "UserMessage",

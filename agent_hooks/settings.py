@@ -63,6 +63,15 @@ class TrustFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True
     required: bool = False
 
 
+class RecordsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The section `records` of the person's file, as written; `RecordsSettings` explains the keys."""
+
+    enabled: bool | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+    days: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    bytes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
@@ -73,6 +82,7 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     compaction: CompactionFile | UnsetType = UNSET
     redaction: RedactionFile | UnsetType = UNSET
     guards: dict[str, Any] = field(default_factory=dict)
+    records: RecordsFile | UnsetType = UNSET
     trust: TrustFile = field(default_factory=TrustFile)
 
 
@@ -112,12 +122,26 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
     patterns: Mapping[str, str] = {}
 
 
+class RecordsSettings(Struct, frozen=True, kw_only=True):
+    """Whether decisions are written down, and how long and how many of them are kept.
+
+    `required`: a tool call whose decision cannot be written does not run; `days`, `bytes`: older records, and the oldest
+    of those above this size, are removed.  Only the person's own settings count here.
+    """
+
+    enabled: bool = True
+    required: bool = False
+    days: int = 30
+    bytes: int = 1 << 30
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings of both files, merged.
 
     `hooks`: absolute paths; `known_tools`: names of tools that only another agent has, so that a handler that names one
     is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of that name of
-    each file, with the file's path, for `guards.config.read_sections`.
+    each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that
+    counts only in the person's own settings, and stands in a project's.
     """
 
     hooks: tuple[str, ...] = ()
@@ -127,6 +151,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     redaction: RedactionSettings = RedactionSettings()
     guards: tuple[tuple[str, dict[str, Any]], ...] = ()
+    records: RecordsSettings = RecordsSettings()
+    ignored: tuple[str, ...] = ()
 
 
 def agent_home(home: "str | Path | None" = None) -> str:
@@ -182,6 +208,8 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
     compaction = CompactionSettings()
     redaction = RedactionSettings()
     guards: list[tuple[str, dict[str, Any]]] = []
+    records = RecordsSettings()
+    ignored: list[str] = []
     for tree in trees:
         path = os.path.join(tree.directory, SETTINGS_FILE)
         if (file := read_settings_file(path, tree)) is None:
@@ -196,12 +224,20 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
         if file.redaction is not UNSET:
             redaction = _with_redaction(redaction, file.redaction, path)
+        if file.records is not UNSET:
+            if tree.project is None:
+                given = msgspec.structs.asdict(file.records)
+                records = replace(records, **{key: each for key, each in given.items() if each is not UNSET})
+            else:
+                ignored.append(f"{path}: the section 'records' counts only in your own settings, in {agent_home(home)}")
     return Settings(
         hooks=tuple(hooks),
         known_tools=tuple(dict.fromkeys(known_tools)),
         compaction=compaction,
         redaction=redaction,
         guards=tuple(guards),
+        records=records,
+        ignored=tuple(ignored),
         **timeouts,
     )
 
@@ -246,6 +282,8 @@ def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> Se
         return None
     try:
         found = msgspec.json.decode(text)
+    except RecursionError:
+        raise SettingsError("is not JSON that can be read: it is nested too deeply", path) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         problem = f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
         raise SettingsError(problem, path, _line_of(exc, text)) from None
@@ -256,6 +294,8 @@ def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> Se
         check_keys(found["compaction"], CompactionFile, path, "compaction.")
     if isinstance(found.get("redaction"), dict):
         check_keys(found["redaction"], RedactionFile, path, "redaction.")
+    if isinstance(found.get("records"), dict):
+        check_keys(found["records"], RecordsFile, path, "records.")
     if isinstance(found.get("trust"), dict):
         check_keys(found["trust"], TrustFile, path, "trust.")
     return convert_section(found, SettingsFile, path)

@@ -89,9 +89,15 @@ class ForeignTool:
     description = ""
 
     def __init__(
-        self, name: str, output: ToolOutput | None = None, *, input_schema: Mapping[str, Any] = NO_SCHEMA
+        self,
+        name: str,
+        output: ToolOutput | None = None,
+        *,
+        input_schema: Mapping[str, Any] = NO_SCHEMA,
+        native_name: str = "",
     ) -> None:
         self.name = name
+        self.native_name = native_name
         self.input_schema = input_schema
         self._output = output
 
@@ -161,6 +167,8 @@ class Bridging:
                 verdict = await self._emit_events(happening)
             case _:
                 event = ForeignEvent(name=happening.name, native=happening.native)
+                if self._engine.recorder is not None:
+                    self._engine.recorder.happened(event, self._place, None)
                 await self._engine.reach("event", BusInput(event=event), NoOutput(), self._place)
                 verdict = Verdict()
         if self._sent and (happening.takes_context or not self._resident):
@@ -186,7 +194,7 @@ class Bridging:
         if not plan_of(self._engine, call.tool_name).concerned:
             return Verdict()
         self._ui.asked = None
-        tool = ForeignTool(call.tool_name, input_schema=call.input_schema)
+        tool = ForeignTool(call.tool_name, input_schema=call.input_schema, native_name=call.native_name)
         judged = await preflight(
             tool,
             call.tool_call_id,
@@ -213,7 +221,7 @@ class Bridging:
         if not plan_of(self._engine, call.tool_name).concerned:
             return Verdict()
         judged = new_call(
-            ForeignTool(call.tool_name, call.output),
+            ForeignTool(call.tool_name, call.output, native_name=call.native_name),
             call.tool_call_id,
             call.input,
             runner=self._runner,
@@ -225,6 +233,27 @@ class Bridging:
 
     async def _permission(self, call: Call) -> Verdict:
         """Let the interceptors of `permission.ask` settle a question that the other agent is about to ask."""
+        recorder = self._engine.recorder
+        if recorder is None:
+            return (await self._settle(call))[0]
+        tool = ForeignTool(call.tool_name, native_name=call.native_name)
+        asked = new_call(
+            tool,
+            call.tool_call_id,
+            call.input,
+            runner=self._runner,
+            native=call.native,
+            surroundings=self._place,
+        )
+        asked = replace(asked, trail=recorder.begin(asked))
+        number = recorder.asked(asked, call.name, "", "", handed_over=True)
+        verdict, by = await self._settle(call)
+        if verdict.allow or verdict.block:
+            recorder.answered(asked, number, "yes" if verdict.allow else "no", who=by)
+        return verdict
+
+    async def _settle(self, call: Call) -> tuple[Verdict, str]:
+        """Return the verdict of the interceptors of `permission.ask`, and the names of those that settled it."""
         output = await self._engine.reach(
             "permission.ask",
             PermissionInput(
@@ -238,13 +267,13 @@ class Bridging:
             self._place,
         )
         status = output.status if isinstance(output, PermissionOutput) else "ask"
-        return Verdict(allow=status == "allow", block="denied by permission.ask" if status == "deny" else None)
+        block = "denied by permission.ask" if status == "deny" else None
+        return Verdict(allow=status == "allow", block=block), "permission.ask"
 
     # ---- the rest
 
     async def _prompt(self, given: PromptGiven) -> Verdict:
-        output = await self._engine.reach(
-            "message.before",
+        output = await self._engine.pass_message(
             MessageBeforeInput(**self._agent(), provider="", model=""),
             MessageBeforeOutput(given.prompt),
             self._place,

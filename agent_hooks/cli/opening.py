@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from agent_hooks.bridges.base import Bridge, Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, sources_at, sources_of
+from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, records_of, sources_at, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
@@ -61,17 +61,18 @@ class Opening:
             cwd=happening.cwd or setup.cwd,
             session_file=happening.session_file,
             session_id=happening.session_id,
+            records=records_of(setup, bridge.name),
         )
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
             complain(str(failure))
-        news = [*map(str, setup.errors), *(each for each in setup.sources.messages)]
+        news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
-            news += self._idle_handlers(setup, runner)
+            news += [*setup.sources.messages, *self._idle_handlers(setup, runner)]
         sources = sources_of(setup).since(self._before)
-        return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
+        return Opened(runner, bridging, sources, setup.sources.place, tuple(f"agent_hooks: {text}" for text in news))
 
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
         """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.

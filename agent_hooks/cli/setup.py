@@ -32,6 +32,7 @@ from agent_hooks.trust.store import STORE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
+    from agent_hooks.records import Records
     from agent_hooks.redaction import Redactor
     from agent_hooks.transformers.base import ConfiguredTransformer
     from agent_hooks.ui.base import UI
@@ -84,7 +85,7 @@ class Setup(Struct, frozen=True):
         return "--hook" if path in self.hook_files else "settings"
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each project that waits for approval, and for each expired guard rule.
+        """Return a sentence for each project that waits for approval, ignored section, and expired guard rule.
 
         Raises `SettingsError`.
         """
@@ -93,7 +94,7 @@ class Setup(Struct, frozen=True):
 
         from agent_hooks.guards.config import expired
 
-        return [*self.sources.messages, *expired(self.guard_settings, date.today())]
+        return [*self.sources.messages, *self.settings.ignored, *expired(self.guard_settings, date.today())]
 
 
 class FoundSources(Struct, frozen=True):
@@ -145,6 +146,7 @@ def make_runner(
     cwd: str | None = None,
     session_file: str | None = None,
     session_id: str | None = None,
+    records: Records | None = None,
 ) -> HookRunner:
     """Return the runner of the loaded hooks, with the deadlines of the settings.
 
@@ -163,6 +165,25 @@ def make_runner(
         guards=guards,
         transformers=setup.transformers.configured if transformers is None else transformers,
         redactor=redactor,
+        records=records,
+    )
+
+
+def records_of(setup: Setup, client: str) -> Records | None:
+    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off."""
+    settings = setup.settings.records
+    if not settings.enabled:
+        return None
+    # Imported here, because few commands write records.
+    from agent_hooks.records import Records
+
+    return Records(
+        client=client,
+        required=settings.required,
+        days=settings.days,
+        bytes=settings.bytes,
+        patterns=setup.settings.redaction.patterns,
+        project=setup.sources.place.top,
     )
 
 

@@ -50,6 +50,10 @@ class Timed(Protocol):
         """Return the clock of the dispatch."""
         ...
 
+    async def dialog(self, title: str, message: str, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Open a dialog of the running handler and return the answer."""
+        ...
+
 
 class Awaited(NamedTuple):
     """A call of the context that has to be awaited, and the way of a plain `def` handler to do without it."""
@@ -129,26 +133,31 @@ class HookUI:
 
     def select(self, title: str, options: Sequence[str]) -> Pending[str | None]:
         """Let the person choose one of `options`; `None` when they cancel or no person is there."""
-        return self._pending(Awaited("ctx.ui.select(...)", _ASK), lambda: self._ui.select(title, list(options)))
+        call = Awaited("ctx.ui.select(...)", _ASK)
+        return self._pending(call, title, "", lambda: self._ui.select(title, list(options)))
 
     def confirm(self, title: str, message: str = "") -> Pending[bool]:
         """Ask yes or no; `False` when no person is there."""
-        return self._pending(Awaited("ctx.ui.confirm(...)", _ASK), lambda: self._ui.confirm(title, message))
+        call = Awaited("ctx.ui.confirm(...)", _ASK)
+        return self._pending(call, title, message, lambda: self._ui.confirm(title, message))
 
     def input(self, title: str, placeholder: str | None = None) -> Pending[str | None]:
         """Ask for a line of text; `None` when cancelled or no person is there.  `placeholder` is only a hint."""
-        return self._pending(Awaited("ctx.ui.input(...)", _ASK), lambda: self._ui.input(title, placeholder))
+        call = Awaited("ctx.ui.input(...)", _ASK)
+        return self._pending(call, title, "", lambda: self._ui.input(title, placeholder))
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
         """Show the person a message; not awaited, from any thread."""
         self._ui.notify(message, type)
 
-    def _pending(self, call: Awaited, ask: Callable[[], Coroutine[Any, Any, T]]) -> Pending[T]:
+    def _pending(
+        self, call: Awaited, title: str, message: str, ask: Callable[[], Coroutine[Any, Any, T]]
+    ) -> Pending[T]:
         async def dialog() -> T:
             clock = self._timed.need_clock()
             clock.pause()
             try:
-                return await ask()
+                return await self._timed.dialog(title, message, ask)  # type: ignore[no-any-return]  # as `ask` does
             finally:
                 clock.resume()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from types import CoroutineType
@@ -110,6 +110,10 @@ class Dispatch:
             clock = self.clock = self.plan.owner.make_clock(self.plan.limit, parent)
             clock.dispatch = self
         return clock
+
+    async def dialog(self, title: str, message: str, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Open a dialog of the running handler and return the answer; a recorded dispatch writes both down."""
+        return await ask()
 
     async def hand_over(self, question: Ask) -> NoReturn:
         """End the running handler and take `question` as its answer, because another program will ask the person."""

@@ -64,6 +64,11 @@ class PolicyGuard:
         self._undecidable = settings.undecidable
         self._exceptions = exceptions
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The programs that the guard found in the last command."""
+        return getattr(self._finder, "programs", ())
+
     def judge(self, call: GuardedCall) -> Block | Ask | None:
         """Return a block or a question about the gravest finding."""
         finding = self.decide(call)

@@ -66,8 +66,7 @@ class Steering:
         self, model: Model, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
     ) -> PassedMessage:
         """Pass a message through `message.before`; raises `MessageBlockedError`."""
-        output = await self._engine.reach(
-            "message.before",
+        output = await self._engine.pass_message(
             MessageBeforeInput(**self._agent(), provider=model.provider, model=model.id),
             MessageBeforeOutput(text),
         )

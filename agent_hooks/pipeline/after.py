@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Generator
+from time import perf_counter
 from types import CoroutineType
 from typing import Any
 
@@ -23,6 +24,8 @@ from agent_hooks.values.tool import OnUpdate
 def refuse(call: JudgedCall, block: Block) -> ToolRun:
     """Make the block the result of the call: an error result with the reason and the name of the blocker."""
     name = call.tool.name
+    if call.trail is not None:
+        call.trail.status = "blocked"
     reason = _redacted(str(block), call)
     details = {"status": "blocked", "tool": name, "reason": reason}
     text = reason
@@ -72,6 +75,8 @@ async def execute(run: ToolRun) -> ToolRun:
         if watch is not None:
             watch.close()
     took = run.elapsed_ms() if run.duration_ms is None else run.duration_ms
+    if call.trail is not None:
+        call.trail.took = took
     if not isinstance(output, ToolOutput):
         text = f"{call.tool.name}.execute returned {shown(output)}; it must return ToolOutput(content)"
         output = ToolOutput(text, is_error=True)
@@ -103,12 +108,18 @@ def filter_result(run: ToolRun) -> ToolRun:
     name, schema = call.tool.name, call.tool.input_schema
     notes = list(call.notes)
     for step in call.engine.transformers_of(name):
+        began = perf_counter()
         try:
             output, note = filter_output(step, name, schema, call.input, output)
         except TransformerError as exc:
             # The tool has run, so its result is kept, and the model reads which transformer failed.
             call.engine.report(exc.failure("filter_output", "tool_result", "continued"))
             note = f"[transformer {exc.by} failed on this result, so it took nothing out: {exc}]"
+            if call.trail is not None:
+                call.trail.add("filter", exc.by, began, failure="failed", text=str(exc))
+        else:
+            if call.trail is not None and note:
+                call.trail.add("filter", step.name, began, "replace", changed=("content",))
         notes += [note] if note else []
     return run.returned(with_notes(output, notes))
 
@@ -158,6 +169,8 @@ def redact_result(run: ToolRun) -> ToolRun:
     if redactor is None:
         return run
     redacted, findings = redactor.output(run.output)
+    if findings and call.trail is not None and not redactor.report_only:
+        call.trail.redacted([finding.kind for finding in findings])
     if findings and redactor.report_only:
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in findings))
         text = f"the result of {call.tool.name} holds secrets that redaction would hide: {kinds}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from time import perf_counter
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,15 +34,21 @@ def validate(call: JudgedCall) -> JudgedCall:
 def transform_input(call: JudgedCall) -> JudgedCall:
     """Let the configured transformers rewrite the input; one that fails blocks the call."""
     name, schema = call.tool.name, call.tool.input_schema
+    began = perf_counter()
     try:
         done = transform(call.engine.transformers_of(name), name, schema, call.input)
     except TransformerError as exc:
         # A mistake in the configuration was reported when it was read.
         if not exc.misconfigured:
             call.engine.report(exc.failure("transform", "tool_call", "blocked"))
+        if call.trail is not None:
+            call.trail.add("transform", exc.by, began, failure="failed", text=str(exc), blocked=True)
         return call.blocked(Block(str(exc), exc.by, "transformer"))
     if not done.by:
         return call
+    if call.trail is not None:
+        by = ", ".join(done.by)
+        call.trail.add("transform", by, began, "rewrite", before=call.input, after=done.input)
     return replace(call, notes=done.notes).rewritten(done.input, done.by)
 
 
@@ -119,7 +126,7 @@ async def _ask(call: JudgedCall) -> JudgedCall:
             return call.blocked(Block(f"{title}: denied by permission.ask", by, rule=rule))
     if not call.surroundings.has_ui:
         return call.blocked(Block(title, by, "nobody", rule))
-    answer, failure = await _confirm(title, call)
+    answer, failure = await (_confirm if call.trail is None else _record_question)(title, call)
     if failure is not None:
         text = f"{title}: the question could not be shown: {describe(failure)}"
         return call.blocked(Block(text, by, "nobody", rule))
@@ -132,12 +139,38 @@ def _askers(asks: Sequence[Ask]) -> tuple[str, str]:
     return next(iter(askers.values())) if len(askers) == 1 else (", ".join(askers), "")
 
 
+async def _record_question(title: str, call: JudgedCall) -> Outcome:
+    """Show the question, and write the question and the answer into the records."""
+    recorder, place = call.engine.recorder, call.surroundings
+    assert recorder is not None, "a call has a trail only where there is a recorder"
+    began = perf_counter()
+    handed_over = hasattr(place.ui, "confirm_call")
+    by = ", ".join(dict.fromkeys(ask.signature for ask in call.asks))
+    number = recorder.asked(call, title, _message(call), by, handed_over=handed_over)
+    reply, text = "expired", ""
+    try:
+        answer, failure = outcome = await _confirm(title, call)
+        reply, text = ("yes" if answer is True else "no"), ""
+        if failure is not None:
+            reply, text = "failed", describe(failure)
+    finally:
+        # A question that was handed over is answered later, by the other agent.
+        if not handed_over:
+            recorder.answered(call, number, reply, who="person", text=text, ms=(perf_counter() - began) * 1000)
+    return outcome
+
+
+def _message(call: JudgedCall) -> str:
+    """Return the text below the question: the call, and the explanations of all that ask."""
+    return "\n".join([_question(call), *(f"{ask.signature}: {ask.explanation}" for ask in call.asks)])
+
+
 async def _confirm(title: str, call: JudgedCall) -> Outcome:
     """Show the question with the call; the clock of an outer handler, which called a wrapped tool, stands meanwhile.
 
     Raises `AbortedCallError` when the runner is left meanwhile.
     """
-    message = "\n".join([_question(call), *(f"{ask.signature}: {ask.explanation}" for ask in call.asks)])
+    message = _message(call)
     outer = current_dispatch()
     if outer is not None:
         outer.need_clock().pause()

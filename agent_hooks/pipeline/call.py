@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,9 @@ from agent_hooks.values.answers import Ask, Block
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
+
+if TYPE_CHECKING:
+    from agent_hooks.dispatch.recording import CallTrail
 
 # The id of the tool call that runs in this task; calls that its tool makes name it as their parent.
 running_call: ContextVar[str | None] = ContextVar("agent_hooks running tool call", default=None)
@@ -56,6 +59,8 @@ class JudgedCall(Struct, frozen=True):
     allowed: bool = False
     # A line for each change by a transformer; the model reads them below the result.
     notes: tuple[str, ...] = ()
+    # The facts for the records of this call, where there are records.
+    trail: CallTrail | None = None
     rewrites: tuple[Rewriting, ...] = ()
 
     @property

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -18,11 +20,18 @@ from agent_hooks.guards.base import Guard, GuardedCall, path_of
 from agent_hooks.pipeline.call import JudgedCall
 from agent_hooks.values.answers import Ask, Block
 
+if TYPE_CHECKING:
+    from agent_hooks.dispatch.recording import CallTrail
+
 
 def pass_guards(call: JudgedCall) -> JudgedCall:
     """Let the guards block or ask."""
     guarded = guarded_call(call.tool.name, call.input, call.surroundings.cwd)
-    found = ask_guards(call.engine.guards, guarded, call.engine.report)
+    trail = call.trail
+    if trail is None:
+        found = ask_guards(call.engine.guards, guarded, call.engine.report)
+    else:
+        found = ask_guards(call.engine.guards, guarded, call.engine.report, partial(_note, trail))
     if isinstance(found, Block):
         return call.blocked(found)
     return call.asking(*found) if found else call
@@ -39,22 +48,44 @@ def guarded_call(tool_name: str, input: Mapping[str, Any], cwd: str) -> GuardedC
     return GuardedCall(tool_name=tool_name, input=input, cwd=cwd, home=home, temp=(temp,), real_path=real)
 
 
-def ask_guards(guards: Sequence[Guard], call: GuardedCall, report: Callable[[HookError], None]) -> Block | list[Ask]:
+def _note(trail: CallTrail, guard: Guard, began: float, verdict: object, failure: str) -> None:
+    """Add a guard's step to the records of a call."""
+    programs = getattr(guard, "programs", ())
+    if failure:
+        trail.add("guards", guard.name, began, failure="failed", text=failure, blocked=True, programs=programs)
+    else:
+        trail.add("guards", guard.name, began, verdict, programs=programs)
+
+
+def _ignore(guard: Guard, began: float, verdict: object, failure: str) -> None:
+    """Keep no step."""
+
+
+def ask_guards(
+    guards: Sequence[Guard],
+    call: GuardedCall,
+    report: Callable[[HookError], None],
+    note: Callable[[Guard, float, object, str], None] = _ignore,
+) -> Block | list[Ask]:
     """Return the first block of a guard, or the questions of all.
 
-    A guard that raises, or answers anything else, blocks the call, and the failure is reported.
+    A guard that raises, or answers anything else, blocks the call, and the failure is reported.  `note` gets each guard
+    with the time at which it began, its verdict, and the text of its failure.
     """
     asks: list[Ask] = []
     for guard in guards:
+        began = perf_counter()
         verdict, failure = attempt(guard.judge, call)
         if failure is None and verdict is not None and not isinstance(verdict, Block | Ask):
             failure = TypeError(f"a guard answers Block, Ask or None, not {shown(verdict)}")
         if failure is not None:
             error = f"the guard failed: {describe(failure)}"
+            note(guard, began, None, error)
             report(
                 hook_error(failure, hook=guard.name, handler="judge", event="tool_call", outcome="blocked", error=error)
             )
             return Block(error, guard.name, "guard")
+        note(guard, began, verdict, "")
         if isinstance(verdict, Block):
             return replace(verdict, by=verdict.by or guard.name, cause="guard")
         if verdict is not None:

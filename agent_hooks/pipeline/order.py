@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
@@ -116,8 +117,9 @@ _TAMPERED = Block("a handler changed event.input in place; the input is read-onl
 class CallPlan(Struct, frozen=True, eq=False):
     """The steps of one tool's calls, kept until the next subscription.
 
-    `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer or
-    the redactor takes part in calls of this tool; `any_concerned`: in calls of some tool, which this one might make.
+    `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer,
+    the redactor or the recorder takes part in calls of this tool; `any_concerned`: in calls of some tool, which this one
+    might make.
     """
 
     generation: int
@@ -141,7 +143,8 @@ def plan_of(engine: Engine, tool_name: str) -> CallPlan:
     judge, run, observe = (
         tuple(step for step in phase if step.wanted(engine, tool_name)) for phase in (JUDGE, RUN, OBSERVE)
     )
-    concerned = any(step.wanted is not always for step in (*judge, *run, *observe))
+    recorded = engine.recorder is not None
+    concerned = recorded or any(step.wanted is not always for step in (*judge, *run, *observe))
     plan = CallPlan(generation, judge, run, observe, concerned, engine.concerns_tools())
     if len(engine.call_plans) > MANY_PLANS:
         engine.call_plans.clear()
@@ -226,7 +229,29 @@ def preflight(
     given.
     """
     call = new_call(tool, tool_call_id, input, runner=runner, native=native, surroundings=surroundings)
-    return while_wanted(partial(_judge, call)) if in_handler_thread() else _judge(call)
+    judge = _judge if runner.engine.recorder is None else _judge_and_record
+    return while_wanted(partial(judge, call)) if in_handler_thread() else judge(call)
+
+
+async def _judge_and_record(call: JudgedCall) -> JudgedCall:
+    """Judge a call, and write the decision before anything comes of it."""
+    recorder = call.engine.recorder
+    assert recorder is not None, "the caller has checked that there is one"
+    trail = recorder.begin(call)
+    # The caller has just made the call, so nothing else holds it.
+    force_setattr(call, "trail", trail)
+    outer = recorder.enter(trail)
+    judged = None
+    try:
+        judged = await _judge(call)
+    finally:
+        recorder.enter(outer)
+        if judged is None:
+            recorder.aborted(call)
+    problem = recorder.decided(judged)
+    if problem is None or judged.block is not None:
+        return judged
+    return judged.blocked(Block(problem, "records", "failed"))
 
 
 async def _judge(call: JudgedCall) -> JudgedCall:
@@ -267,13 +292,17 @@ async def run_tool(
     on_update: OnUpdate | None = None,
     on_result: Callable[[ToolOutput], None] | None = None,
     duration_ms: float | None = None,
+    recorded: bool = False,
 ) -> ToolOutput:
     """Run a judged call and return the result that the agent is shown; a blocked one gives its reason.
 
     `on_result` is called with the result as soon as it is final, before the observers: an abort while they run must not
     lose it.  `duration_ms`: how long the tool took, where it ran in another agent and `call.tool` hands its result over.
+    `recorded`: the caller writes the result into the records.
     """
     engine, name = call.engine, call.tool.name
+    if engine.recorder is not None and not recorded:
+        return await _run_and_record(call, on_update, on_result, duration_ms)
     plan = engine.call_plans.get(name) or plan_of(engine, name)
     block = call.block
     if block is None and engine.left and plan.concerned:
@@ -287,6 +316,8 @@ async def run_tool(
         except AbortedCallError:
             await _report_abort(call, run.elapsed_ms())
             aborted = ToolOutput(f"aborted: {LEFT}", is_error=True)
+            if call.trail is not None:
+                call.trail.status = "aborted"
             if on_result is not None:
                 on_result(aborted)
             return aborted
@@ -300,6 +331,39 @@ async def run_tool(
         plan = plan_of(engine, name)
     if plan.observe:
         await _take(run, engine, name, OBSERVE, plan.observe, plan.generation)
+    return output
+
+
+async def _run_and_record(
+    call: JudgedCall,
+    on_update: OnUpdate | None,
+    on_result: Callable[[ToolOutput], None] | None,
+    duration_ms: float | None,
+) -> ToolOutput:
+    """Run a judged call, and write its result as soon as it is final, or that the call was aborted."""
+    recorder = call.engine.recorder
+    assert recorder is not None, "the caller has checked that there is one"
+    trail = recorder.begin_run(call)
+    if call.trail is not trail:
+        call = replace(call, trail=trail)
+    outer = recorder.enter(trail)
+    ended = False
+
+    def end(output: ToolOutput) -> None:
+        nonlocal ended
+        ended = True
+        recorder.ended(call, output, duration_ms)
+        if on_result is not None:
+            on_result(output)
+
+    try:
+        output = await run_tool(call, on_update=on_update, on_result=end, duration_ms=duration_ms, recorded=True)
+    finally:
+        recorder.enter(outer)
+        if not ended:
+            recorder.ended(call, None, None)
+    if trail.passed:
+        recorder.observed(call)
     return output
 
 

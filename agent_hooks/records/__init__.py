@@ -1,1 +1,14 @@
-"""The decisions, written down: a line before a call and a line after it, in files of this person only."""
+"""Records: every decision is written down, one line of JSON each, in files below the agent home.
+
+    runner = HookRunner(hooks, cwd=cwd, records=Records())
+
+`lines` has the kinds of lines, and `reading` reads them.  `recorder` takes the calls and events of a runner, `trail` and
+`steps` the steps of their handlers, `sink` and `writer` write the lines, and `index` and `pruning` keep the files.
+"""
+
+from __future__ import annotations
+
+from agent_hooks.records.options import TrustFacts
+from agent_hooks.records.recorder import Records
+
+__all__ = ["Records", "TrustFacts"]

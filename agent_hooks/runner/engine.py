@@ -21,7 +21,7 @@ from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.dispatch.handlers import Handler, Undo
 from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry, process_wide
 from agent_hooks.dispatch.loop import Dispatch, Plan, current_dispatch, get_running, set_running
-from agent_hooks.dispatch.points import AtPoint, BusInput, Changed, Input, NoOutput
+from agent_hooks.dispatch.points import AtPoint, BusInput, Changed, Input, MessageBeforeOutput, NoOutput
 from agent_hooks.dispatch.table import POINT_SPECS, SPECS, EventSpec
 from agent_hooks.errors import HookError, HookUsageError, log, shown
 from agent_hooks.hooks.loader import LoadedHook
@@ -33,6 +33,7 @@ from agent_hooks.values.content import Attachment
 from agent_hooks.values.events import EVENTS, Event, ToolResult
 
 if TYPE_CHECKING:
+    from agent_hooks.dispatch.recording import Recorder, Records
     from agent_hooks.guards.base import Guard
     from agent_hooks.redaction import Redactor
 
@@ -104,8 +105,11 @@ class Engine:
         self.watch_call: Callable[[], CallWatch] = self._watch_first_call
         # trio needs a clock or a watch before the first step of foreign code; the first dispatch or call finds out.
         self.watches_early = True
-        # Whether observers or interceptors of the point `event` see every event.
-        self._watched = False
+        # Whether observers or interceptors of the point `event` see every event; whether these or the recorder do.
+        self._observed = self._watched = False
+        # Writes the records, if there are any; the class of its dispatches notes every handler.
+        self.recorder: Recorder | None = None
+        self._dispatch_type: type[Dispatch] = Dispatch
         ids = [each.id for registry in self._registries for each in registry.list()]
         if twice := [each for each in ids if ids.count(each) > 1]:
             raise HookUsageError(f"there are two interceptors {twice[0]!r}; give one of them another id")
@@ -144,7 +148,7 @@ class Engine:
             plan = self._plan_for(event)
         if plan is None:
             if self._watched:
-                await self._show(event, surroundings)
+                await self._show(event, surroundings, None)
             return None
         if plan.spec.total is not None:
             plan = replace(plan, limit=max(plan.limit - await self._stop_handlers(), 0.001))
@@ -163,7 +167,7 @@ class Engine:
         parent = get_running()
         while parent is not None and not parent.live:
             parent = parent.parent
-        dispatch = Dispatch()
+        dispatch = self._dispatch_type()
         dispatch.plan = plan
         dispatch.event = event
         dispatch.surroundings = self.surroundings if surroundings is None else surroundings
@@ -189,8 +193,9 @@ class Engine:
                     lane.leave()
                 else:
                     lane.busy = False
-        if self._watched:
-            await self._show(dispatch.event, surroundings)
+        if self._watched and (self._observed or plan.tool_name is None):
+            # The recorder takes the steps of a tool's events from the call.
+            await self._show(dispatch.event, surroundings, dispatch)
         return dispatch.outcome  # type: ignore[no-any-return]  # a row's fold made it
 
     async def _plan_in_turn(self, plan: Plan, event: Event[Any], lane: Lane) -> Plan | None:
@@ -228,11 +233,31 @@ class Engine:
         answer = await self.emit(event, surroundings, in_lane=in_lane)
         return answer.output if isinstance(answer, Changed) else answer or output
 
-    async def _show(self, event: Event[Any], surroundings: Surroundings | None) -> None:
-        """Show an event to the observers and to the interceptors of the point `event`."""
+    async def pass_message(
+        self, input: Input, output: MessageBeforeOutput, surroundings: Surroundings | None = None
+    ) -> MessageBeforeOutput | Block:
+        """Let the interceptors of `message.before` change or block a message, and record it."""
+        recorder = self.recorder
+        if recorder is None:
+            return await self.reach("message.before", input, output, surroundings)
+        trail = recorder.prompt(output.message)
+        outer = recorder.enter(trail)
+        try:
+            answer = await self.reach("message.before", input, output, surroundings)
+        finally:
+            recorder.enter(outer)
+        recorder.prompted(trail, answer, surroundings)
+        return answer
+
+    async def _show(self, event: Event[Any], surroundings: Surroundings | None, dispatch: Dispatch | None) -> None:
+        """Show an event to the recorder, the observers, and the interceptors of the point `event`."""
         if isinstance(event, AtPoint):
             # Reaching a point is no event.
             return
+        if self.recorder is not None:
+            self.recorder.happened(event, surroundings or self.surroundings, dispatch)
+            if not self._observed:
+                return
         if self.redactor is not None and isinstance(event, ToolResult):
             # The pipeline redacts a result after its handlers, and so after this.
             event = self.redactor.event(event)
@@ -244,7 +269,7 @@ class Engine:
 
     def listens(self, route: Any) -> bool:
         """Tell whether a handler or an observer would see an event of this `route` (see `Event.route`)."""
-        return self._watched or self._plan(route) is not None
+        return self._observed or self._plan(route) is not None
 
     def intercepts(self, point: str, key: str | None = None) -> bool:
         """Tell whether there is an interceptor of `point` for that tool, or for that agent."""
@@ -397,12 +422,19 @@ class Engine:
     def subscriptions_changed(self) -> None:
         """Drop all plans; may be called from a handler's thread, also while a plan is being made."""
         self.generation += 1
-        self._watched = bool(self._observers) or any(
+        self._observed = bool(self._observers) or any(
             each.name == "event" for registry in self._registries for each in registry.list()
         )
+        self._watched = self._observed or self.recorder is not None
         self._plans.clear()
         self._plans_by_class.clear()
         self.call_plans.clear()
+
+    def record(self, records: Records) -> None:
+        """Write records from now on."""
+        self.recorder = records.recorder(self)
+        self._dispatch_type = self.recorder.dispatch_type
+        self.subscriptions_changed()
 
     def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
         """Register an interceptor of a hook with this runner only, and return a function that removes it again."""

@@ -27,6 +27,7 @@ from agent_hooks.values.events import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agent_hooks.dispatch.recording import Records
     from agent_hooks.redaction import Redactor
 
 A = TypeVar("A")
@@ -41,7 +42,8 @@ class HookRunner:
     `tool_call_timeout`: the same for `tool_call`, off by default; `ui`: asks the person for handlers, `None` when no
     person is there; `mode`, `session_file`, `session_id`: shown to handlers in their context; `guards`: vetoes of tool
     calls, for example `builtin_guards()`; `interceptors`: a registry that several runners share; `transformers`: the
-    result of `load_transformers`, or your own; `redactor`: hides secrets in every result and progress update.
+    result of `load_transformers`, or your own; `redactor`: hides secrets in every result and progress update;
+    `records`: writes every decision down, `None` for no records.
 
     Use it as `async with HookRunner(...) as runner`, once.  Entering starts the hooks' background tasks.  Leaving aborts
     the calls that run, ends the tasks and calls `on_unload`; afterwards, `emit` raises, and a call that has a gate is
@@ -64,6 +66,7 @@ class HookRunner:
         interceptors: InterceptorRegistry | None = None,
         transformers: Iterable[ConfiguredTransformer] = (),
         redactor: Redactor | None = None,
+        records: Records | None = None,
     ) -> None:
         loaded = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
         if wrong := [hook for hook in loaded if not isinstance(hook, LoadedHook)]:
@@ -92,6 +95,8 @@ class HookRunner:
             transformers=transformers,
             redactor=redactor,
         )
+        if records is not None:
+            self.engine.record(records)
         if type(self).emit is HookRunner.emit:
             # The engine's method itself saves a call: an event without handlers takes 1.6 instead of 2 bare awaits.
             self.emit = self.engine.emit  # type: ignore[method-assign]
@@ -120,6 +125,12 @@ class HookRunner:
                 await self.engine.background.end()
             finally:
                 self._watchdog.stop()
+                self.end_records()
+
+    def end_records(self) -> None:
+        """Write the ends of the record files and close them, if there are any; leaving the runner does so."""
+        if self.engine.recorder is not None:
+            self.engine.recorder.close()
 
     # ---- dispatch
 

@@ -56,6 +56,8 @@ class ServedSession:
         self.last_event = time.monotonic()
         self.left = False
         self._file: str | None = None
+        # The working directory of the last event.
+        self._cwd: str | None = None
         self._bridge = bridge
         self._find_hooks = find_hooks
         self._tasks = tasks
@@ -74,7 +76,7 @@ class ServedSession:
         await self._enter()
         try:
             opened = self._opened
-            if opened is None or self._is_outdated(opened):
+            if opened is None or self._is_outdated(opened) or self._has_moved(opened, happening):
                 opened = await self._load(happening, environment)
             self._file = happening.session_file or self._file
             verdict = await opened.bridging.answer(happening)
@@ -98,6 +100,11 @@ class ServedSession:
         """Whether a happening is being answered."""
         return self._lane.busy
 
+    def end_plain(self) -> None:
+        """End a session without hooks, which needs no task."""
+        if self._opened is not None:
+            self._opened.runner.end_records()
+
     @property
     def needs_task(self) -> bool:
         """Whether the next step may have to wait, because hooks are loaded or are about to be."""
@@ -117,6 +124,11 @@ class ServedSession:
             return False
         self._checked = now
         return opened.sources.changed()
+
+    def _has_moved(self, opened: Opened, happening: Happening) -> bool:
+        """Return whether the agent works in another directory now, to which another project applies."""
+        before, self._cwd = self._cwd, happening.cwd or self._cwd
+        return self._cwd is not None and self._cwd != before and not opened.covers(self._cwd)
 
     async def _load(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
         """Load the hooks as their files are now, after the former ones were unloaded."""
@@ -161,6 +173,9 @@ class ServedSession:
         opened, self._opened = self._opened, None
         end, self._end = self._end, None
         if end is None:
+            if opened is not None:
+                # This runner was not entered, because it has no hooks.
+                opened.runner.end_records()
             return
         # Imported here, because a server without hooks needs no event loop.
         import anyio
@@ -221,6 +236,9 @@ class Sessions:
     async def end(self) -> None:
         """End all sessions, and wait until their hooks have ended."""
         ending = [session for session in self._all.values() if session.needs_task]
+        for session in self._all.values():
+            if not session.needs_task:
+                session.end_plain()
         self._all.clear()
         if ending:
             # Imported here, because a server without hooks needs no event loop.
@@ -238,6 +256,8 @@ class Sessions:
     def _end(self, session: ServedSession) -> None:
         if session.needs_task:
             self._tasks.later(session.end)
+        else:
+            session.end_plain()
 
     def _session(self, bridge: Bridge, happening: Happening, environment: Mapping[str, str]) -> ServedSession:
         """Return the session of a happening, under its present id."""

@@ -228,13 +228,13 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
     command("replay", code=2)
 
 
-def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Command) -> None:
-    """Without a warning, a policy that is not loaded would seem to stop nothing."""
+def test_hooks_of_the_directories_above_judge_too(command: Command) -> None:
+    """A replay in a directory of the project is judged by the project's hooks."""
     command.add_hook(GATE)
     (command.project / "src").mkdir()
-    done = command("replay", str(FIRST), "--cwd", "src")
-    assert "1 blocked, 0 asked" in done.stdout
-    assert "are not used here; to work there, add --cwd" in done.stderr
+    here, below = (command("replay", "--json", str(FIRST), "--cwd", each).stdout for each in (".", "src"))
+    assert here.splitlines()[-1] == below.splitlines()[-1]
+    assert '"blocked":2' in below.splitlines()[-1]
 
 
 def test_a_pipe_can_be_replayed(command: Command) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, sources, trial
+from agent_hooks.cli.doctor import entries, sources, trial, trusted
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
-CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (sources.versions, sources.hooks, sources.guards)
+CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
+    sources.versions,
+    trusted.store,
+    trusted.projects,
+    sources.hooks,
+    sources.guards,
+)
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.agent_version,
     trial.distributions,

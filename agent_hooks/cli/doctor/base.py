@@ -15,6 +15,7 @@ from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import os_reason
 from agent_hooks.installs.places import Installation
 from agent_hooks.storage.programs import find_program
+from agent_hooks.trust.policy import TrustedSources
 
 Status = Literal["ok", "warning", "problem"]
 # Seconds for a program or a server to answer.
@@ -35,10 +36,14 @@ class Diagnosis(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The project to examine; `setup` is `None` when its settings cannot be read."""
+    """The directory to examine; `setup` is `None` when its settings cannot be read.
+
+    `sources`: the source trees that count, `None` when the trust store or the person's settings cannot be used.
+    """
 
     cwd: str
     setup: Setup | None
+    sources: TrustedSources | None = None
 
     @property
     def listened(self) -> frozenset[str]:

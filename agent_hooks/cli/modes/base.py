@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import Setup, make_runner, set_up
+from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -30,6 +30,7 @@ from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.trust.policy import TrustedSources
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
@@ -40,7 +41,8 @@ class Start(NamedTuple):
     """The arguments of `agent-hooks run`.
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
-    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted.
+    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
+    `sources`: the trees that count, after the person was asked.
     """
 
     cwd: str
@@ -53,10 +55,11 @@ class Start(NamedTuple):
     go_on: bool = False
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
+    sources: TrustedSources | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
-        setup = await set_up(self.cwd, self.hook_files)
+        setup = await set_up(self.cwd, self.hook_files, self.sources)
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:
@@ -67,7 +70,9 @@ class Start(NamedTuple):
 
     def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        runner = make_runner(setup, mode, ui=ui, guards=self._guards(setup), redactor=setup.redactor)
+        records = records_of(setup, "agent-hooks")
+        guards = self._guards(setup)
+        runner = make_runner(setup, mode, ui=ui, guards=guards, redactor=setup.redactor, records=records)
         runner.know_tools(setup.settings.known_tools)
         return runner
 

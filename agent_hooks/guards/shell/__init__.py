@@ -31,13 +31,18 @@ class CommandSafetyGuard:
         self._level = options.level
         self._packs = frozenset(options.packs)
         self._protected = options.protected
+        # The programs of the last command, for its record.
+        self.programs: tuple[str, ...] = ()
 
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return all findings about the command, the certain ones before the undecidable."""
         command = call.input.get("command")
         if not isinstance(command, str):
+            self.programs = ()
             return []
-        return self.follow(command, call).findings
+        followed = self.follow(command, call)
+        self.programs = tuple(dict.fromkeys(followed.programs))
+        return followed.findings
 
     def follow(self, command: str, call: GuardedCall, *, trace: bool = False) -> Interpreter:
         """Follow a command, and return the interpreter with its findings.

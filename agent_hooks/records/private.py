@@ -1,0 +1,163 @@
+"""Redacts and cuts the texts of a record, and describes rewrites as patches.
+
+The redactor sees more of a text than is kept, so that a secret that crosses the limit is hidden whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agent_hooks.errors import text_of
+from agent_hooks.records.lines import Change
+from agent_hooks.values.wire import to_json
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
+
+INPUT_LIMIT = 16 * 1024
+"""Characters of an input that a line holds."""
+TEXT_LIMIT = 2000
+"""Characters of a reason, an answer or an error."""
+# Characters behind the limit that the redactor sees.
+_BEYOND = 16 * 1024
+_CUT = "…"
+# Levels of nesting of an input that are written.
+_DEEPEST = 32
+# Operations of one patch.
+_MOST_CHANGES = 50
+_encode = msgspec.json.Encoder(enc_hook=text_of).encode
+
+
+class Cleaner:
+    """Prepares texts and values for a record.
+
+    `redactor`: finds the secrets, `None` keeps them; `limit`: characters of an input that are kept.
+    """
+
+    def __init__(self, redactor: Redactor | None, limit: int = INPUT_LIMIT) -> None:
+        self._redactor = redactor
+        self.limit = limit
+
+    def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
+        """Return a text without its secrets, at most `limit` characters and a mark of the cut."""
+        if not text:
+            return text
+        text = _encodable(text)
+        if self._redactor is None:
+            return text if len(text) <= limit else text[:limit] + _CUT
+        piece = text if len(text) <= limit else text[: limit + _BEYOND]
+        redacted, secrets = self._redactor.redact(piece)
+        if len(text) <= limit:
+            return redacted
+        parts, end = [], 0
+        for secret in secrets:
+            if secret.start >= limit:
+                break
+            parts += [piece[end : secret.start], f"[redacted {secret.kind}]"]
+            end = secret.end
+        rest = piece[end : max(limit, end)]
+        # A key whose end is out of sight.
+        begin = rest.find("-----BEGIN ")
+        return "".join([*parts, rest if begin < 0 else rest[:begin], _CUT])
+
+    def value(self, value: Any) -> tuple[Any, bool]:
+        """Return JSON data without its secrets, and whether it was cut to the limit."""
+        if len(value) == 1 and isinstance(value, dict):
+            # The commonest input of all: one text.
+            ((key, only),) = value.items()
+            if type(key) is str and type(only) is str and len(only) <= self.limit:
+                return {self.text(key): self.text(only, self.limit)}, False
+        walk = _Walk(self, self.limit)
+        cleaned = walk.clean(value, 0)
+        return cleaned, walk.cut
+
+    def patch(self, before: Any, after: Any) -> tuple[Change, ...]:
+        """Return the operations that make `before` into `after`, their values redacted and cut."""
+        changes = []
+        for number, (op, path, value) in enumerate(_changes(before, after, "")):
+            if number >= _MOST_CHANGES:
+                changes.append(Change(op="replace", path="", value=_CUT))
+                break
+            cleaned = None if op == "remove" else _Walk(self, TEXT_LIMIT).clean(value, 0)
+            changes.append(Change(op=op, path=self.text(path), value=cleaned))
+        return tuple(changes)
+
+
+class _Walk:
+    """Cleans one value; all of its texts share the limit."""
+
+    def __init__(self, cleaner: Cleaner, left: int) -> None:
+        self._cleaner = cleaner
+        self._left = left
+        self.cut = False
+
+    def clean(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float):
+            self._left -= 8
+            return value
+        if self._left <= 0 or depth > _DEEPEST:
+            self.cut = True
+            return _CUT
+        if isinstance(value, Mapping):
+            return {self._key(key): self.clean(each, depth + 1) for key, each in self._some(value.items())}
+        if isinstance(value, list | tuple):
+            return [self.clean(each, depth + 1) for each in self._some(value)]
+        return self._text(text_of(value))
+
+    def _some(self, items: Any) -> Iterator[Any]:
+        for item in items:
+            if self._left <= 0:
+                self.cut = True
+                return
+            self._left -= 4
+            yield item
+
+    def _text(self, text: str) -> str:
+        limit = max(self._left, 0)
+        self._left -= len(text)
+        if len(text) > limit:
+            self.cut = True
+        return self._cleaner.text(text, limit)
+
+    def _key(self, key: object) -> str:
+        return self._text(key if isinstance(key, str) else text_of(key))
+
+
+def as_json(value: Any) -> bytes:
+    """Return the whole of an input as JSON, for its size and digest; odd parts become text."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return to_json(value)
+
+
+def _encodable(text: str) -> str:
+    """Return a text that UTF-8 can express; half of a surrogate pair becomes a question mark."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
+
+
+def _changes(before: Any, after: Any, path: str) -> Iterator[tuple[Any, str, Any]]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before:
+            if key not in after:
+                yield "remove", f"{path}/{_pointer(key)}", None
+        for key, value in after.items():
+            if key not in before:
+                yield "add", f"{path}/{_pointer(key)}", value
+            else:
+                yield from _changes(before[key], value, f"{path}/{_pointer(key)}")
+    elif before != after or type(before) is not type(after):
+        yield "replace", path, after
+
+
+def _pointer(key: object) -> str:
+    return text_of(key).replace("~", "~0").replace("/", "~1")

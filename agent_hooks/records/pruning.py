@@ -1,0 +1,127 @@
+"""Removes old record files, and those of a session that the person wants forgotten; a tombstone in the index says so."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import Literal
+
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.records.files import files_of, record_files
+from agent_hooks.records.index import Index
+from agent_hooks.records.lines import Removed, Tombstone
+from agent_hooks.records.reading import decode_line, name_of_session, read_lines, tail
+from agent_hooks.records.writer import is_written
+from agent_hooks.storage.digests import sha256
+from agent_hooks.storage.files import StorageError
+
+# Its time of change is the time of the last pruning.
+_MARK = "pruned"
+_EVERY = 3600.0
+_DAY = 86_400.0
+
+
+class RecordsInUseError(AgentHooksError):
+    """A session cannot be forgotten while a process writes its records."""
+
+
+def prune_at_times(directory: str, days: float, limit: int) -> None:
+    """Call `prune` unless that happened within the last hour; a failure is left to the next time."""
+    mark = os.path.join(directory, _MARK)
+    try:
+        if 0 <= time.time() - os.stat(mark).st_mtime < _EVERY:
+            return
+    except OSError:
+        if not os.path.isdir(directory):
+            # The first record of all.
+            return
+    with suppress(OSError, StorageError):
+        # Before the work, so that no other process begins it too.
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        os.utime(mark)
+        prune(directory, days, limit)
+
+
+def prune(directory: str, days: float, limit: int) -> list[Removed]:
+    """Remove the files that were last written more than `days` ago, and the oldest while all have over `limit` bytes.
+
+    A file with a living writer stays.  Returns what was removed.  Raises `StorageError`; then nothing was removed.
+    """
+    found = []
+    for path in record_files(directory):
+        with suppress(OSError):
+            status = os.stat(path)
+            found.append((status.st_mtime, status.st_size, path))
+    found.sort()
+    total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
+    paths = []
+    for changed, size, path in found:
+        if (changed >= oldest and total <= limit) or _has_writer(path):
+            continue
+        paths.append(path)
+        total -= size
+    return _remove(directory, paths, "prune") if paths else []
+
+
+def forget(directory: str, session: str) -> list[Removed]:
+    """Remove all files of a session.
+
+    Raises `RecordsInUseError` while a process writes one of them, and `StorageError`; then nothing was removed.
+    """
+    paths = files_of(directory, session)
+    if in_use := [path for path in paths if _has_writer(path)]:
+        names = ", ".join(map(os.path.basename, in_use))
+        raise RecordsInUseError(f"session {session} is still being recorded ({names}); end its agent first")
+    return _remove(directory, paths, "forget") if paths else []
+
+
+def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"]) -> list[Removed]:
+    """Remove files after their tombstone is in the index."""
+    paths = list(paths)
+    removed = [_removed(path) for path in paths]
+    size = 0
+    for path in paths:
+        with suppress(OSError):
+            size += os.stat(path).st_size
+    index = Index(directory)
+    index.append(
+        Tombstone,
+        {"why": why, "files": tuple(removed), "bytes": size, "user": str(os.getuid())},
+        patience=1.0 if why == "forget" else 0.05,
+    )
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+    with suppress(StorageError):
+        index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
+    index.close()
+    return removed
+
+
+def _removed(path: str) -> Removed:
+    """Return the facts about a file that is about to be removed, as far as it can be read."""
+    name = os.path.basename(path)
+    try:
+        first = next(read_lines(path), None)
+        data, _, _ = tail(path)
+    except StorageError:
+        return Removed(file=name)
+    last = decode_line(data)
+    times: tuple[datetime | None, datetime | None] = (
+        None if first is None else first.time,
+        None if last is None else last.time,
+    )
+    lines = 0 if last is None else last.n
+    head = sha256(data[:-1]) if data else ""
+    return Removed(file=name, session=name_of_session(path), lines=lines, head=head, first=times[0], last=times[1])
+
+
+def _has_writer(path: str) -> bool:
+    try:
+        return is_written(path)
+    except OSError:
+        # The file cannot be opened, or the file system has no locks.
+        return False

@@ -1,0 +1,158 @@
+"""Reads record files, whole or damaged.
+
+    directory = records_directory(agent_home())
+    for path in files_of(directory, session):      # or `record_files(directory)` for all sessions
+        for line in read_lines(path):
+            print(line.n, line)
+
+`read_lines` passes over any line that is none (half a line, zeros, another program's text), and over kinds of lines of a
+later version.  `check_chain` finds the first place where a file is not what its writer wrote, and `read_heads` gives the
+heads that the index knows, by file name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from agent_hooks.records.files import INDEX, files_of, parse_name, record_files, records_directory
+from agent_hooks.records.lines import AnyLine, Head, Tombstone
+from agent_hooks.storage.digests import sha256
+from agent_hooks.storage.files import StorageError, open_regular, refusing
+
+__all__ = [
+    "Damage",
+    "check_chain",
+    "decode_line",
+    "files_of",
+    "read_heads",
+    "read_index",
+    "read_lines",
+    "record_files",
+    "records_directory",
+    "tail",
+]
+
+_decoder: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
+
+
+class Damage(Struct, frozen=True):
+    """The first place where a file differs from what its writer wrote.
+
+    `kind`: `unfinished`, the file ends in a part of a line; `changed`, a line is no line, is out of order, or does not
+    bear the hash of the line before; `line`: its number, from 1; `offset`: its first byte.
+    """
+
+    kind: str
+    line: int
+    offset: int
+
+
+def decode_line(data: bytes) -> AnyLine | None:
+    """Return a line; `None` for a text that is none, or of a kind that this version does not know."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def read_lines(path: str) -> Iterator[AnyLine]:
+    """Yield the lines of a file that can be read, in order.  Raises `StorageError` when the file cannot be opened."""
+    for _, data in raw_lines(path):
+        if (line := decode_line(data)) is not None:
+            yield line
+
+
+def raw_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset and the bytes of each line, with its newline unless it is unfinished."""
+    offset = 0
+    with open_regular(path, path) as file, refusing("read", path):
+        for data in file:
+            yield offset, data
+            offset += len(data)
+
+
+def check_chain(path: str) -> Damage | None:
+    """Return the first damage of a file's chain; `None` for a whole one.  Raises `StorageError`.
+
+    A whole chain may still have been cut at its end, or rebuilt: only the heads in the index show that.
+    """
+    head = sha256(os.fsencode(os.path.basename(path)))
+    for number, (offset, data) in enumerate(raw_lines(path), 1):
+        if not data.endswith(b"\n"):
+            return Damage("unfinished", number, offset)
+        link = _link(data)
+        if link is None or link != (head, number):
+            return Damage("changed", number, offset)
+        head = sha256(data[:-1])
+    return None
+
+
+class _Link(Struct):
+    """The fields of a line that chain it, of any kind and version."""
+
+    prev: str
+    n: int
+
+
+_link_decoder = msgspec.json.Decoder(_Link)
+
+
+def _link(data: bytes) -> tuple[str, int] | None:
+    try:
+        link = _link_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return link.prev, link.n
+
+
+def read_index(directory: str) -> list[AnyLine]:
+    """Return the lines of the index that can be read: heads, tombstones and notes; an absent index has none."""
+    path = os.path.join(directory, INDEX)
+    return list(read_lines(path)) if os.path.lexists(path) else []
+
+
+def read_heads(directory: str) -> dict[str, Head]:
+    """Return the last head of each file that the index knows and no tombstone names, by the file's name."""
+    heads: dict[str, Head] = {}
+    for line in read_index(directory):
+        if isinstance(line, Head):
+            heads[line.file] = line
+        elif isinstance(line, Tombstone):
+            for removed in line.files:
+                heads.pop(removed.file, None)
+    return heads
+
+
+def tail(path: str) -> tuple[bytes, int, int]:
+    """Return the last whole line of a file (empty if there is none), the offset behind it, and the file's size.
+
+    The two numbers differ when the file ends in a part of a line.  Raises `StorageError`.
+    """
+    with open_regular(path, path) as file, refusing("read", path):
+        size = os.fstat(file.fileno()).st_size
+        window = 8192
+        while True:
+            begin = max(size - window, 0)
+            file.seek(begin)
+            data = file.read(size - begin)
+            end = data.rfind(b"\n") + 1
+            start = data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+            if begin == 0 or (end and start):
+                return data[start:end], begin + end, size
+            window *= 8
+
+
+def name_of_session(path: str) -> str:
+    """Return the session in a record file: as its first line has it, else the stem of the file's name."""
+    try:
+        first = next(read_lines(path), None)
+    except StorageError:
+        first = None
+    if first is not None and first.session:
+        return first.session
+    parsed = parse_name(os.path.basename(path))
+    return parsed[0] if parsed else ""

@@ -1,0 +1,177 @@
+"""Takes the lines of one runner and writes each into the file of its session.
+
+A line that cannot be written is reported once; the writer notes the number of lost lines in the file as soon as a line
+can be written again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.errors import hook_error
+from agent_hooks.records.files import make_directory
+from agent_hooks.records.keyed import Keyed, load_key
+from agent_hooks.records.lines import Line
+from agent_hooks.records.options import Options
+from agent_hooks.records.private import Cleaner
+from agent_hooks.records.pruning import prune_at_times
+from agent_hooks.records.steps import StepMaker
+from agent_hooks.records.trail import Trail
+from agent_hooks.records.writer import ChainWriter, RecordError
+from agent_hooks.storage.files import StorageError
+from agent_hooks.values.wire import to_json
+
+# Sessions that one recorder keeps open; a resident server leaves them one after another.
+_OPEN = 16
+
+
+class Sink:
+    """Writes the lines of one engine; keeps a writer for each session, and the fields that stay the same.
+
+    `turns`: the index of the turn that is going on, by session and agent.
+    """
+
+    def __init__(self, records: Options, engine: Any) -> None:
+        self.records = records
+        self.engine = engine
+        self.turns: dict[tuple[str, str], int] = {}
+        self._directory = records.directory
+        self._writers: dict[str, ChainWriter] = {}
+        self._heads: dict[tuple[Any, ...], bytes] = {}
+        self._failing = False
+        self._pruned = False
+        self._made: tuple[Cleaner, StepMaker] | None = None
+        self._keyed: Keyed | None = None
+
+    def close(self) -> None:
+        """Write the last heads and close the files."""
+        for session in list(self._writers):
+            self.close_session(session)
+
+    def close_session(self, session: str) -> None:
+        """Write the last head of a session's file and close it."""
+        writer = self._writers.pop(session, None)
+        if writer is not None:
+            writer.close()
+
+    def new_id(self, place: Surroundings) -> str:
+        """Return an id that no other call or line has."""
+        return self.writer(place).new_id()
+
+    def call_fields(self, trail: Trail, call: Any) -> dict[str, Any]:
+        """Return the fields that every line of a call has."""
+        if trail.fields is not None:
+            return {**trail.fields}
+        fields: dict[str, Any] = {"id": trail.id, "tool": call.tool.name}
+        if trail.parent is not None:
+            fields["parent"] = trail.parent
+        if self.turns:
+            place = call.surroundings
+            turn = self.turns.get((place.session_id, place.agent_id))
+            if turn is not None:
+                fields["turn"] = turn
+        if call.tool_call_id:
+            fields["client_call"] = call.tool_call_id
+        native = getattr(call.tool, "native_name", "")
+        if native:
+            fields["native_tool"] = native
+        trail.fields = {**fields}
+        return fields
+
+    def write(self, kind: type[Line], fields: dict[str, Any], place: Surroundings) -> str | None:
+        """Write a line; return the reason when it cannot be written, which is reported once."""
+        try:
+            self.writer(place).write(kind, fields, self._head(place))
+        except RecordError as exc:
+            self.report(str(exc))
+            return str(exc)
+        except (ValueError, TypeError, msgspec.MsgspecError):
+            return self._write_plainly(kind, fields, place)
+        self._failing = False
+        return None
+
+    def _write_plainly(self, kind: type[Line], fields: dict[str, Any], place: Surroundings) -> str | None:
+        """Write a line whose names and ids hold text that JSON cannot express, half of a surrogate pair for example."""
+        plain = {name: msgspec.json.decode(to_json(value)) for name, value in fields.items()}
+        try:
+            self.writer(place).write(kind, plain, self._head(place))
+        except RecordError as exc:
+            self.report(str(exc))
+            return str(exc)
+        return None
+
+    def writer(self, place: Surroundings) -> ChainWriter:
+        session = place.session_id
+        writer = self._writers.get(session)
+        if writer is None:
+            if not self._pruned:
+                self._pruned = True
+                prune_at_times(self._directory, self.records.days, self.records.bytes)
+            while len(self._writers) >= _OPEN:
+                self.close_session(next(iter(self._writers)))
+            writer = self._writers[session] = ChainWriter(self._directory, session)
+        return writer
+
+    def _head(self, place: Surroundings) -> bytes:
+        """Return the fields that stay the same from line to line, as JSON without braces."""
+        key = (place.session_id, place.agent_id, place.cwd, place.session_file)
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) > _OPEN * _OPEN:
+                self._heads.clear()
+            head = self._heads[key] = self._make_head(place)
+        return head
+
+    def _make_head(self, place: Surroundings) -> bytes:
+        records, trust = self.records, self.records.trust
+        text = self.makers()[0].text
+        # The package is loaded, and `__init__` is above this room.
+        own = getattr(sys.modules["agent_hooks"], "__version__", "")
+        fields = {
+            "session": place.session_id,
+            "agent": place.agent_id,
+            "client": records.client,
+            "clientVersion": records.client_version,
+            "version": own,
+            "mode": place.mode,
+            "clientSession": place.session_id if place.mode == "bridge" else "",
+            "transcript": text(place.session_file or ""),
+            "cwd": text(place.cwd),
+            "project": text(records.project or self.engine.surroundings.cwd),
+            "pid": os.getpid(),
+            "trust": trust.state,
+            "trustedSet": trust.trusted_set,
+            "settings": trust.settings,
+        }
+        return to_json({name: value for name, value in fields.items() if value})[1:-1]
+
+    def makers(self) -> tuple[Cleaner, StepMaker]:
+        made = self._made
+        if made is None:
+            cleaner = Cleaner(self.records.redactor(), self.records.limit)
+            made = self._made = cleaner, StepMaker(cleaner)
+        return made
+
+    def digest(self, data: bytes) -> str:
+        """Return the keyed digest of an input; empty as long as there is no key."""
+        if self._keyed is None:
+            try:
+                make_directory(self._directory)
+                self._keyed = Keyed(load_key(self._directory))
+            except StorageError as exc:
+                self.report(str(exc))
+                return ""
+        return self._keyed(data)
+
+    def report(self, text: str) -> None:
+        """Report the first of several failures in a row."""
+        if self._failing:
+            return
+        self._failing = True
+        error = hook_error(None, hook="records", handler="recorder", event="records", outcome="continued", error=text)
+        self.engine.report(error)

@@ -1,0 +1,226 @@
+"""Writes the record file of one session and process: a chain of lines, each with one `os.write`.
+
+1. The file is made at the first line, and locked as long as its writer lives.
+2. Each line bears the hash of the line before, and its own number.
+3. A line that cannot be written whole is taken back, so that the file ends in a whole line; the number of lost lines is
+   noted as soon as a line can be written again.
+4. The head goes to the index at the start, every `HEAD_LINES` lines or `HEAD_SECONDS` seconds, and at the end.  An index
+   that cannot be written delays the head and nothing else.
+5. A part of a line at the end of another file of the session, whose writer is gone, is noted, once.
+6. After a fork the child begins a file of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+from typing import Any
+
+import msgspec
+
+from agent_hooks.errors import AgentHooksError, os_reason
+from agent_hooks.records.files import file_name, files_of, make_directory
+from agent_hooks.records.index import Index
+from agent_hooks.records.keyed import fastest_sha256
+from agent_hooks.records.lines import VERSION, Head, Line, Note
+from agent_hooks.records.reading import tail
+from agent_hooks.storage.digests import sha256
+from agent_hooks.storage.files import StorageError
+from agent_hooks.storage.locks import try_lock
+
+HEAD_LINES = 64
+HEAD_SECONDS = 5.0
+# Files of the session that are checked for an unfinished line.
+_CHECKED = 8
+# A step back of the clock that is noted.
+_BACK = timedelta(seconds=1)
+# Seconds that the last head waits for the index.
+_LAST_PATIENCE = 0.5
+_encode = msgspec.json.Encoder().encode
+# The number of forks between this process and the first; `os.getpid` is a system call.
+_forks = [0]
+os.register_at_fork(after_in_child=lambda: _forks.__setitem__(0, _forks[0] + 1))
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class RecordError(AgentHooksError):
+    """A line cannot be written; the text names the file and the system's reason."""
+
+
+class ChainWriter:
+    """Writes the file of one session: `writer.write(Decision, fields, head)`.
+
+    `directory`: of the records.  No method but `write` raises.
+    """
+
+    def __init__(self, directory: str, session: str) -> None:
+        self.session = session
+        self.directory = directory
+        self._index = Index(directory)
+        self._sha256 = fastest_sha256()
+        self._lock = Lock()
+        self._prefix = os.urandom(6).hex()
+        self._ids = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._forks = _forks[0]
+        self._fd = -1
+        self.name = ""
+        self._head = ""
+        self._number = 0
+        self._size = 0
+        self._lost = 0
+        self._lost_reason = ""
+        self._indexed = 0
+        # The monotonic time in nanoseconds at which the next head is due.
+        self._due = 0
+        self._last_time = datetime.fromtimestamp(0, UTC)
+
+    def new_id(self) -> str:
+        """Return an id that no other call has."""
+        self._ids += 1
+        return f"{self._prefix}{self._ids:06x}"
+
+    def write(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> None:
+        """Append one line; `head`: the fields that stay the same from line to line, as JSON without braces.
+
+        Raises `RecordError` when the line cannot be written.
+        """
+        with self._lock:
+            try:
+                if self._forks != _forks[0] or self._fd < 0:
+                    self._open()
+                if self._lost:
+                    self._write_lost(head)
+                clock = self._append(kind, fields, head)
+            except (OSError, StorageError) as exc:
+                self._lost += 1
+                self._lost_reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
+                raise RecordError(f"a record was not written to {self.directory}: {self._lost_reason}") from None
+            if self._number >= self._indexed + HEAD_LINES:
+                self._write_head("lines")
+            elif clock >= self._due:
+                self._write_head("time")
+
+    def close(self) -> None:
+        """Write the last head and close the file; the next `write` begins another file."""
+        with self._lock:
+            if self._fd < 0 or self._forks != _forks[0]:
+                return
+            if self._number > self._indexed:
+                self._write_head("end", _LAST_PATIENCE)
+            self._index.close()
+            os.close(self._fd)
+            self._forget()
+
+    # ---- the file
+
+    def _open(self) -> None:
+        make_directory(self.directory)
+        if self._fd >= 0:
+            # The descriptor is that of the parent process, which goes on with its file and its ids.
+            os.close(self._fd)
+            # The lock is shared with that process as well.
+            self._index.close()
+            self._prefix = os.urandom(6).hex()
+        self._forget()
+        pid, start = os.getpid(), time.time_ns() // 1_000_000
+        while True:
+            self.name = file_name(self.session, pid, start)
+            try:
+                fd = os.open(os.path.join(self.directory, self.name), _FLAGS, 0o600)
+                break
+            except FileExistsError:
+                start += 1
+        # A file system without locks only lacks the mark of a living writer.
+        with suppress(OSError):
+            try_lock(fd)
+        self._fd, self._head = fd, sha256(os.fsencode(self.name))
+        self._write_head("start")
+        for path, offset, size in self._unfinished():
+            fields = {
+                "id": self.new_id(),
+                "about": "unfinished",
+                "file": os.path.basename(path),
+                "offset": offset,
+                "bytes": size - offset,
+            }
+            self._append(Note, fields, _encode({"session": self.session})[1:-1])
+            # The mark that this end has been noted.
+            with suppress(OSError):
+                os.chmod(path, 0o400)
+
+    def _unfinished(self) -> list[tuple[str, int, int]]:
+        """Return the files of the session that end in a part of a line and have no writer, with both ends."""
+        found = []
+        for path in files_of(self.directory, self.session)[-_CHECKED - 1 :]:
+            if os.path.basename(path) == self.name:
+                continue
+            with suppress(OSError, StorageError):
+                if not stat.S_IMODE(os.lstat(path).st_mode) & 0o200:
+                    continue
+                _, end, size = tail(path)
+                if end != size and not is_written(path):
+                    found.append((path, end, size))
+        return found
+
+    def _append(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> int:
+        """Append one line, and return the monotonic time in it."""
+        now = datetime.now(UTC)
+        if now < self._last_time:
+            self._note_clock(now, head)
+        self._last_time = now
+        number, clock = self._number + 1, time.monotonic_ns()
+        line = kind(v=VERSION, prev=self._head, n=number, time=now, clock=clock, **fields)
+        whole = b"%b,%b}" % (_encode(line)[:-1], head)
+        written = os.write(self._fd, whole + b"\n")
+        if written <= len(whole):
+            # Almost always the disk is full.  If the part stays, the next writer notes it.
+            os.ftruncate(self._fd, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._head, self._number, self._size = self._sha256(whole).hexdigest(), number, self._size + written
+        return clock
+
+    def _note_clock(self, now: datetime, head: bytes) -> None:
+        """Note that the machine's clock went back."""
+        back, self._last_time = self._last_time, now
+        if back - now > _BACK:
+            reason = f"the clock went back, from {back.isoformat()}"
+            self._append(Note, {"id": self.new_id(), "about": "clock", "reason": reason}, head)
+
+    def _write_lost(self, head: bytes) -> None:
+        note = {"id": self.new_id(), "about": "lost", "lines": self._lost, "reason": self._lost_reason}
+        self._append(Note, note, head)
+        self._lost = 0
+
+    def _write_head(self, at: str, patience: float = 0.0) -> None:
+        self._due = time.monotonic_ns() + int(HEAD_SECONDS * 1e9)
+        fields = {
+            "session": self.session,
+            "file": self.name,
+            "lines": self._number,
+            "bytes": self._size,
+            "head": self._head,
+            "at": at,
+        }
+        with suppress(OSError, StorageError):
+            self._index.append(Head, fields, patience=patience)
+            self._indexed = self._number
+
+
+def is_written(path: str) -> bool:
+    """Tell whether a writer has the file open; raises `OSError`."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        return not try_lock(fd)
+    finally:
+        os.close(fd)
+
+
+__all__ = ["HEAD_LINES", "HEAD_SECONDS", "ChainWriter", "RecordError", "is_written"]
