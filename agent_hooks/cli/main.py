@@ -32,6 +32,7 @@ COMMANDS = {
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
     "uninstall": "Take your hooks out of another agent's settings again.",
+    "unlock": "Let the agent change hooks and settings for a limited time.",
     "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
     "bridge": "Answer one event of another agent; installed entries run this.",
     "serve": "Run or ask the resident server, which answers another agent's events.",

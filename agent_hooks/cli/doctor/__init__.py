@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, sources, trial, trusted
+from agent_hooks.cli.doctor import entries, sources, trial, trusted, unlocking
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
 CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
@@ -13,12 +13,15 @@ CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
     trusted.projects,
     sources.hooks,
     sources.guards,
+    unlocking.unlocked,
 )
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.agent_version,
     trial.distributions,
     entries.settings_files,
     entries.commands,
+    entries.shared_entries,
+    entries.environment,
     entries.failures_and_timeouts,
     entries.events,
     entries.doubled_entries,
