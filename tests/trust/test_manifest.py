@@ -179,7 +179,16 @@ def test_a_link_that_leads_out_of_the_project_is_read_and_shown_with_its_target(
     assert all(file.target is not None for file in read(project).files)
 
 
-NAMES = ["two\nlines.py", "\x1b[2Jgone.py", "bidi\u202e.py", b"\xff\xfe.py", "a\tb.py", "-rf.py", "'q\".py", "\x7f.py"]
+NAMES: list[str | bytes] = [
+    "two\nlines.py",
+    "\x1b[2Jgone.py",
+    "bidi\u202e.py",
+    b"\xff\xfe.py",
+    "a\tb.py",
+    "-rf.py",
+    "'q\".py",
+    "\x7f.py",
+]
 
 
 @pytest.mark.behaviour("A9")
@@ -187,9 +196,7 @@ def test_any_name_can_be_approved_kept_and_found_again(project: Path) -> None:
     """Names with newlines, escape sequences, bytes that are no UTF-8: the store gives back the very same."""
     hooks = agent_file(project).parent
     for name in NAMES:
-        with open(
-            os.path.join(os.fsencode(hooks), name if isinstance(name, bytes) else os.fsencode(name)), "w"
-        ) as file:
+        with open(os.path.join(os.fsencode(hooks), os.fsencode(name)), "w") as file:
             file.write("x")
     approve(project)
     assert state(project).state == "approved"
