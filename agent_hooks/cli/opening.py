@@ -16,7 +16,6 @@ from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
@@ -95,8 +94,8 @@ class Opening:
             return []
         from agent_hooks.installs.places import targets  # here, as above
 
-        # The agent must change neither the entries that run its hooks nor the files of their server.
-        own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
+        # The agent must not change the entries that run its hooks.
+        own = [target.path for target in targets(self._bridge, setup.cwd, self._environment).values()]
         return setup.guards(settings, own)
 
 

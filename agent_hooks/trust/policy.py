@@ -148,8 +148,14 @@ class Trust:
         return TrustedSources(place, home, projects, store.problem)
 
     def trees(self, cwd: str | os.PathLike[str]) -> tuple[SourceTree, ...]:
-        """Return the trees of `sources(cwd)`."""
-        return self.sources(cwd).trees
+        """Return the trees of `sources(cwd)`, for a program that asks for nothing else.
+
+        Raises `TrustError` also where a project denies every call: without its gates, no call may run.
+        """
+        found = self.sources(cwd)
+        if message := next((each.message for each in found.projects if each.blocks), None):
+            raise TrustError(message)
+        return found.trees
 
     def _requires(self) -> bool:
         settings = read_settings_file(os.path.join(self.agent_home, "settings.json"))

@@ -636,7 +636,9 @@ def register(api):
 
 
 @pytest.mark.parametrize("where", ["package", "symlink", "times"])
-def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: OtherAgent, tmp_path: Path) -> None:
+def test_what_a_hook_consists_of_counts_wherever_it_lies(
+    where: str, agent: OtherAgent, tmp_path: Path, home: Path
+) -> None:
     """The files of a package in the settings, the imports of a symlinked hook, and a file with old times all count."""
     project, elsewhere = agent.command.project, tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -647,8 +649,8 @@ def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: Othe
         (project / ".agent/settings.json").write_text(json.dumps({"hooks": [str(elsewhere)]}))
     elif where == "symlink":
         (elsewhere / "gate.py").write_text(_JUDGED_BY.format(more="import rules", bad="rules.BAD"))
-        (project / ".agent/hooks").mkdir(parents=True)
-        (project / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
+        (home / ".agent/hooks").mkdir(parents=True)
+        (home / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
     else:
         rules = agent.command.add_hook(_JUDGED_BY.format(more=old, bad="BAD"))
         old, new = (rules.read_text().replace(old, each) for each in (old, new))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import anyio
@@ -10,9 +9,10 @@ import click
 
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
-from agent_hooks.cli.options import cwd_option, hook_option
+from agent_hooks.cli.options import cwd_option, hook_option, required_option
 from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
 from agent_hooks.cli.streams import on_a_terminal
+from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model
@@ -46,6 +46,7 @@ from agent_hooks.ui.harmless import harmless
     help="How much a real model thinks: off (the default), low, medium or high.",
 )
 @cwd_option
+@required_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
 @click.option("--resume", metavar="PATH", help="Go on with the session in this file.")
@@ -66,6 +67,7 @@ def command(
     model_name: str,
     thinking_level: ThinkingLevel | None,
     cwd: str,
+    require_trusted: bool,
     no_session: bool,
     go_on: bool,
     resume: str | None,
@@ -102,6 +104,7 @@ def command(
         resume=resume,
         allow_once=allow_once,
         trust_session=trust_session,
+        sources=asked(Trust(required=require_trusted), cwd),
     )
     if name != "rpc":
         _ask_about_session(start)
@@ -114,7 +117,7 @@ def _ask_about_session(start: Start) -> None:
     if start.trust_session or not attended:
         return
     checks = SessionCheck()
-    home = Trust().sources(os.path.abspath(start.cwd)).sessions_home if start.go_on else start.cwd
+    home = start.cwd if start.sources is None else start.sources.sessions_home
     if (session := start.resumed(home, checks)) is None:
         return
     try:

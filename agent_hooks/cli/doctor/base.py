@@ -11,6 +11,7 @@ from agent_hooks.bridges.driver import listened_to
 from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import os_reason
 from agent_hooks.installs.places import Installation
+from agent_hooks.trust.policy import TrustedSources
 
 Status = Literal["ok", "warning", "problem"]
 # Seconds for a program or a server to answer.
@@ -31,10 +32,14 @@ class Diagnosis(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The project to examine; `setup` is `None` when its settings cannot be read."""
+    """The directory to examine; `setup` is `None` when its settings cannot be read.
+
+    `sources`: the source trees that count, `None` when the trust store or the person's settings cannot be used.
+    """
 
     cwd: str
     setup: Setup | None
+    sources: TrustedSources | None = None
 
     @property
     def listened(self) -> frozenset[str]:

@@ -30,6 +30,7 @@ from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.trust.policy import TrustedSources
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
@@ -41,7 +42,8 @@ class Start(NamedTuple):
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
     latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
-    `trust_session`: resume sessions that this machine did not write, too.
+    `trust_session`: resume sessions that this machine did not write, too;
+    `sources`: the trees that count, after the person was asked.
     """
 
     cwd: str
@@ -55,10 +57,11 @@ class Start(NamedTuple):
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
     trust_session: bool = False
+    sources: TrustedSources | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
-        setup = await set_up(self.cwd, self.hook_files)
+        setup = await set_up(self.cwd, self.hook_files, self.sources)
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:
