@@ -126,7 +126,7 @@ class Trust:
         """Return the source trees that count for `cwd`, and for `more` directories where the agent works.
 
         Raises `SettingsError` when the person's settings cannot be read, and `TrustError` when a directory cannot be
-        one, or when another user can change the agent home, the store, or files that count whatever their content is.
+        one, or when another user can change the agent home, the store, or files of which any content counts.
         """
         store = self.store()
         try:
@@ -215,7 +215,7 @@ def _check_rights(project: ProjectTrust) -> None:
 
 def _check_owner(path: str) -> None:
     if (reason := check_owner(path)) is not None:
-        raise TrustError(f"nothing is trusted while another user can decide what runs: {reason}")
+        raise TrustError(f"nothing is trusted, because another user could change it: {reason}")
 
 
 def _reason(project: ProjectTrust) -> str:

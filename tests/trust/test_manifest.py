@@ -88,7 +88,7 @@ def test_a_hook_spelled_with_another_kind_of_space_belongs_to_the_set(project: P
 
 @pytest.mark.behaviour("A8")
 def test_a_mixture_of_two_approved_sets_is_not_approved(project: Path) -> None:
-    """A gate of one branch with the settings of another is a set that nobody has read."""
+    """A gate of one branch with the settings of another is a set that no person has read."""
     for gate, settings in (("one", '{"hookTimeout": 1}'), ("two", '{"hookTimeout": 2}')):
         agent_file(project, "hooks/gate.py", f"# {gate}\n")
         agent_file(project, "settings.json", settings)
