@@ -280,3 +280,24 @@ def read_all(fd: int) -> str:
             os.close(fd)
             return seen.decode()
         seen += chunk
+
+
+_ACCOUNT = """\
+import os, pwd
+found = pwd.getpwuid(os.getuid())
+pwd.getpwuid = lambda uid: pwd.struct_passwd((*found[:5], {home!r}, found[6]))
+from agent_hooks.__main__ import main
+main()
+"""
+
+
+def write_shared_command(directory: Path, home: Path) -> Path:
+    """Write the program `agent-hooks` of a user with this home in the password database, and return its directory.
+
+    An entry that people share runs it from the PATH, and takes the home from there.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "agent-hooks.py").write_text(_ACCOUNT.format(home=str(home)))
+    (directory / "agent-hooks").write_text(f'#!/bin/sh\nexec {sys.executable} "$0.py" "$@"\n')
+    (directory / "agent-hooks").chmod(0o755)
+    return directory

@@ -24,6 +24,7 @@ from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
+from running import write_shared_command
 from support import PATIENCE
 
 COUNTING = """
@@ -759,13 +760,11 @@ def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alon
     assert agent.server() == {**server, "events": 2, "seconds": pytest.approx(server["seconds"], abs=20)}
 
 
-def test_a_shared_entry_judges_where_the_home_cannot_be_written(
-    agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shared_entry_judges_where_the_home_cannot_be_written(agent: OtherAgent, tmp_path: Path) -> None:
     """An exit code of 1 would not be a denial."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "file/home"))
-    line = [sys.executable, "-m", "agent_hooks", "bridge", "claude-code", "--resident", "PreToolUse"]
+    program = write_shared_command(tmp_path / "bin", tmp_path / "file/home") / "agent-hooks"
+    line = [str(program), "bridge", "claude-code", "--resident", "PreToolUse"]
     call = json.dumps({**CALL, "tool_input": {"command": "rm -rf /"}})
     project = agent.command.project
     done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)

@@ -20,6 +20,8 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     trial.distributions,
     entries.settings_files,
     entries.commands,
+    entries.shared_entries,
+    entries.environment,
     entries.failures_and_timeouts,
     entries.events,
     entries.doubled_entries,
