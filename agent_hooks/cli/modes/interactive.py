@@ -78,7 +78,7 @@ class Interactive:
         runner.on_error(screen.hook_error)
         async with runner:
             async with until_signal(Standing(Trust(), setup.sources), last_words=self._terminal.give_back) as scope:
-                await self._talk(start.host(setup, runner, screen), setup)
+                await self._talk(start.host(setup, runner, screen, self._ui.confirm), setup)
             code = INTERRUPTED if scope.cancelled_caught else OK
             leave_soon(code, last_words=self._terminal.give_back)
         return code
