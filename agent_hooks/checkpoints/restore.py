@@ -20,6 +20,9 @@ from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, rules, sa
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, is_undo, keep_for_undo, kept
 from agent_hooks.errors import os_reason
 
+# In a submodule git would run a git of its own, with the submodule's filters.
+_NO_MODULES = ("--ignore-submodules=all",)
+
 
 class Restored(Struct, frozen=True):
     """The result of a restore.
@@ -109,12 +112,13 @@ async def diff(
     async with worktree.locked():
         now = await take(worktree, rules(worktree, cwd, max_file_size, leave))
         plain = ("--no-renames", "--no-ext-diff", "--no-textconv")
-        patch = await worktree.git("diff-tree", "-r", "-p", *plain, checkpoint.tree, now.tree)
+        patch = await worktree.git("diff-tree", "-r", "-p", *plain, *_NO_MODULES, checkpoint.tree, now.tree)
         return Diff(await _changes(worktree, checkpoint.tree, now.tree), patch.need().decode(errors="replace"))
 
 
 async def _changes(worktree: Worktree, one: str, other: str) -> tuple[Change, ...]:
-    out = (await worktree.git("diff-tree", "-r", "-z", "--name-status", "--no-renames", one, other)).need()
+    found = await worktree.git("diff-tree", "-r", "-z", "--name-status", "--no-renames", *_NO_MODULES, one, other)
+    out = found.need()
     fields = names_in(out)
     return tuple(Change(kind, path) for kind, path in zip(fields[::2], fields[1::2], strict=True))
 
@@ -223,7 +227,7 @@ class _Restore:
         done = await self.worktree.git("checkout-index", "-f", "-u", "-z", "--stdin", stdin=listed(wanted))
         for path, mode in modes.items():
             self._give_back_rights(path, mode)
-        differing = set(names_in((await self.worktree.git("diff-files", "-z", "--name-only")).need()))
+        differing = set(names_in((await self.worktree.git("diff-files", "-z", "--name-only", *_NO_MODULES)).need()))
         for path in wanted:
             if path in differing:
                 self.left[path] = f"cannot be written: {done.err.strip() or 'it was changed meanwhile'}"

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Callable
 
-from agent_hooks.storage.git import NO_PROGRAMS, git_environment
+from agent_hooks.storage.git import NO_PROGRAMS, git_environment, git_program
 
 # Seconds for one git call.
 _PATIENCE = 10
@@ -35,11 +35,14 @@ def how_to_ignore(path: str, shorten: Callable[[str], str] = str) -> str | None:
 
 def _git(directory: str, *args: str) -> tuple[int | None, str]:
     """Return the exit code of git in a directory, `None` if git cannot be run, and the text that it prints."""
+    program = git_program(directory)
+    if program is None:
+        return None, ""
     try:
         done = subprocess.run(
-            ["git", *NO_PROGRAMS, *args],  # noqa: S607  # the git of the person's own PATH
+            [program, *NO_PROGRAMS, *args],
             cwd=directory,
-            env=git_environment(),
+            env=git_environment(directory),
             capture_output=True,
             text=True,
             errors="surrogateescape",

@@ -559,13 +559,16 @@ async def test_without_a_working_tree_the_error_says_why(
     assert "\n" not in str(caught.value).replace("line\nbreak", "")
 
 
-async def test_without_git_the_error_says_so(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """git is missing, or a file of that name is not a program."""
-    monkeypatch.setenv("PATH", str(repo))
+async def test_without_git_the_error_says_so(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git is missing, or a file of that name is not a program, or not one for this machine."""
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
     with pytest.raises(CheckpointError, match="git is not installed, and checkpoints need it"):
         await checkpoints.create(repo, "s", 0)
-    write(repo / "git", "").chmod(0o644)
-    with pytest.raises(CheckpointError, match="git cannot be run: Permission denied"):
+    write(tmp_path / "tools" / "git", "").chmod(0o644)
+    with pytest.raises(CheckpointError, match="git is not installed, and checkpoints need it"):
+        await checkpoints.create(repo, "s", 0)
+    (tmp_path / "tools" / "git").chmod(0o755)
+    with pytest.raises(CheckpointError, match="/tools/git cannot be run: Exec format error"):
         await checkpoints.list(repo)
 
 
@@ -611,12 +614,16 @@ async def test_a_damaged_index_of_ours_is_made_anew(repo: Path, damage: str) -> 
     assert (await checkpoints.create(repo, "s", 1)).tree == saved.tree
 
 
-async def test_an_error_without_an_index_to_blame_is_told(repo: Path) -> None:
+async def test_an_error_without_an_index_to_blame_is_told(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The checkpoint is not tried again for ever."""
     (repo / ".git" / "objects").chmod(0o755)
     shutil.rmtree(repo / ".git" / "agent-hooks", ignore_errors=True)
-    write(repo / ".git" / "agent-hooks" / "config", "[broken")
-    with pytest.raises(CheckpointError, match=r"git failed: .*bad config"):
+    broken = f'case "$*" in *ls-files*) echo "fatal: a bad day" >&2; exit 128; esac; exec {shutil.which("git")} "$@"'
+    write(tmp_path / "tools" / "git", f"#!/bin/sh\n{broken}\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/tools:{os.environ['PATH']}")
+    with pytest.raises(CheckpointError, match=r"git failed: fatal: a bad day"):
         await checkpoints.create(repo, "s", 0)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,7 +20,7 @@ from agent_hooks.concurrency.process import stream
 from agent_hooks.errors import count
 from agent_hooks.host.tools.base import Refused
 from agent_hooks.storage.files import StorageError, open_regular
-from agent_hooks.storage.git import NO_PROGRAMS, git_environment
+from agent_hooks.storage.git import NO_PROGRAMS, git_environment, git_program
 
 _MOST_ALTERNATIVES = 1000
 _ALL_BELOW = re.compile(r"/\*\*(/?)[ \r]*\Z")
@@ -73,7 +72,7 @@ async def _git_files(directory: str) -> set[str] | None:
 
     `None` when git is missing, the directory is in no work tree, or git ignores the directory.
     """
-    git = shutil.which("git")
+    git = git_program(directory)
     if git is None or await _git(git, directory, "check-ignore", "-q", ".") != (1, b""):
         # Exit code 0: the directory itself is ignored; 128: no work tree.
         return None
@@ -84,7 +83,8 @@ async def _git_files(directory: str) -> set[str] | None:
 async def _git(git: str, directory: str, *args: str) -> tuple[int, bytes]:
     output = bytearray()
     argv = [git, *NO_PROGRAMS, "-C", directory, *args]
-    code, _ = await stream(argv, cwd="/", stdout=output.extend, stderr=lambda _: None, env=git_environment())
+    env = git_environment(directory)
+    code, _ = await stream(argv, cwd="/", stdout=output.extend, stderr=lambda _: None, env=env)
     return code, bytes(output)
 
 
