@@ -21,6 +21,9 @@ from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
 
 COMMANDS = {
     "run": "Run an agent on a prompt, with your hooks.",
+    "new": "Write a starter hook, and approve it.",
+    "trust": "Read and approve the hooks and settings of a project.",
+    "untrust": "Forget the approvals of a project.",
     "list": "List the hooks, in the order they run.",
     "check": "Load hook files and report their problems.",
     "emit": "Fire one event at a hook and show its answers.",

@@ -30,17 +30,22 @@ from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.trust.policy import TrustedSources
+from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
 Report = Callable[[str], object]
+APPROVAL_INTERVAL = 0.2
+"""Seconds between two checks of whether the loaded projects still have their approval."""
 
 
 class Start(NamedTuple):
     """The arguments of `agent-hooks run`.
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
-    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted.
+    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
+    `sources`: the trees that count, after the person was asked.
     """
 
     cwd: str
@@ -53,10 +58,11 @@ class Start(NamedTuple):
     go_on: bool = False
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
+    sources: TrustedSources | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
-        setup = await set_up(self.cwd, self.hook_files)
+        setup = await set_up(self.cwd, self.hook_files, self.sources)
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:
@@ -123,12 +129,16 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:
 
 @asynccontextmanager
 async def until_signal(
-    *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
+    standing: Standing,
+    *,
+    before: Callable[[], object] = lambda: None,
+    last_words: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel the block on SIGINT, SIGTERM or SIGHUP; afterwards, `cancelled_caught` of the scope tells whether it was.
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP, and when a loaded project loses its approval.
 
-    `before` is called before the cancellation.  A second signal calls `last_words` and ends the process at once, except
-    for SIGHUP: it comes twice when a terminal closes, from the shell and from the system.
+    Afterwards, `cancelled_caught` of the scope tells whether it was.  `before` is called before the cancellation.  A
+    second signal calls `last_words` and ends the process at once, except for SIGHUP: it comes twice when a terminal
+    closes, from the shell and from the system.
     """
 
     async def watch() -> None:
@@ -143,12 +153,20 @@ async def until_signal(
                 before()
                 scope.cancel()
 
+    async def watch_approvals() -> None:
+        while (reason := standing.withdrawn()) is None:
+            await anyio.sleep(APPROVAL_INTERVAL)
+        complain(reason)
+        before()
+        scope.cancel()
+
     # Not `async with`: a task group would wrap the mode's own exception in a group.
     tasks = anyio.create_task_group()
     await tasks.__aenter__()
     try:
         with anyio.CancelScope() as scope:
             tasks.start_soon(watch)
+            tasks.start_soon(watch_approvals)
             yield scope
     finally:
         tasks.cancel_scope.cancel()
