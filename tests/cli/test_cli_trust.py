@@ -513,3 +513,13 @@ def test_following_ends_when_the_project_does(command: Command, end: str) -> Non
         hook.write_text("# changed\n")
         dialog.sees("no longer approved")
     dialog.end(1)
+
+
+@pytest.mark.parametrize(
+    "line", [["install", "claude-code", "--dry-run"], ["guard", "explain", "ls"], ["check", "x.py"]]
+)
+def test_each_command_says_that_hooks_wait(command: Command, line: list[str]) -> None:
+    """Without a terminal the message is on stderr, once."""
+    add_gate(command)
+    (command.project / "x.py").write_text("def register(api): ...\n")
+    assert command(*line).stderr.count("no person has approved them; read and approve: agent-hooks trust") == 1
