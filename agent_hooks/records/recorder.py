@@ -79,9 +79,10 @@ class CallRecorder:
         judged: Trail | None = call.trail
         if judged is None:
             return self.begin(call)
-        trail = Trail(judged.id, call.input)
-        trail.parent, trail.digest, trail.questions = judged.parent, judged.digest, judged.questions
-        return trail
+        judged.began = perf_counter()
+        judged.input = call.input
+        judged.passed = []
+        return judged
 
     def enter(self, trail: Any) -> Callable[[], None]:
         """Let the dispatches of this task add their steps to a trail; return a function that undoes it."""

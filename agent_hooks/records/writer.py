@@ -110,6 +110,7 @@ class ChainWriter:
                 return
             if self._number > self._indexed:
                 self._write_head("end", _LAST_PATIENCE)
+            self._index.close()
             os.close(self._fd)
             self._forget()
 
@@ -120,6 +121,8 @@ class ChainWriter:
         if self._fd >= 0:
             # The descriptor is that of the parent process, which goes on with its file and its ids.
             os.close(self._fd)
+            # The lock is shared with that process as well.
+            self._index.close()
             self._prefix = token_hex(6)
         self._forget()
         pid, start = os.getpid(), time.time_ns() // 1_000_000

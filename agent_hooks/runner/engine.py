@@ -255,6 +255,8 @@ class Engine:
             return
         if self.recorder is not None:
             self.recorder.happened(event, surroundings or self.surroundings, dispatch)
+            if not self._observed:
+                return
         if self.redactor is not None and isinstance(event, ToolResult):
             # The pipeline redacts a result after its handlers, and so after this.
             event = self.redactor.event(event)
