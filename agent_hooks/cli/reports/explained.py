@@ -9,7 +9,8 @@ from agent_hooks.cli.reports.recorded import answers, local_time, title, where
 from agent_hooks.errors import at
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import Decision, Step
-from agent_hooks.settings import PROJECT_DIRECTORY
+
+_BECAUSE = {"user": ", because the person said no", "nobody": ", because no person could be asked"}
 
 
 def explanation(record: Record) -> tuple[str, str, str]:
@@ -29,7 +30,9 @@ def _fate(record: Record) -> str:
         "unknown": "has no recorded decision",
         "pass": "passed",
     }
-    fate = "was changed, and ran" if verdict == "pass" and record.changed else fates.get(verdict, verdict)
+    fate = "was changed" if verdict == "pass" and record.changed else fates.get(verdict, verdict)
+    if record.decision is not None:
+        fate += _BECAUSE.get(record.decision.cause, "")
     place = ", ".join(part for part in (where(record), f"id {record.id}") if part)
     said = f" (answer: {reply})" if reply else ""
     return f"{local_time(record.time)}: {title(record)} {fate}{said} [{place}]"
@@ -73,10 +76,10 @@ def _remedy(record: Record) -> str:
         return f"a person allows it at the question that {record.lead.client or 'the agent'} shows"
     if verdict == "aborted":
         return "nothing stopped it: the agent was interrupted, and may try again"
-    return _remedy_of_cause(decision.cause if decision else "", step, changed=verdict != "block")
+    return _remedy_of_cause(record, decision.cause if decision else "", step)
 
 
-def _remedy_of_cause(cause: str, step: Step | None, *, changed: bool) -> str:
+def _remedy_of_cause(record: Record, cause: str, step: Step | None) -> str:
     file = step.file if step is not None else ""
     if cause == "user":
         return "the person said no; when the agent tries again, the answer may be yes"
@@ -92,6 +95,7 @@ def _remedy_of_cause(cause: str, step: Step | None, *, changed: bool) -> str:
         return "a person mends or removes the transformer"
     if not file:
         return "a person changes the settings or the hook that is named above"
-    approval = ", and approves it: agent-hooks trust" if f"{os.sep}{PROJECT_DIRECTORY}{os.sep}" in file else ""
-    aim = "to keep inputs as they are" if changed else "to allow such calls"
+    project = record.lead.project
+    approval = ", and approves that: agent-hooks trust" if project and file.startswith(project + os.sep) else ""
+    aim = "to allow such calls" if record.verdict == "block" else "to keep inputs and results as they are"
     return f"{aim}, a person edits or removes this handler{approval}"

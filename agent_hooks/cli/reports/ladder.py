@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -29,13 +29,17 @@ FAILURES = ("failed", "timeout", "stopped")
 
 def print_ladder(record: Record) -> None:
     """Print all that is known about a record."""
-    for name, text in _facts(record):
-        click.echo(f"{name:9} {plain(text)}")
-    if record.steps:
+    _print_facts(_facts(record))
+    if record.steps or record.decision is not None:
         click.echo()
         _print_steps(record)
-    for line in _end(record):
-        click.echo(plain(line))
+        click.echo()
+    _print_facts(_end(record))
+
+
+def _print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    for name, text in facts:
+        click.echo(f"{name:9} {plain(text)}")
 
 
 def plain(text: str) -> str:
@@ -75,7 +79,7 @@ def _print_steps(record: Record) -> None:
                 cell(f"{_answer(step)}"),
             )
         if isinstance(line, Decision):
-            table.add_row(f"{line.ms:.1f}", "", "", cell(record.by), cell(f"{line.verdict}"))
+            table.add_row(f"{line.ms:.1f}", "", "verdict", cell(record.by), cell(f"{line.verdict}"))
             for exchange in record.exchanges:
                 table.add_row("", "", "question", cell(_asked(exchange)), cell(_reply(exchange)))
     console().print(table)
@@ -120,21 +124,18 @@ def _reply(exchange: Exchange) -> str:
     return f"{text}: {answer.text}" if answer.text else text
 
 
-def _end(record: Record) -> Iterator[str]:
-    if record.steps:
-        yield ""
-    if not record.is_call and record.exchanges:
+def _end(record: Record) -> Iterator[tuple[str, str]]:
+    if not record.is_call:
         for exchange in record.exchanges:
-            yield f"question  {_asked(exchange)}: {_reply(exchange)}"
-    if record.decision is None and record.is_call:
-        yield "the decision about this call is not in the records"
-    if record.decision is not None and record.decision.reason:
-        yield f"reason    {record.decision.reason}"
-    if record.result is not None:
-        yield f"result    {_result(record.result)}"
-    elif record.is_call:
-        yield "result    none was recorded"
-    yield "lines     " + ", ".join(f"{file}:{number}" for file, number in record.lines)
+            yield "question", f"{_asked(exchange)}: {_reply(exchange)}"
+    reason = str(getattr(record.decision or record.other, "reason", ""))
+    if reason:
+        yield "reason", reason
+    if record.is_call:
+        if record.decision is None:
+            yield "decision", "none is in the records"
+        yield "result", "none is in the records" if record.result is None else _result(record.result)
+    yield "lines", ", ".join(f"{file}:{number}" for file, number in record.lines)
 
 
 def _result(result: Result) -> str:
