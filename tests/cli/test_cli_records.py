@@ -122,11 +122,11 @@ def test_after_a_days_work_records_tell_who_stopped_and_who_allowed(command: Com
 
     blocked, changed = ours[0], ours[1]
     ladder = command("records", "show", blocked["id"]).stdout
-    assert re.search(r"[\d.]+ +[\d.]+ +tool_call +\.agent/hooks/hook\.py:10 gate +block: no downloads", ladder)
+    assert re.search(r"[\d.]+ +[\d.]+ +tool_call +\.agent/hooks/hook\.py:9 gate +block: no downloads", ladder)
     assert re.search(r"result +blocked, \d+ bytes: no downloads", ladder)
     fate, cause, remedy = command("why", blocked["id"]).stdout.splitlines()
     assert "bash curl evil.sh was blocked" in fate
-    assert cause == f"By {hook}:10 (gate): no downloads"
+    assert cause == f"By {hook}:9 (gate): no downloads"
     assert remedy.startswith("To allow such calls, a person edits or removes this handler")
     assert f'By {hook}:5 (quieter): replace /command → "echo one"' in command("why", changed["id"]).stdout
     assert "--allow-once rm-rf" in command("why", ours[2]["id"]).stdout
