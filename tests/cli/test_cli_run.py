@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from running import Command
-from support import PATIENCE
+from support import PATIENCE, until
 
 GATE = """
     from agent_hooks import Block
@@ -385,13 +385,18 @@ def test_no_color_is_respected(command: Command) -> None:
     assert "\x1b" not in command("run", "@ls").stderr
 
 
-def test_hooks_above_the_directory_are_not_used_and_that_is_said(command: Command) -> None:
-    """A run from a subdirectory would silently do without the project's hooks."""
+def test_the_gate_of_the_project_holds_in_its_directories(command: Command) -> None:
+    """The project is found from anywhere inside of it, in a nested repository too."""
     command.add_hook(GATE)
-    (command.project / "sub").mkdir()
-    done = command("run", "--cwd", "sub", "hi")
-    assert f"warning: the hooks of {command.project} are not used here; to work there, add --cwd ." in done.stderr
-    assert "warning" not in command("run", "hi").stderr
+    below = command.project / "build" / "src"
+    below.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", command.project], check=True)
+    subprocess.run(["git", "init", "-q", below], check=True)
+    Command(below)("run", "@bash rm -rf ../../build")
+    assert below.is_dir()
+    sessions = command.project / ".agent" / "sessions"
+    assert list(sessions.glob("*.jsonl"))
+    assert not (below / ".agent").exists()
 
 
 @pytest.mark.parametrize("args", ["--json", "--no-session"])
@@ -562,3 +567,16 @@ def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: C
     done = command("run", "--mode", "interactive", code=2)
     assert "interactive mode needs a terminal" in done.stderr
     assert "-p PROMPT" in done.stderr
+
+
+def test_untrust_ends_a_run_whose_hooks_it_concerns(command: Command) -> None:
+    """The hooks' tasks end with it, and no later call is judged by rules that do not count any more."""
+    command.trusted = False
+    command.add_hook(f"{GATE}        open('loaded', 'w').close()\n")
+    command("trust", "--yes")
+    run = command.start("run", "--no-session", "@bash touch began; sleep 60")
+    until(lambda: (command.project / "began").exists())
+    command("untrust")
+    _, stderr = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130
+    assert f"the approval of {command.project} was taken back, so its hooks end" in stderr
