@@ -299,7 +299,7 @@ def test_a_session_that_is_being_recorded_is_not_forgotten(command: Command, rec
     writer.close()
 
 
-# ---- who may read ----------------------------------------------------------------------------------------------------
+# ---- agents may not read ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("R29")
@@ -376,7 +376,7 @@ def test_any_record_is_shown(kinds: list[type[Line]], data: st.DataObject) -> No
     """Every value that a line can hold is a row, an object, a ladder and an explanation, each harmless."""
     record = Record("x")
     for kind in kinds:
-        line = {
+        line: dict[str, Any] = {
             "kind": kind.__struct_config__.tag,
             "v": 1,
             "prev": "",
