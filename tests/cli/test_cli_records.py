@@ -309,7 +309,10 @@ def test_an_agent_does_not_read_or_remove_records(
     """Below our host or another agent, the commands refuse; `verify` and `head` show no content, so they run."""
     write(records, decision("secretid", "block"))
     monkeypatch.setenv("PATH", f"{Path(command.line()[0]).parent}:{os.environ['PATH']}")
-    shown = command("run", "--no-session", "@bash agent-hooks why secretid; agent-hooks records; true").stdout
+    assert "(read-records)" in command("run", "--no-session", "@bash agent-hooks why secretid").stdout
+    # The guard does not read the project's own programs.
+    (command.project / "report.sh").write_text("agent-hooks why secretid\nagent-hooks records\ntrue\n")
+    shown = command("run", "--no-session", "@bash sh report.sh").stdout
     assert shown.count("is for a person, and") == 2
     monkeypatch.setenv("CLAUDECODE", "1")
     for args in (["records"], ["records", "show", "s"], ["records", "prune"], ["records", "forget", "s"], ["why"]):
