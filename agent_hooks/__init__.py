@@ -6,6 +6,13 @@ with `wrap_tools(tools, runner)` and emits the other events with `runner.emit(..
 
 from __future__ import annotations
 
+import sys
+
+# `python -m agent_hooks` puts the current directory first on the path, and a project there may have modules with the
+# names of ours.  This package is found already, so the entry goes before anything else is imported.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and sys.orig_argv[-len(sys.argv)].endswith("agent_hooks"):
+    del sys.path[0]
+
 from agent_hooks.dispatch.context import HookContext, HookUI
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.interceptors import (
@@ -54,6 +61,7 @@ from agent_hooks.hooks.loader import LoadedHook, LoadError, LoadResult, discover
 from agent_hooks.pipeline.wrapping import wrap_tool, wrap_tools
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings, load_settings
+from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.values.answers import (
     Answer,
@@ -210,6 +218,7 @@ __all__ = [
     "ToolResult",
     "ToolResultMessage",
     "Truncation",
+    "Trust",
     "TurnEnd",
     "TurnStart",
     "UserMessage",

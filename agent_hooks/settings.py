@@ -282,6 +282,8 @@ def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> Se
         return None
     try:
         found = msgspec.json.decode(text)
+    except RecursionError:
+        raise SettingsError("is not JSON that can be read: it is nested too deeply", path) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         problem = f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
         raise SettingsError(problem, path, _line_of(exc, text)) from None

@@ -28,6 +28,7 @@ BENCHMARKS = (
     "checkpoints",
     "redaction",
     "guards",
+    "records",
     "bridge",
     "replay",
 )

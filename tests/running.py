@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from textwrap import dedent
@@ -72,6 +74,10 @@ class Command:
         assert run.wait(timeout=PATIENCE) == 0
         return seen
 
+    def dialog(self, *args: str, stdout: Path | None = None) -> Dialog:
+        """Start it with stdin and stderr on a terminal, and stdout too unless it goes to a file."""
+        return Dialog(self.line(*args), self.project, stdout)
+
     def start(self, *args: str) -> subprocess.Popen[str]:
         """Start it, for a test that sends signals."""
         return subprocess.Popen(
@@ -90,6 +96,8 @@ class Command:
 
     def add_hook(self, source: str, name: str = "hook.py") -> Path:
         """Put a hook file into the project."""
+        if self.trusted:
+            approve(self.project)
         path = self.project / ".agent" / "hooks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(source))
@@ -110,6 +118,57 @@ class Command:
                         with anyio.CancelScope(shield={deaf}):
                             await anyio.sleep_forever()
         """)
+
+
+class Dialog:
+    """A program at a terminal of its own, which a test reads and types into."""
+
+    def __init__(self, line: list[str], cwd: Path, stdout: Path | None) -> None:
+        self.seen = ""
+        self._fd, theirs = pty.openpty()
+        with open(os.devnull if stdout is None else stdout, "wb") as file:
+            self.process = subprocess.Popen(
+                line,
+                cwd=cwd,
+                stdin=theirs,
+                stdout=theirs if stdout is None else file,
+                stderr=theirs,
+                env={**os.environ, "TERM": "xterm"},
+                start_new_session=True,
+            )
+        os.close(theirs)
+
+    def sees(self, text: str, times: int = 1) -> str:
+        """Wait until a text was shown, so often at least, and return all that was shown."""
+        end = time.monotonic() + PATIENCE
+        while self.seen.count(text) < times:
+            assert time.monotonic() < end, f"waited for {text!r}, but saw\n{self.seen}"
+            if select.select([self._fd], [], [], 0.1)[0] and not self._read():
+                raise AssertionError(f"it ended without {text!r}:\n{self.seen}")
+        return self.seen
+
+    def type(self, text: str) -> None:
+        """Type a text; a newline is Enter, and `\\x04` the end of the input."""
+        os.write(self._fd, text.encode())
+
+    def end(self, code: int | None = 0) -> str:
+        """Wait for the end, check the exit code, and return all that was shown."""
+        while self._read():
+            pass
+        returned = self.process.wait(timeout=PATIENCE)
+        os.close(self._fd)
+        assert code is None or returned == code, f"exit {returned}\n{self.seen}"
+        assert "Traceback" not in self.seen, self.seen
+        return self.seen
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self._fd, 65536)
+        except OSError:
+            # How Linux says that the other end is closed.
+            chunk = b""
+        self.seen += chunk.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(chunk)
 
 
 class RpcClient:
@@ -221,3 +280,24 @@ def read_all(fd: int) -> str:
             os.close(fd)
             return seen.decode()
         seen += chunk
+
+
+_ACCOUNT = """\
+import os, pwd
+found = pwd.getpwuid(os.getuid())
+pwd.getpwuid = lambda uid: pwd.struct_passwd((*found[:5], {home!r}, found[6]))
+from agent_hooks.__main__ import main
+main()
+"""
+
+
+def write_shared_command(directory: Path, home: Path) -> Path:
+    """Write the program `agent-hooks` of a user with this home in the password database, and return its directory.
+
+    An entry that people share runs it from the PATH, and takes the home from there.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "agent-hooks.py").write_text(_ACCOUNT.format(home=str(home)))
+    (directory / "agent-hooks").write_text(f'#!/bin/sh\nexec {sys.executable} "$0.py" "$@"\n')
+    (directory / "agent-hooks").chmod(0o755)
+    return directory

@@ -331,6 +331,10 @@ class Bridge(ABC):
         """
         return ()
 
+    def variables(self, settings: Mapping[str, Any]) -> Sequence[str]:
+        """Return the names of the environment variables that a settings file sets for the commands of hooks."""
+        return ()
+
     def runs_here(self, environment: Mapping[str, str]) -> bool:
         """Return whether this agent runs us, and not another agent that reads its settings."""
         return True

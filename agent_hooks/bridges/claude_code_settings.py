@@ -98,6 +98,11 @@ class ClaudeCodeSettings(Bridge, ABC):
                 hindrances.append(Hindrance(f"{text}; {then}", always=False, remedy=remedy))
         return hindrances
 
+    def variables(self, settings: Mapping[str, Any]) -> Sequence[str]:
+        """Return the names in `env`."""
+        found = settings.get("env")
+        return list(found) if isinstance(found, dict) else []
+
     def install(
         self,
         settings: Mapping[str, Any],

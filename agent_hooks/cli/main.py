@@ -21,6 +21,9 @@ from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
 
 COMMANDS = {
     "run": "Run an agent on a prompt, with your hooks.",
+    "new": "Write a starter hook, and approve it.",
+    "trust": "Read and approve the hooks and settings of a project.",
+    "untrust": "Forget the approvals of a project.",
     "list": "List the hooks, in the order they run.",
     "check": "Load hook files and report their problems.",
     "emit": "Fire one event at a hook and show its answers.",
@@ -29,6 +32,7 @@ COMMANDS = {
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
     "uninstall": "Take your hooks out of another agent's settings again.",
+    "unlock": "Let the agent change hooks and settings for a limited time.",
     "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
     "bridge": "Answer one event of another agent; installed entries run this.",
     "serve": "Run or ask the resident server, which answers another agent's events.",

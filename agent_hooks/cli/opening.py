@@ -16,7 +16,6 @@ from agent_hooks.errors import HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.client import directory
 from agent_hooks.server.opened import Opened
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
@@ -67,12 +66,12 @@ class Opening:
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
         for failure in setup.errors:
             complain(str(failure))
-        news = [*map(str, setup.errors), *(each for each in setup.sources.messages)]
+        news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
-            news += self._idle_handlers(setup, runner)
+            news += [*setup.sources.messages, *self._idle_handlers(setup, runner)]
         sources = sources_of(setup).since(self._before)
-        return Opened(runner, bridging, sources, tuple(f"agent_hooks: {text}" for text in news))
+        return Opened(runner, bridging, sources, setup.sources.place, tuple(f"agent_hooks: {text}" for text in news))
 
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
         """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.
@@ -95,8 +94,8 @@ class Opening:
             return []
         from agent_hooks.installs.places import targets  # here, as above
 
-        # The agent must change neither the entries that run its hooks nor the files of their server.
-        own = [*(target.path for target in targets(self._bridge, setup.cwd, self._environment).values()), directory()]
+        # The agent must not change the entries that run its hooks.
+        own = [target.path for target in targets(self._bridge, setup.cwd, self._environment).values()]
         return setup.guards(settings, own)
 
 

@@ -30,6 +30,11 @@ cwd_option = click.option(
     type=click.Path(exists=True, file_okay=False),
     help="Work in this directory instead of the current one.",
 )
+required_option = click.option(
+    "--require-trusted",
+    is_flag=True,
+    help="Block every tool call while hooks or settings here are not approved, rather than leave them out.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 

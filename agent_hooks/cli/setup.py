@@ -6,18 +6,22 @@ Each event of another agent pays for the imports here, so the rarely used ones a
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+import agent_hooks
 from agent_hooks.guards import BUILTIN, builtin_guards
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
+from agent_hooks.hooks.bytecode import cache_directory
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
 from agent_hooks.installs.generated import DIRECTORY
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.client import directory
 from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings
 from agent_hooks.transformers.command_intercept import (
@@ -29,6 +33,7 @@ from agent_hooks.transformers.command_intercept import (
 from agent_hooks.trust.place import Place
 from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.trust.store import STORE
+from agent_hooks.trust.unlocked import STATE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
@@ -63,13 +68,13 @@ class Setup(Struct, frozen=True):
         """The guards' section of the settings; raises `SettingsError`."""
         return read_sections(self.settings.guards, tuple(BUILTIN))
 
-    def guards(self, settings: GuardSettings | None = None, more: Sequence[str] = ()) -> list[Guard]:
-        """Return the guards of an agent that works here; `more`: absolute paths that it must not write either.
+    def guards(self, settings: GuardSettings | None = None, sealed: Sequence[str] = ()) -> list[Guard]:
+        """Return the guards of an agent that works here; `sealed`: absolute paths that it must never write either.
 
         `settings`: in the place of those of the settings files.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        return agent_guards(settings, self.sources.place, [*self.settings.hooks, *self.hook_files, *more])
+        return agent_guards(settings, self.sources.place, [*self.settings.hooks, *self.hook_files], sealed=sealed)
 
     @property
     def errors(self) -> list[LoadError]:
@@ -212,14 +217,44 @@ def sources_at(place: Place, hooks: Sequence[str] = (), files: Sequence[str] = (
     return Sources(dict.fromkeys(listed), folders)
 
 
-def agent_guards(settings: GuardSettings, place: Place, more: Sequence[str] = ()) -> list[Guard]:
+def agent_guards(
+    settings: GuardSettings, place: Place, more: Sequence[str] = (), *, sealed: Sequence[str] = ()
+) -> list[Guard]:
     """Return the guards of an agent that works in a place; they also protect the files that control it.
 
-    Protected are its settings, hooks, transformers and the generated files; `more`: absolute paths of more files.
+    Protected are its settings, hooks and transformers, which a person may unlock, and the state of this program, which
+    stays sealed; `more`: absolute paths of more hooks; `sealed`: of more files that stay sealed.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
-    projects = dict.fromkeys((*place.projects, place.top))
-    homes = (agent_home(), *(os.path.join(project, PROJECT_DIRECTORY) for project in projects))
-    own = [os.path.join(home, name) for home in homes for name in names]
-    own += [os.path.join(agent_home(), DIRECTORY), *more]
-    return builtin_guards(settings, protected=list(dict.fromkeys([*own, *map(os.path.realpath, own)])))
+    own = agent_home()
+    homes = (
+        own,
+        *(os.path.join(project, PROJECT_DIRECTORY) for project in dict.fromkeys((*place.projects, place.top))),
+    )
+    hooks = [*(os.path.join(home, name) for home in homes for name in names), *more]
+    state = [os.path.join(own, name) for name in (STORE, "trust", STATE, DIRECTORY)]
+    return builtin_guards(
+        settings,
+        protected=_with_targets(hooks),
+        sealed=_with_targets([*state, *_installed(place), *sealed]),
+        records=_with_targets([os.path.join(own, "records")]),
+        agent_home=own,
+    )
+
+
+def _with_targets(paths: Iterable[str]) -> list[str]:
+    """Return paths and, of links, their targets."""
+    paths = list(paths)
+    return list(dict.fromkeys([*paths, *map(os.path.realpath, paths)]))
+
+
+def _installed(place: Place) -> Iterable[str]:
+    """Yield the files of this program: its command, cache and server, and its package unless it is developed here."""
+    # The name that pip and uv give the command.
+    yield os.path.join(sys.prefix, "bin", "agent-hooks")
+    package = os.path.dirname(agent_hooks.__file__)
+    if not package.startswith(f"{place.top.rstrip('/')}/"):
+        yield package
+    if (cache := cache_directory()) is not None:
+        yield os.path.dirname(cache)
+    yield directory()

@@ -5,7 +5,6 @@ A runner without records has none, and pays one comparison a call for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from agent_hooks.dispatch.context import Surroundings
@@ -21,6 +20,7 @@ class CallTrail(Protocol):
     id: str
     status: str
     took: float | None
+    passed: list[Any]
 
     def add(self, stage: str, by: str, began: float, answer: Any = None, **facts: Any) -> None:
         """Add a step that is no handler: its stage, its name, the time at which it began, and its answer."""
@@ -45,8 +45,8 @@ class Recorder(Protocol):
         """Return the trail of the second half of a call; another process may have judged it."""
         ...
 
-    def enter(self, trail: Any) -> Callable[[], None]:
-        """Let the dispatches of this task add their steps to a trail; return a function that undoes it."""
+    def enter(self, trail: Any) -> Any:
+        """Let the dispatches of this task add their steps to a trail; return the trail before, to enter that again."""
         ...
 
     def decided(self, call: Any) -> str | None:
@@ -60,7 +60,7 @@ class Recorder(Protocol):
         """Write the result of a call; without an `output` it was aborted."""
 
     def observed(self, call: Any) -> None:
-        """Write the steps of a call's observers, if there were any."""
+        """Write the steps of a call's observers."""
 
     def asked(self, call: Any, title: str, message: str, by: str, *, handed_over: bool) -> int:
         """Write that the question about a call was opened, and return its number."""

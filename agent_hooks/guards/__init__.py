@@ -25,11 +25,19 @@ __all__ = ["BUILTIN", "builtin_guards"]
 
 
 def builtin_guards(
-    settings: GuardSettings | None = None, *, protected: Sequence[str] = (), today: Callable[[], date] | None = None
+    settings: GuardSettings | None = None,
+    *,
+    protected: Sequence[str] = (),
+    sealed: Sequence[str] = (),
+    records: Sequence[str] = (),
+    agent_home: str = "",
+    today: Callable[[], date] | None = None,
 ) -> list[Guard]:
     """Return the built-in guards, and the user's own rules if there are any, for `HookRunner(guards=…)`.
 
-    `protected`: absolute paths of hooks and settings that only a person may change.
+    `protected`: absolute paths of hooks and settings that only a person may change, or the agent while a person has
+    unlocked them; `sealed`: absolute paths that the agent never changes; `records`: those that it does not read either;
+    `agent_home`: the person's own directory, which is never part of a project.
     """
     # Imported here, because a program without guards needs neither.
     from datetime import date
@@ -37,7 +45,14 @@ def builtin_guards(
     from agent_hooks.guards.config import Exceptions, GuardSettings, OwnRules
 
     settings, today = settings or GuardSettings(), today or date.today
-    options = GuardOptions(level=settings.level, packs=settings.packs, protected=tuple(protected))
+    options = GuardOptions(
+        level=settings.level,
+        packs=settings.packs,
+        protected=tuple(protected),
+        sealed=tuple(sealed),
+        records=tuple(records),
+        agent_home=agent_home,
+    )
     exceptions = Exceptions(settings, today)
     guards: list[Guard] = [
         PolicyGuard(name, lambda row=row: row.make(options), settings, exceptions)  # type: ignore[misc]  # a lambda's default has no type

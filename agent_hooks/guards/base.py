@@ -23,6 +23,9 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
 
     `cwd`, `home`: absolute paths; `temp`: the directories for temporary files, the preferred one first;
     `real_path`: the input's `path` with all symlinks followed, `None` when the input names none.
+    `unlocked`: the directories whose hooks and settings a person lets the agent change at present; `process`: the number
+    of the process that judges; `present`: the hooks and settings that exist in the project, when the command may search
+    for files; `stash`: those of them that `git stash` would move away, and `stash -u` in the second place.
     """
 
     tool_name: str
@@ -31,6 +34,10 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
     home: str = "/root"
     temp: tuple[str, ...] = ("/tmp",)  # noqa: S108  # only compared, never opened
     real_path: str | None = None
+    unlocked: tuple[str, ...] = ()
+    process: int = 0
+    present: tuple[str, ...] = ()
+    stash: tuple[bool, bool] = (False, False)
 
 
 class Guard(Protocol):
@@ -50,15 +57,21 @@ class GuardOptions(Struct, frozen=True, kw_only=True):
     """The settings that every built-in guard is made with; each guard uses those that concern it.
 
     `level`: which trees may be removed; `packs`: the extended packs of rules that are on; `protected`: absolute paths of
-    hooks and settings that only a person may change.
+    hooks and settings that only a person may change, or the agent while they are unlocked; `sealed`: absolute paths that
+    the agent never changes; `records`: those that it does not read either; `agent_home`: the person's own directory.
     """
 
     level: Level = "project"
     packs: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+    agent_home: str = ""
 
 
 DEFAULT_OPTIONS = GuardOptions()
+SELF_PROTECTION = ("guard-settings", "write-guard-settings")
+"""The rules that keep an agent from changing its hooks."""
 
 
 class Finding(Struct, frozen=True):
@@ -109,5 +122,7 @@ def subject(call: GuardedCall) -> str:
 
 def remedy(rule: str) -> str:
     """Return how a person allows the calls that a rule stops; the agent reads it as well."""
+    if rule in SELF_PROTECTION:
+        return "a person can let the agent change hooks for a limited time: agent-hooks unlock 15m"
     always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
     return f"a person can allow it: {always}, or once: {once}"

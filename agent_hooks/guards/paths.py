@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of
+from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.sensitive import normalise, sensitive, sensitive_glob, system_path
 
 REASONS = {
@@ -20,6 +21,7 @@ REASONS = {
     "account-file": "is an account file of the system",
     "process-memory": "shows the memory or the environment of a process",
     "guard-settings": "decides which calls are allowed; only a person changes it",
+    "records": "is a record of decisions, which only a person reads",
     "system-file": "belongs to the operating system",
 }
 
@@ -31,7 +33,7 @@ class SecurityAudit:
     tools = ("read", "write", "edit", "grep")
 
     def __init__(self, options: GuardOptions = DEFAULT_OPTIONS) -> None:
-        self._protected = options.protected
+        self._options = options
 
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return one finding at most."""
@@ -46,19 +48,24 @@ class SecurityAudit:
         if call.real_path and call.real_path != paths[0]:
             paths.append(normalise(call.real_path, cwd=call.cwd, home=call.home))
         globbed = list(_globbed(glob, paths[0], call.home)) if isinstance(glob, str) else []
+        control = ControlFiles(self._options, call.unlocked)
+        write = call.tool_name in ("write", "edit")
         for path in [*paths, *globbed]:
             reached = sensitive_glob(path, home=call.home) if path is not paths[0] and "*" in path else None
-            if rule := reached or self._rule(path, write=call.tool_name in ("write", "edit")):
+            if rule := reached or _rule(path, control, write=write):
                 return [Finding(rule, f"{glob if path in globbed else given} {REASONS[rule]}")]
         return []
 
-    def _rule(self, path: str, *, write: bool) -> str | None:
-        """Return the rule that a normalised path meets, if any."""
-        if rule := sensitive(path, write=write):
-            return rule
-        if write and any(path == own or path.startswith(f"{own}/") for own in self._protected):
-            return "guard-settings"
-        return "system-file" if write and system_path(path) else None
+
+def _rule(path: str, control: ControlFiles, *, write: bool) -> str | None:
+    """Return the rule that a normalised path meets, if any."""
+    if write and control.stops_writing(path):
+        return "guard-settings"
+    if not write and control.stops_reading(path):
+        return "records"
+    if rule := sensitive(path, write=write):
+        return rule
+    return "system-file" if write and system_path(path) else None
 
 
 def _globbed(glob: str, directory: str, home: str) -> Iterator[str]:

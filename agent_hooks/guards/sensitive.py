@@ -106,8 +106,7 @@ _FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
 _SETTINGS = re.compile(
     r"(.*/)?(\.claude/(settings(\.local)?\.json|hooks(/.*)?)|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config"
     r"|\.codex/(config\.toml|hooks\.json)|\.(gemini|qwen)/settings\.json|\.cursor/hooks\.json"
-    r"|\.agent(/(hooks|transformers)(/.*)?)?|\.agent/(settings\.json|command_intercept\.yaml|trust[^/]*)"
-    r"|\.config/agent_hooks(/.*)?)"
+    r"|\.config/agent_hooks(/.*)?|\.copilot/hooks(/.*)?|\.github/hooks/[^/]*\.json|managed-settings\.json)"
 )
 _MACHINE = re.compile(
     r"/etc/(ld\.so\.(preload|conf)(\.d(/.*)?)?|pam\.d(/.*)?|pam\.conf|fstab|crontab|cron\.[^/]+(/.*)?|inittab|rc\.local|init\.d/.*"

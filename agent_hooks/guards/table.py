@@ -47,7 +47,7 @@ BUILTIN: dict[str, GuardRow] = {
             *("chmod-root", "disk", "docker", "download-exec", "dynamic-code", "encoded-exec", "find-delete"),
             *("fork-bomb", "git-history", "git-hooks", "git-remote", "git-worktree", "invisible-characters", "rm-rf"),
             *("rsync-delete", "setuid", "shell-on-socket", "system-file", "too-long", "unreadable", "world-writable"),
-            "write-guard-settings",
+            *("read-records", "write-guard-settings"),
             *(verb + each for verb in ("read-", "write-") for each in SECRETS),
         ),
         packs=("cloud", "kubernetes", "iac", "sql", "services"),
@@ -55,7 +55,7 @@ BUILTIN: dict[str, GuardRow] = {
     "builtin:security-audit": GuardRow(
         module="agent_hooks.guards.paths",
         finder="SecurityAudit",
-        rules=("guard-settings", "system-file", *SECRETS),
+        rules=("guard-settings", "records", "system-file", *SECRETS),
     ),
 }
 

@@ -23,7 +23,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -181,7 +181,7 @@ def _is_beside(package: str, name: str) -> bool:
     beside = os.path.join(sys.modules[package].__path__[0], name)
     files = _approved.get(package)
     if files is not None:
-        return f"{beside}.py" in files or os.path.join(beside, "__init__.py") in files
+        return _is_approved(beside, name, files)
     if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
     if not os.path.isdir(beside) or name in sys.modules:
@@ -194,6 +194,17 @@ def _is_beside(package: str, name: str) -> bool:
 
 
 # ---- approved sets
+
+
+def _is_approved(beside: str, name: str, files: Mapping[str, bytes]) -> bool:
+    """Tell whether the approved set has the module `beside`; raises `ImportError` when only the disk has it."""
+    if f"{beside}.py" in files or os.path.join(beside, "__init__.py") in files:
+        return True
+    for suffix in (".py", *EXTENSION_SUFFIXES, *BYTECODE_SUFFIXES, f"{os.sep}__init__.py"):
+        if os.path.lexists(beside + suffix):
+            text = f"{beside}{suffix} is no source file of the approved set, and is never imported"
+            raise ImportError(f"{text}; a hook of a project imports .py files of its .agent/hooks", name=name)
+    return False
 
 
 def _approved_spec(fullname: str, path: Sequence[str], files: Mapping[str, bytes]) -> ModuleSpec | None:

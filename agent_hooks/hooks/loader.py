@@ -24,7 +24,15 @@ from agent_hooks.errors import HookUsageError, SettingsError, at, describe, os_r
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.imports import forget_module, import_hook, refresh_builtins
 from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
-from agent_hooks.settings import DEFAULT_TIMEOUT, Approvals, dangling_link, resolve_path, source_trees, user_home
+from agent_hooks.settings import (
+    DEFAULT_TIMEOUT,
+    SETTINGS_FILE,
+    Approvals,
+    dangling_link,
+    resolve_path,
+    source_trees,
+    user_home,
+)
 from agent_hooks.trees import SourceTree, approved_file
 from agent_hooks.values.answers import Block
 from agent_hooks.values.events import ToolCall
@@ -34,6 +42,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOOKS_DIRECTORY = "hooks"
+NOT_APPROVED = (
+    "the project's settings name it, and it is not among the approved files; read and approve: agent-hooks trust"
+)
 # Seconds for all `on_unload` functions of a hook that could not be loaded.
 UNDO_TIMEOUT = 5.0
 
@@ -238,11 +249,15 @@ async def _load(
     seen: set[str] = set()
     directories: dict[str, str] = {}
     base = os.path.abspath(cwd)
+    named = _named_by_projects(trees)
     roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
             approved = _approved_place(found, trees)
+            if approved is None and found in named:
+                errors.append(LoadError(path, NOT_APPROVED))
+                continue
             if approved is None:
                 found, resolved, problem = _inspect(found, directories)
             else:
@@ -276,6 +291,21 @@ def _approved_place(path: str, trees: Iterable[SourceTree]) -> str | None:
     """Return the place of an approved hook file, or of the `__init__.py` of an approved package, if `path` is one."""
     approved = approved_file(trees, path) or approved_file(trees, os.path.join(path, INIT))
     return None if approved is None else approved.place
+
+
+def _named_by_projects(trees: Iterable[SourceTree]) -> set[str]:
+    """Return the paths that the settings of approved projects name: a file that is not approved must not count there."""
+    settings = [
+        (tree.directory, file.data)
+        for tree in trees
+        if tree.files is not None and (file := tree.files.get(os.path.join(tree.directory, SETTINGS_FILE)))
+    ]
+    if not settings:
+        return set()
+    # Imported here, because most projects have no settings.
+    from agent_hooks.trust.manifest import named_in_settings
+
+    return {path for directory, data in settings for path in named_in_settings(data, directory)}
 
 
 def _bytes_of(trees: Iterable[SourceTree]) -> dict[str, bytes]:

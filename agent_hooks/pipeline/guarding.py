@@ -18,6 +18,7 @@ from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.errors import HookError, describe, hook_error, shown
 from agent_hooks.guards.base import Guard, GuardedCall, path_of
 from agent_hooks.pipeline.call import JudgedCall
+from agent_hooks.trust.unlocked import unlocked_directories
 from agent_hooks.values.answers import Ask, Block
 
 if TYPE_CHECKING:
@@ -45,7 +46,39 @@ def guarded_call(tool_name: str, input: Mapping[str, Any], cwd: str) -> GuardedC
     if path is not None and "\0" not in path:
         real = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
     temp = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # compared with paths, never opened
-    return GuardedCall(tool_name=tool_name, input=input, cwd=cwd, home=home, temp=(temp,), real_path=real)
+    command = input.get("command")
+    text = command if isinstance(command, str) else ""
+    return GuardedCall(
+        tool_name=tool_name,
+        input=input,
+        cwd=cwd,
+        home=home,
+        temp=(temp,),
+        real_path=real,
+        unlocked=unlocked_directories(),
+        process=os.getpid(),
+        present=_present(text, cwd),
+        stash=_stash(text, cwd),
+    )
+
+
+def _present(command: str, cwd: str) -> tuple[str, ...]:
+    """Return the hooks and settings that exist around `cwd`, for a command that may search for files."""
+    if "find" not in command:
+        return ()
+    # Imported here, because few commands search for files.
+    from agent_hooks.pipeline.present import control_files
+
+    return control_files(cwd)
+
+
+def _stash(command: str, cwd: str) -> tuple[bool, bool]:
+    """Return whether a stash would move hooks away, without and with untracked files, for a command that stashes."""
+    if "stash" not in command:
+        return False, False
+    from agent_hooks.pipeline.present import stash_moves  # here, as above
+
+    return stash_moves(cwd)
 
 
 def _note(trail: CallTrail, guard: Guard, began: float, verdict: object, failure: str) -> None:

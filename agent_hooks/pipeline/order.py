@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
@@ -238,13 +238,14 @@ async def _judge_and_record(call: JudgedCall) -> JudgedCall:
     recorder = call.engine.recorder
     assert recorder is not None, "the caller has checked that there is one"
     trail = recorder.begin(call)
-    call = replace(call, trail=trail)
-    leave = recorder.enter(trail)
+    # The caller has just made the call, so nothing else holds it.
+    force_setattr(call, "trail", trail)
+    outer = recorder.enter(trail)
     judged = None
     try:
         judged = await _judge(call)
     finally:
-        leave()
+        recorder.enter(outer)
         if judged is None:
             recorder.aborted(call)
     problem = recorder.decided(judged)
@@ -343,8 +344,9 @@ async def _run_and_record(
     recorder = call.engine.recorder
     assert recorder is not None, "the caller has checked that there is one"
     trail = recorder.begin_run(call)
-    call = replace(call, trail=trail)
-    leave = recorder.enter(trail)
+    if call.trail is not trail:
+        call = replace(call, trail=trail)
+    outer = recorder.enter(trail)
     ended = False
 
     def end(output: ToolOutput) -> None:
@@ -357,10 +359,11 @@ async def _run_and_record(
     try:
         output = await run_tool(call, on_update=on_update, on_result=end, duration_ms=duration_ms, recorded=True)
     finally:
-        leave()
+        recorder.enter(outer)
         if not ended:
             recorder.ended(call, None, None)
-    recorder.observed(call)
+    if trail.passed:
+        recorder.observed(call)
     return output
 
 

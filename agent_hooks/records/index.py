@@ -6,16 +6,16 @@ or removed later differs from the index.  The index is a chain of its own; a loc
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from agent_hooks.errors import os_reason
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import decode_line, raw_lines, read_heads, tail
@@ -34,69 +34,94 @@ class IndexBusyError(StorageError):
     """Another process holds the lock of the index for longer than the caller waits."""
 
 
-@contextmanager
-def locked(directory: str, patience: float) -> Iterator[None]:
-    """Hold the lock of the index; wait at most `patience` seconds.  Raises `StorageError`."""
-    path = os.path.join(directory, LOCK)
-    with refusing("lock", path):
-        fd = os.open(path, _FLAGS, 0o600)
-        try:
-            deadline = time.monotonic() + patience
-            while not try_lock(fd):
-                if time.monotonic() >= deadline:
-                    raise IndexBusyError(f"{path} is held by another process")
-                time.sleep(_PAUSE)
-            yield
-        finally:
-            # Closing releases the lock.
-            os.close(fd)
-
-
 class Index:
-    """The index of one records directory."""
+    """The index of one records directory, for one writer or a function that removes files.
+
+    Its two files stay open between appends, and the last line is remembered, so that an append alone costs little.
+    """
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._path = os.path.join(directory, INDEX)
+        self._lock = -1
+        self._fd = -1
+        # The file, the size, the hash and the number of lines that the last append left.
+        self._inode = 0
+        self._size = -1
+        self._prev = ""
+        self._number = 0
 
     def append(self, kind: type[Line], fields: dict[str, Any], *, patience: float = 0.05) -> None:
         """Append one line; raises `StorageError`, and `IndexBusyError` after `patience` seconds without the lock."""
-        with locked(self._directory, patience), refusing("write", self._path):
-            fd = os.open(self._path, _FLAGS | os.O_APPEND, 0o600)
+        with refusing("write", self._path):
+            self._acquire(patience)
             try:
-                prev, number = self._mend(fd)
-                self._write(fd, _line(kind, fields, prev, number + 1))
+                self._follow()
+                self._write(kind, fields)
             finally:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the files; a later append opens them again."""
+        for fd in (self._lock, self._fd):
+            if fd >= 0:
                 os.close(fd)
+        self._lock = self._fd = self._size = -1
 
-    def _mend(self, fd: int) -> tuple[str, int]:
-        """Return the hash and the number of the last line; a part of a line behind it is cut off, with a note."""
+    def _acquire(self, patience: float) -> None:
+        path = os.path.join(self._directory, LOCK)
+        if self._lock < 0:
+            self._lock = os.open(path, _FLAGS, 0o600)
+        deadline = time.monotonic() + patience
+        while not try_lock(self._lock):
+            if time.monotonic() >= deadline:
+                raise IndexBusyError(f"{path} is held by another process")
+            time.sleep(_PAUSE)
+
+    def _follow(self) -> None:
+        """Read the last line, unless nothing was appended since the last time; cut off a part of a line behind it."""
+        try:
+            status = os.stat(self._path)
+        except FileNotFoundError:
+            status = None
+        if status is None or status.st_ino != self._inode or self._fd < 0:
+            # The index was compacted, or this is the first append.
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = os.open(self._path, _FLAGS | os.O_APPEND, 0o600)
+            status = os.fstat(self._fd)
+            self._inode, self._size = status.st_ino, -1
+        if status.st_size == self._size:
+            return
         last, end, size = tail(self._path)
-        prev, number = _chained(last)
-        if end == size:
-            return prev, number
-        # The lock is ours, so the process that wrote this part is gone.
-        os.ftruncate(fd, end)
-        note = _line(Note, {"about": "unfinished", "file": INDEX, "offset": end, "bytes": size - end}, prev, number + 1)
-        self._write(fd, note)
-        return sha256(note), number + 1
+        self._prev, self._number, self._size = *_chained(last), end
+        if end != size:
+            # The lock is ours, so the process that wrote this part is gone.
+            os.ftruncate(self._fd, end)
+            self._write(Note, {"about": "unfinished", "file": INDEX, "offset": end, "bytes": size - end})
 
-    def _write(self, fd: int, line: bytes) -> None:
-        size = os.fstat(fd).st_size
-        data = line + b"\n"
-        written = os.write(fd, data)
-        if written != len(data):
-            os.ftruncate(fd, size)
-            raise StorageError(f"cannot write {self._path}: {os_reason(OSError(28, ''))}")
+    def _write(self, kind: type[Line], fields: dict[str, Any]) -> None:
+        line = _line(kind, fields, self._prev, self._number + 1)
+        written = os.write(self._fd, line + b"\n")
+        if written != len(line) + 1:
+            os.ftruncate(self._fd, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._prev, self._number, self._size = sha256(line), self._number + 1, self._size + written
 
     def compact(self, gone: Callable[[str], bool], *, patience: float = 0.05) -> None:
         """Drop all heads but the last of each file, and those of files that are `gone`; tombstones and notes stay.
 
         The first line that stays is chained to the last line of the index as it was.  Raises `StorageError`.
         """
-        with locked(self._directory, patience):
-            if not os.path.lexists(self._path):
-                return
+        with refusing("write", self._path):
+            self._acquire(patience)
+            try:
+                self._compact(gone)
+            finally:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _compact(self, gone: Callable[[str], bool]) -> None:
+        if os.path.lexists(self._path):
             heads = {name: head.n for name, head in read_heads(self._directory).items() if not gone(name)}
             prev, _ = _chained(tail(self._path)[0])
             kept: list[bytes] = []

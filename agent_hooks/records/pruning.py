@@ -97,6 +97,7 @@ def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"
             os.unlink(path)
     with suppress(StorageError):
         index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
+    index.close()
     return removed
 
 

@@ -29,6 +29,8 @@ from agent_hooks.storage.digests import sha256
 from agent_hooks.values.answers import Block, Cancel, Continue
 from agent_hooks.values.events import AgentEnd, AgentStart, ForeignEvent, SessionEvent, TurnEnd, TurnStart
 
+_get_trail, _set_trail = current.get, current.set
+
 
 def _safely(write: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that reports its failures: a value that cannot be read costs a record, and never a call."""
@@ -65,34 +67,31 @@ class CallRecorder:
 
         Another agent's call has its two halves in two processes, perhaps; so its id is made of the agent's own ids.
         """
-        place, outer = call.surroundings, current.get()
+        place, outer = call.surroundings, _get_trail()
+        parent = None if outer is None else outer.id
         if place.mode == "bridge" and call.tool_call_id:
             own = f"{place.session_id}\0{call.tool_call_id}".encode("utf-8", "surrogatepass")
-            trail = Trail(sha256(own)[:18], call.input)
-        else:
-            trail = Trail(self._sink.new_id(place), call.input)
-        trail.parent = None if outer is None else outer.id
-        return trail
+            return Trail(sha256(own)[:18], call.input, perf_counter(), parent)
+        return Trail(self._sink.new_id(place), call.input, perf_counter(), parent)
 
     def begin_run(self, call: Any) -> Trail:
         """Return the trail of the second half of a call; another process may have judged it."""
         judged: Trail | None = call.trail
         if judged is None:
             return self.begin(call)
-        trail = Trail(judged.id, call.input)
-        trail.parent, trail.digest, trail.questions = judged.parent, judged.digest, judged.questions
-        return trail
+        judged.began = perf_counter()
+        judged.input = call.input
+        judged.passed = []
+        return judged
 
-    def enter(self, trail: Any) -> Callable[[], None]:
-        """Let the dispatches of this task add their steps to a trail; return a function that undoes it."""
-        outer = current.get()
-        current.set(trail)
-        # No token, because the rest of a coroutine that began without an event loop runs in another context.
+    def enter(self, trail: Any) -> Any:
+        """Let the dispatches of this task add their steps to a trail; return the trail before, to enter that again.
 
-        def leave() -> None:
-            current.set(outer)
-
-        return leave
+        There is no token, because the rest of a coroutine that began without an event loop runs in another context.
+        """
+        outer = _get_trail()
+        _set_trail(trail)
+        return outer
 
     # ---- a call
 
@@ -129,12 +128,11 @@ class CallRecorder:
         cleaner, maker = self._sink.makers()
         whole = as_json(trail.input)
         value, cut = cleaner.value(trail.input)
-        fields = self._sink.call_fields(trail, call) | {
-            "verdict": verdict,
-            "input": value,
-            "input_size": len(whole),
-            "ms": round((perf_counter() - trail.began) * 1000, 3),
-        }
+        fields = self._sink.call_fields(trail, call)
+        fields["verdict"] = verdict
+        fields["input"] = value
+        fields["input_size"] = len(whole)
+        fields["ms"] = round((perf_counter() - trail.began) * 1000, 3)
         if cut:
             fields["input_cut"] = True
         if call.rewrites:
@@ -185,12 +183,11 @@ class CallRecorder:
 
     @_safely
     def observed(self, call: Any) -> None:
-        """Write the steps of a call's observers, if there were any."""
+        """Write the steps of a call's observers."""
         trail: Trail = call.trail
-        if trail.passed:
-            _, maker = self._sink.makers()
-            fields = self._sink.call_fields(trail, call) | {"steps": maker.steps(trail)}
-            self._sink.write(Observed, fields, call.surroundings)
+        _, maker = self._sink.makers()
+        fields = self._sink.call_fields(trail, call) | {"steps": maker.steps(trail)}
+        self._sink.write(Observed, fields, call.surroundings)
 
     # ---- questions
 

@@ -65,6 +65,8 @@ class Sink:
 
     def call_fields(self, trail: Trail, call: Any) -> dict[str, Any]:
         """Return the fields that every line of a call has."""
+        if trail.fields is not None:
+            return {**trail.fields}
         fields: dict[str, Any] = {"id": trail.id, "tool": call.tool.name}
         if trail.parent is not None:
             fields["parent"] = trail.parent
@@ -78,6 +80,7 @@ class Sink:
         native = getattr(call.tool, "native_name", "")
         if native:
             fields["native_tool"] = native
+        trail.fields = {**fields}
         return fields
 
     def write(self, kind: type[Line], fields: dict[str, Any], place: Surroundings) -> str | None:

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
 
+from msgspec import Struct, field
+
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.loop import Dispatch
 from agent_hooks.dispatch.points import AtPoint
@@ -21,83 +23,52 @@ from agent_hooks.dispatch.table import EventSpec
 current: ContextVar[Trail | None] = ContextVar("agent_hooks trail", default=None)
 
 
-class Passed:
+class Passed(Struct, eq=False):
     """One step, as it happened; the recorder makes a `Step` of it.
 
-    `answer`: the value that the handler returned; `failure`: `failed`, `timeout` or `stopped`, with its text in `text`;
-    `before`, `after`: the input before and after a rewrite.
+    `answer`: the value that the handler returned; `spec`: the row of the event, which reads the answer; `failure`:
+    `failed`, `timeout` or `stopped`, with its text in `text`; `before`, `after`: the input before and after a rewrite.
     """
 
-    __slots__ = (
-        "after",
-        "answer",
-        "before",
-        "began",
-        "blocked",
-        "by",
-        "changed",
-        "failure",
-        "handler",
-        "ms",
-        "programs",
-        "spec",
-        "stage",
-        "text",
-    )
-
-    def __init__(self, stage: str, by: str, began: float, handler: Handler | None = None) -> None:
-        self.stage = stage
-        self.by = by
-        self.began = began
-        self.handler = handler
-        self.ms = 0.0
-        self.answer: Any = None
-        # The row of the event, which reads the answer.
-        self.spec: EventSpec | None = None
-        self.failure = ""
-        self.text = ""
-        self.blocked = False
-        self.before: Any = None
-        self.after: Any = None
-        self.changed: tuple[str, ...] = ()
-        self.programs: tuple[str, ...] = ()
+    stage: str
+    by: str
+    began: float
+    handler: Handler | None = None
+    ms: float = 0.0
+    answer: Any = None
+    spec: EventSpec | None = None
+    failure: str = ""
+    text: str = ""
+    blocked: bool = False
+    before: Any = None
+    after: Any = None
+    changed: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
-class Trail:
-    """The steps of one half of a call, or of one event; `input`: the input as it was asked for."""
+class Trail(Struct, eq=False):
+    """The steps of one half of a call, or of one event.
 
-    __slots__ = (
-        "asked",
-        "began",
-        "digest",
-        "handed_over",
-        "id",
-        "input",
-        "kinds",
-        "parent",
-        "passed",
-        "questions",
-        "status",
-        "took",
-    )
+    `input`: the input as it was asked for; `began`: the time at which the half began; `parent`: the id of the call whose
+    tool or handler makes this one; `took`: milliseconds that the tool ran; `kinds`: those of the hidden secrets;
+    `digest`: the keyed digest of the input that was judged; `questions`: their number; `asked`: the time of the last one;
+    `handed_over`: whether another agent asks it.
+    """
 
-    def __init__(self, id: str, input: Any = None) -> None:
-        self.id = id
-        self.input = input
-        self.began = perf_counter()
-        self.passed: list[Passed] = []
-        self.status = "ok"
-        # Milliseconds that the tool ran.
-        self.took: float | None = None
-        self.kinds: list[str] = []
-        # The keyed digest of the input that was judged.
-        self.digest = ""
-        # The id of the call whose tool or handler makes this one.
-        self.parent: str | None = None
-        self.questions = 0
-        # The time of the last question, and whether it was handed over to another agent.
-        self.asked = 0.0
-        self.handed_over = False
+    id: str
+    input: Any = None
+    began: float = field(default_factory=perf_counter)
+    parent: str | None = None
+    passed: list[Passed] = field(default_factory=list)
+    status: str = "ok"
+    took: float | None = None
+    kinds: list[str] = field(default_factory=list)
+    digest: str = ""
+    questions: int = 0
+    asked: float = 0.0
+    handed_over: bool = False
+    # The fields that each line of the call has.
+    fields: dict[str, Any] | None = None
 
     def add(self, stage: str, by: str, began: float, answer: Any = None, **facts: Any) -> None:
         """Add a step that is no handler; `facts`: other slots of `Passed`."""
@@ -111,6 +82,9 @@ class Trail:
     def redacted(self, kinds: list[str]) -> None:
         """Add the kinds of hidden secrets."""
         self.kinds += kinds
+
+
+_call_handlers = Dispatch.call_handlers
 
 
 class RecordedDispatch(Dispatch):
@@ -130,14 +104,14 @@ class RecordedDispatch(Dispatch):
         except AttributeError:
             self.trail = _trail_of(event)
             passed = self.trail.passed
-        call = super().call_handlers
+        call = _call_handlers
         for handler in handlers:
             self._ended = False
             began = perf_counter()
             self._step = step = Passed(stage, handler.label, began, handler)
             passed.append(step)
             try:
-                yield from call((handler,))
+                yield from call(self, (handler,))
             finally:
                 step.ms = (perf_counter() - began) * 1000
             if self._ended:

@@ -12,21 +12,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from secrets import token_hex
 from threading import Lock
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.records.files import file_name, files_of, make_directory
 from agent_hooks.records.index import Index
+from agent_hooks.records.keyed import fastest_sha256
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import tail
 from agent_hooks.storage.digests import sha256
@@ -42,6 +42,9 @@ _BACK = timedelta(seconds=1)
 # Seconds that the last head waits for the index.
 _LAST_PATIENCE = 0.5
 _encode = msgspec.json.Encoder().encode
+# The number of forks between this process and the first; `os.getpid` is a system call.
+_forks = [0]
+os.register_at_fork(after_in_child=lambda: _forks.__setitem__(0, _forks[0] + 1))
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -59,13 +62,14 @@ class ChainWriter:
         self.session = session
         self.directory = directory
         self._index = Index(directory)
+        self._sha256 = fastest_sha256()
         self._lock = Lock()
-        self._prefix = token_hex(6)
+        self._prefix = os.urandom(6).hex()
         self._ids = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._pid = 0
+        self._forks = _forks[0]
         self._fd = -1
         self.name = ""
         self._head = ""
@@ -74,7 +78,8 @@ class ChainWriter:
         self._lost = 0
         self._lost_reason = ""
         self._indexed = 0
-        self._indexed_at = 0.0
+        # The monotonic time in nanoseconds at which the next head is due.
+        self._due = 0
         self._last_time = datetime.fromtimestamp(0, UTC)
 
     def new_id(self) -> str:
@@ -89,27 +94,28 @@ class ChainWriter:
         """
         with self._lock:
             try:
-                if self._pid != os.getpid():
+                if self._forks != _forks[0] or self._fd < 0:
                     self._open()
                 if self._lost:
                     self._write_lost(head)
-                self._append(kind, fields, head)
+                clock = self._append(kind, fields, head)
             except (OSError, StorageError) as exc:
                 self._lost += 1
                 self._lost_reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
                 raise RecordError(f"a record was not written to {self.directory}: {self._lost_reason}") from None
-            if self._number - self._indexed >= HEAD_LINES:
+            if self._number >= self._indexed + HEAD_LINES:
                 self._write_head("lines")
-            elif time.monotonic() - self._indexed_at >= HEAD_SECONDS:
+            elif clock >= self._due:
                 self._write_head("time")
 
     def close(self) -> None:
         """Write the last head and close the file; the next `write` begins another file."""
         with self._lock:
-            if self._fd < 0 or self._pid != os.getpid():
+            if self._fd < 0 or self._forks != _forks[0]:
                 return
             if self._number > self._indexed:
                 self._write_head("end", _LAST_PATIENCE)
+            self._index.close()
             os.close(self._fd)
             self._forget()
 
@@ -120,7 +126,9 @@ class ChainWriter:
         if self._fd >= 0:
             # The descriptor is that of the parent process, which goes on with its file and its ids.
             os.close(self._fd)
-            self._prefix = token_hex(6)
+            # The lock is shared with that process as well.
+            self._index.close()
+            self._prefix = os.urandom(6).hex()
         self._forget()
         pid, start = os.getpid(), time.time_ns() // 1_000_000
         while True:
@@ -133,7 +141,7 @@ class ChainWriter:
         # A file system without locks only lacks the mark of a living writer.
         with suppress(OSError):
             try_lock(fd)
-        self._pid, self._fd, self._head = pid, fd, sha256(os.fsencode(self.name))
+        self._fd, self._head = fd, sha256(os.fsencode(self.name))
         self._write_head("start")
         for path, offset, size in self._unfinished():
             fields = {
@@ -162,22 +170,29 @@ class ChainWriter:
                     found.append((path, end, size))
         return found
 
-    def _append(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> None:
+    def _append(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> int:
+        """Append one line, and return the monotonic time in it."""
         now = datetime.now(UTC)
-        if now < self._last_time - _BACK:
-            back, self._last_time = self._last_time, now
-            note = {"id": self.new_id(), "about": "clock", "reason": f"the clock went back, from {back.isoformat()}"}
-            self._append(Note, note, head)
+        if now < self._last_time:
+            self._note_clock(now, head)
         self._last_time = now
-        number = self._number + 1
-        line = kind(v=VERSION, prev=self._head, n=number, time=now, clock=time.monotonic_ns(), **fields)
-        data = b"%b,%b}\n" % (_encode(line)[:-1], head) if head else _encode(line) + b"\n"
-        written = os.write(self._fd, data)
-        if written != len(data):
+        number, clock = self._number + 1, time.monotonic_ns()
+        line = kind(v=VERSION, prev=self._head, n=number, time=now, clock=clock, **fields)
+        whole = b"%b,%b}" % (_encode(line)[:-1], head)
+        written = os.write(self._fd, whole + b"\n")
+        if written <= len(whole):
             # Almost always the disk is full.  If the part stays, the next writer notes it.
             os.ftruncate(self._fd, self._size)
-            raise OSError(28, os.strerror(28))
-        self._head, self._number, self._size = sha256(data[:-1]), number, self._size + written
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._head, self._number, self._size = self._sha256(whole).hexdigest(), number, self._size + written
+        return clock
+
+    def _note_clock(self, now: datetime, head: bytes) -> None:
+        """Note that the machine's clock went back."""
+        back, self._last_time = self._last_time, now
+        if back - now > _BACK:
+            reason = f"the clock went back, from {back.isoformat()}"
+            self._append(Note, {"id": self.new_id(), "about": "clock", "reason": reason}, head)
 
     def _write_lost(self, head: bytes) -> None:
         note = {"id": self.new_id(), "about": "lost", "lines": self._lost, "reason": self._lost_reason}
@@ -185,7 +200,7 @@ class ChainWriter:
         self._lost = 0
 
     def _write_head(self, at: str, patience: float = 0.0) -> None:
-        self._indexed_at = time.monotonic()
+        self._due = time.monotonic_ns() + int(HEAD_SECONDS * 1e9)
         fields = {
             "session": self.session,
             "file": self.name,
@@ -208,4 +223,4 @@ def is_written(path: str) -> bool:
         os.close(fd)
 
 
-__all__ = ["HEAD_LINES", "HEAD_SECONDS", "ChainWriter", "Raw", "RecordError", "is_written"]
+__all__ = ["HEAD_LINES", "HEAD_SECONDS", "ChainWriter", "RecordError", "is_written"]

@@ -193,7 +193,8 @@ class Engine:
                     lane.leave()
                 else:
                     lane.busy = False
-        if self._watched:
+        if self._watched and (self._observed or plan.tool_name is None):
+            # The recorder takes the steps of a tool's events from the call.
             await self._show(dispatch.event, surroundings, dispatch)
         return dispatch.outcome  # type: ignore[no-any-return]  # a row's fold made it
 
@@ -240,11 +241,11 @@ class Engine:
         if recorder is None:
             return await self.reach("message.before", input, output, surroundings)
         trail = recorder.prompt(output.message)
-        undo = recorder.enter(trail)
+        outer = recorder.enter(trail)
         try:
             answer = await self.reach("message.before", input, output, surroundings)
         finally:
-            undo()
+            recorder.enter(outer)
         recorder.prompted(trail, answer, surroundings)
         return answer
 
@@ -255,6 +256,8 @@ class Engine:
             return
         if self.recorder is not None:
             self.recorder.happened(event, surroundings or self.surroundings, dispatch)
+            if not self._observed:
+                return
         if self.redactor is not None and isinstance(event, ToolResult):
             # The pipeline redacts a result after its handlers, and so after this.
             event = self.redactor.event(event)

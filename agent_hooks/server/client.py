@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         `hello`: the first line of a server of this version.
         `request`: the beginning of a request, up to its event.
         `home`: the agent home.
+        `fixed`: the variables of the processes that judge; an empty value stands for a variable that is not set.
+        `removed`: the beginnings of the names of variables that those processes do not get.
         `run`, `serve`: the arguments with which this Python runs `agent-hooks` for one event, and as a server.
         `environment`, `project`: the names of the variables to send, and of the one that holds the project.
         `events`: the seconds until the client gives up, and the refusal, by event; `""` stands for any other event.
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
         hello: str
         request: str
         home: str
+        fixed: dict[str, str]
+        removed: list[str]
         run: list[str]
         serve: list[str]
         environment: list[str]
@@ -65,9 +69,6 @@ def run(config: "ClientConfig") -> None:
     event = sys.argv[1] if len(sys.argv) > 1 else ""
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
-    # The settings of a project may set these variables, to replace the person's gates or their bytecode.
-    posix.putenv(b"AGENT_HOME", _bytes(config["home"]))
-    posix.putenv(b"AGENT_HOOKS_CACHE", _bytes(config["home"]) + b"/bridges")
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
@@ -163,7 +164,8 @@ def _by_process(config: "ClientConfig", event: str, payload: bytes, deadline: fl
     ours, theirs = _socket.socketpair()
     if not (child := _forked()):
         event_name = [event] if event else []
-        _become([sys.executable, *config["run"], "bridge", config["agent"], *event_name], theirs.fileno(), None)
+        run = [sys.executable, *config["run"], "bridge", config["agent"], *event_name]
+        _become(config, run, theirs.fileno(), None)
     theirs.close()
     answer = b""
     try:
@@ -209,7 +211,7 @@ def place(config: "ClientConfig", project: str) -> tuple[str, str]:
 
     All servers of one home have the same name up to the hyphen.
     """
-    homes = [config["home"], _text(posix.environ.get(b"HOME", b""))]
+    homes = [config["home"], config["fixed"]["HOME"]]
     return directory(), f"{_digest(homes, 1)}-{_digest([project, config['hello']], 2)}"
 
 
@@ -250,7 +252,7 @@ def _start(config: "ClientConfig", path: str, project: bytes, deadline: float) -
         if is_locked and not child and not (child := _forked()):
             posix.setsid()
             run = [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)]
-            _become(run, None, f"{path}.log")
+            _become(config, run, None, f"{path}.log")
         time.sleep(0.01)
     return None
 
@@ -293,9 +295,10 @@ def _forked() -> int:
     return posix.fork()
 
 
-def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:
+def _become(config: "ClientConfig", args: list[str], stdio: "int | None", log: "str | None") -> None:
     """Turn a forked child into a program, with `stdio` as its stdin and stdout, or with `log` as stdout and stderr."""
     try:
+        _fix_environment(config)
         if log is not None:
             stdin = posix.open("/dev/null", posix.O_RDONLY)
             out = posix.open(log, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
@@ -308,6 +311,18 @@ def _become(args: list[str], stdio: "int | None", log: "str | None") -> None:
         posix.execv(args[0], args)
     finally:
         posix._exit(127)
+
+
+def _fix_environment(config: "ClientConfig") -> None:
+    """Set and remove the variables by which the settings of a project could replace the person's gates or git."""
+    for name in [*posix.environ]:
+        if _text(name).startswith(tuple(config["removed"])):
+            posix.unsetenv(name)
+    for key, value in config["fixed"].items():
+        if value:
+            posix.putenv(_bytes(key), _bytes(value))
+        else:
+            posix.unsetenv(_bytes(key))
 
 
 # ---- small things

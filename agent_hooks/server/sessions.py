@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
@@ -16,6 +16,9 @@ from agent_hooks.errors import AgentHooksError
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.tasks import Tasks
+from agent_hooks.settings import agent_home
+from agent_hooks.trust.store import STORE
+from agent_hooks.ui.harmless import harmless
 from agent_hooks.values.events import SessionEvent, SessionReason
 
 if TYPE_CHECKING:
@@ -56,6 +59,8 @@ class ServedSession:
         self.last_event = time.monotonic()
         self.left = False
         self._file: str | None = None
+        # The working directory of the last event.
+        self._cwd: str | None = None
         self._bridge = bridge
         self._find_hooks = find_hooks
         self._tasks = tasks
@@ -74,7 +79,7 @@ class ServedSession:
         await self._enter()
         try:
             opened = self._opened
-            if opened is None or self._is_outdated(opened):
+            if opened is None or self._is_outdated(opened) or self._has_moved(opened, happening):
                 opened = await self._load(happening, environment)
             self._file = happening.session_file or self._file
             verdict = await opened.bridging.answer(happening)
@@ -123,8 +128,14 @@ class ServedSession:
         self._checked = now
         return opened.sources.changed()
 
+    def _has_moved(self, opened: Opened, happening: Happening) -> bool:
+        """Return whether the agent works in another directory now, to which another project applies."""
+        before, self._cwd = self._cwd, happening.cwd or self._cwd
+        return self._cwd is not None and self._cwd != before and not opened.covers(self._cwd)
+
     async def _load(self, happening: Happening, environment: Mapping[str, str]) -> Opened:
         """Load the hooks as their files are now, after the former ones were unloaded."""
+        changed = () if self._opened is None else self._opened.sources.differing
         await self._unload()
         opener = self._find_hooks(self._bridge, happening, environment)
         if opener.plain:
@@ -132,7 +143,7 @@ class ServedSession:
         else:
             await event_loop()
             self._opened = await self._load_hooks(opener, happening)
-        self._news = self._opened.news
+        self._news = (*self._opened.news, *changes_of_own(changed))
         return self._opened
 
     async def _load_hooks(self, opener: SessionOpener, happening: Happening) -> Opened:
@@ -274,6 +285,18 @@ class Sessions:
         left = (key for key, session in self._all.items() if session.left and session.process == pid)
         key = next(left, None)
         return None if key is None else self._all.pop(key)
+
+
+def changes_of_own(changed: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for the person when some of the changed files are the person's own hooks or settings.
+
+    A project's files need no such sentence: they count only when the person has approved them.
+    """
+    home = f"{agent_home()}{os.sep}"
+    own = sorted(path for path in changed if path.startswith(home) and os.path.basename(path) != STORE)
+    if not own:
+        return ()
+    return (f"agent_hooks: your own hooks or settings changed while the session runs: {harmless(', '.join(own))}",)
 
 
 def _has_session_event(happening: Happening, reason: SessionReason) -> bool:

@@ -16,6 +16,8 @@ import sys
 from functools import cache
 from importlib.machinery import PathFinder
 
+ISOLATED = ["-I"]
+"""No variables of Python, no current directory, no packages below the home directory."""
 _NEEDED = ("agent_hooks", "msgspec")
 # These files serve only to build packages.  If one is needed, its module is found when it is imported.
 _LEFT_OUT = ("distutils-precedence.pth", "_virtualenv.pth")
@@ -37,22 +39,37 @@ exec(SourceFileLoader("__main__", {file!r}).get_code("__main__"))
 def start_of(file: str) -> list[str]:
     """Return the arguments with which this Python runs a program of the package, whose bytecode it keeps.
 
-    With `-P` and `-E`, no file in the project or on PYTHONPATH, which a project's settings may set, can replace a module
-    of ours.  For the same reason the paths come from the directories of `site`, and not from this process's `sys.path`.
-     If the package is in none of these directories, the arguments start Python with `site`.
+    The paths come from the directories of `site`, and not from this process's `sys.path`, because a project's settings
+    may set PYTHONPATH.  If the package is in none of these directories, the arguments start Python with `site`.
     """
-    paths, lines = _found()
-    if sys.flags.no_site or any(PathFinder.find_spec(name, paths) is None for name in _NEEDED):
-        return ["-P", "-E", file]
+    if sys.flags.no_site or not _lives_in(_found(of_user=True)[0]):
+        return [*isolating(), file]
+    paths, lines = _found(of_user=isolating() != ISOLATED)
     program = _PROGRAM.format(paths=paths, lines=lines, prefixes=(sys.prefix, sys.exec_prefix), file=file)
-    return ["-P", "-E", "-S", "-c", program]
+    return [*isolating(), "-S", "-c", program]
 
 
-def _found() -> tuple[list[str], list[str]]:
-    """Return the directories that `site` would add to the path, and the lines that it would run, in its order."""
+@cache
+def isolating() -> list[str]:
+    """Return the options of Python with which no file in the project or on PYTHONPATH can replace a module of ours.
+
+    The person's own packages, which Python finds by HOME, count only if this package is one of them.
+    """
+    return ISOLATED if _lives_in(_found(of_user=False)[0]) else ["-P", "-E"]
+
+
+def _lives_in(paths: list[str]) -> bool:
+    return all(PathFinder.find_spec(name, paths) is not None for name in _NEEDED)
+
+
+def _found(*, of_user: bool) -> tuple[list[str], list[str]]:
+    """Return the directories that `site` would add to the path, and the lines that it would run, in its order.
+
+    `of_user`: also those of the person's own packages.
+    """
     paths: list[str] = []
     lines: list[str] = []
-    own = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    own = [site.getusersitepackages()] if of_user and site.ENABLE_USER_SITE else []
     for directory in filter(os.path.isdir, [*own, *site.getsitepackages()]):
         paths.append(directory)
         for name in sorted(os.listdir(directory)):

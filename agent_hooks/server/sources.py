@@ -16,6 +16,7 @@ class Sources:
     `files`: files that need not exist.
     `directories`: directories in which all files of code and settings count, at any depth; a missing directory counts as
     an empty one.
+    `differing`: the files that had changed when `changed` last said so.
     """
 
     def __init__(self, files: Iterable[str], directories: Iterable[str]) -> None:
@@ -24,6 +25,7 @@ class Sources:
         self._file_states: dict[str, State] = {}
         # The states of the files and of the directories.
         self._states: dict[str, State] = {}
+        self.differing: tuple[str, ...] = ()
         self.changed()
 
     def since(self, before: Sources) -> Sources:
@@ -43,7 +45,11 @@ class Sources:
         files, folders = self._list()
         self._file_states = {path: state(path) for path in files}
         self._states = {**folders, **self._file_states}
-        return self._file_states != before
+        if self._file_states == before:
+            return False
+        both = {**before, **self._file_states}
+        self.differing = tuple(path for path in both if before.get(path) != self._file_states.get(path))
+        return True
 
     def _list(self) -> tuple[list[str], dict[str, State]]:
         """Return the paths of all files, and the states of all directories."""

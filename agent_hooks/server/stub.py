@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from agent_hooks.server.client import ClientConfig
 
 
-def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = START) -> ClientConfig:
-    """Return the configuration of a bridge's client; `patience` and `start` are seconds."""
+def config_of(
+    bridge: Bridge, *, patience: float = PATIENCE, start: float = START, fixed: dict[str, str] | None = None
+) -> ClientConfig:
+    """Return the configuration of a bridge's client; `patience` and `start` are seconds.
+
+    `fixed`: the variables of an earlier installation, in place of this process's.
+    """
     # Imported here, because a process for one event needs only the constants of this module.
-    from agent_hooks.server.siteless import start_of
+    from agent_hooks.server.fixed import REMOVED, fixed_here
+    from agent_hooks.server.siteless import isolating, start_of
 
     file = os.path.join(os.path.dirname(agent_hooks.__file__), "__main__.py")
     rows = {row.name: row.timeout or bridge.timeout for row in bridge.describe()}
@@ -47,9 +53,11 @@ def config_of(bridge: Bridge, *, patience: float = PATIENCE, start: float = STAR
         "hello": HELLO,
         "request": f'[{HELLO[:-2]}, "do": "answer", "agent": "{bridge.name}", "event": ',
         "home": agent_home(),
+        "fixed": fixed or fixed_here(),
+        "removed": list(REMOVED),
         "run": start_of(file),
         # With `-m` instead of the file, Python would need two more milliseconds.
-        "serve": ["-P", "-E", file],
+        "serve": [*isolating(), file],
         "environment": list(bridge.environment),
         "project": bridge.project_variable,
         "events": events,
@@ -79,13 +87,18 @@ def stub_text(config: ClientConfig) -> str:
     return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n\n{commented}"
 
 
-def write_stub(bridge: Bridge) -> str:
-    """Write the generated file and its bytecode unless they are up to date; return its path.  Raises `StorageError`."""
+def write_stub(bridge: Bridge, fixed: dict[str, str] | None = None) -> str:
+    """Write the generated file and its bytecode unless they are up to date; return its path.  Raises `StorageError`.
+
+    `fixed`: the variables to fix, by default those of the present file, or without one those of this process.
+    """
     # Imported here, as in `config_of`.
     from agent_hooks.server import starter
+    from agent_hooks.server.fixed import fixed_in
     from agent_hooks.storage.files import refusing, write_atomically
 
-    path, text = stub_path(bridge), stub_text(config_of(bridge))
+    path = stub_path(bridge)
+    text = stub_text(config_of(bridge, fixed=fixed or fixed_in(str(path))))
     kept = path.with_suffix(".pyc")
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
         with refusing("write", str(path)):

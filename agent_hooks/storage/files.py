@@ -7,7 +7,6 @@ before and after opening.  A file is replaced by a rename, so that a reader find
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -72,6 +71,27 @@ def open_regular(path: str, label: str) -> BinaryIO:
         return os.fdopen(fd, "rb")
 
 
+def read_regular(path: str, label: str, most: int) -> bytes:
+    """Return the first `most` bytes of a regular file without ever blocking.  Raises `StorageError`.
+
+    The caller has checked the kind of the file before, because opening alone can start a device.
+    """
+    chunks: list[bytes] = []
+    with refusing("read", label):
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(fd)
+            check_regular(status, label)
+            # A file of the system has no size, and a file may grow.
+            size = max(status.st_size, 1 << 16)
+            while most and (chunk := os.read(fd, min(most, size))):
+                chunks.append(chunk)
+                most -= len(chunk)
+        finally:
+            os.close(fd)
+    return b"".join(chunks)
+
+
 def others_may_read(path: str) -> bool:
     """Tell whether the rights of a file let other users of the machine open it; raises `OSError`."""
     return bool(os.stat(path).st_mode & 0o077)
@@ -94,7 +114,7 @@ def write_atomically(
     _make_directory(os.path.dirname(target), label)
     with refusing("write", label):
         model = _existing(target, label) or (os.stat(like) if like is not None else None)
-        draft = os.path.join(os.path.dirname(target), f".agent-hooks-{secrets.token_hex(8)}.tmp")
+        draft = os.path.join(os.path.dirname(target), f".agent-hooks-{os.urandom(8).hex()}.tmp")
         kept = 0o700 if secret else 0o7777
         try:
             with _draft(draft, model, kept) as file:

@@ -65,7 +65,9 @@ NO_PROGRAMS = ("--no-pager", *(word for key, value in _SETTINGS.items() for word
 def git_program(directory: str) -> str | None:
     """Return the path of git for calls in `directory`, or `None` without git; never a program of a project there."""
     fixed = os.environ.get(FIXED)
-    return fixed if fixed and os.path.isabs(fixed) else find_program("git", outside=directory)
+    if fixed:
+        return fixed if os.path.isabs(fixed) and os.path.isfile(fixed) and os.access(fixed, os.X_OK) else None
+    return find_program("git", outside=directory)
 
 
 def git_environment(directory: str | None = None) -> dict[str, str]:

@@ -6,17 +6,18 @@ between the check and the use.  Only regular files are opened, without ever bloc
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
 from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError, SettingsError, count, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, resolve_path
 from agent_hooks.storage.digests import sha256
-from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.storage.files import StorageError, read_regular
+from agent_hooks.storage.spelling import existing
 
 DIRECTORIES = ("hooks", "transformers")
 """The directories of `.agent` whose files belong to the set."""
@@ -26,6 +27,12 @@ MOST_FILES = 5_000
 """The most files that a set may have; a person can read no more."""
 MOST_BYTES = 32 << 20
 """The most bytes that all files of a set may have."""
+MOST_ENTRIES = 20_000
+"""The most entries that the directories of a set may have, those that do not count included."""
+MOST_DIRECTORIES = 2_000
+"""The most directories that a set may have, on all paths."""
+MOST_LEVELS = 50
+"""The most directories that may contain one another."""
 
 
 class TrustError(AgentHooksError):
@@ -92,52 +99,83 @@ def absolute(project: str, name: str) -> str:
 
 
 class _Reader:
-    """Reads the files of a set, up to the limits."""
+    """Reads the files of a set, up to the limits.
+
+    The walk follows links, so it is limited by the entries that it meets: a link may lead to `/`, and links between
+    directories may give a few of them more paths than there is time for.
+    """
 
     def __init__(self, project: str) -> None:
         self.files: dict[str, SetFile] = {}
         self.left_out: list[str] = []
         self._project = project
-        self._real = os.path.realpath(project) + os.sep
+        self._real = os.path.realpath(project).rstrip(os.sep) + os.sep
         self._bytes = 0
+        self._entries = 0
+        self._directories = 0
 
     def read(self) -> None:
         """Read all files; raises `StorageError` and `OSError`."""
         agent = os.path.join(self._project, PROJECT_DIRECTORY)
         for directory in DIRECTORIES:
-            self._read_directory(os.path.join(agent, directory), ())
+            path = os.path.join(agent, directory)
+            if os.path.isdir(path):
+                self._read_directory(path)
+            elif os.path.lexists(path):
+                self._leave_out(path, "is no directory")
         for name in FILES:
             self._read_file(os.path.join(agent, name))
         settings = self.files.get(os.path.join(PROJECT_DIRECTORY, SETTINGS_FILE))
         for path in named_in_settings(settings.data, agent) if settings is not None else ():
-            if os.path.isdir(path):
-                self._read_directory(path, ())
-            else:
-                self._read_file(path)
+            self._read_named(path)
 
-    def _read_directory(self, directory: str, above: tuple[tuple[int, int], ...]) -> None:
-        """Read the files below a directory; `above` holds the identities of those around it, against loops of links."""
-        try:
+    def _read_named(self, path: str) -> None:
+        """Read a file or package that the settings name; another directory is no hook, whatever it contains."""
+        self._count()
+        if not os.path.isdir(path):
+            # The loader finds the file under the name in the settings, however it is spelled on the disk.
+            self._read_file(existing(path), name=self._name(path))
+        elif os.path.isfile(os.path.join(path, "__init__.py")):
+            self._read_directory(path)
+        else:
+            self._leave_out(path, "is a directory without an __init__.py")
+
+    def _read_directory(self, top: str) -> None:
+        """Read the files below a directory."""
+        # Each directory has the identities of those around it, against loops of links.
+        waiting: list[tuple[str, tuple[tuple[int, int], ...]]] = [(top, ())]
+        while waiting:
+            directory, above = waiting.pop()
             status = os.stat(directory)
-            names = sorted(os.listdir(directory))
-        except (FileNotFoundError, NotADirectoryError):
-            if os.path.lexists(directory):
-                self._leave_out(directory, "is no directory")
-            return
-        identity = (status.st_dev, status.st_ino)
-        if identity in above:
-            self._leave_out(directory, "is a link to a directory above it")
-            return
-        for name in names:
-            path = os.path.join(directory, name)
-            if name.startswith(".") or name == "__pycache__":
+            identity = (status.st_dev, status.st_ino)
+            if identity in above:
+                self._leave_out(directory, "is a link to a directory above it")
                 continue
-            if os.path.isdir(path):
-                self._read_directory(path, (*above, identity))
-            else:
-                self._read_file(path)
+            if len(above) == MOST_LEVELS:
+                raise StorageError(f"its directories are nested more than {MOST_LEVELS} deep; move data out of .agent")
+            self._count_directory()
+            real = None
+            for name, is_link in sorted(self._names(directory)):
+                path = os.path.join(directory, name)
+                if os.path.isdir(path):
+                    waiting.append((path, (*above, identity)))
+                    continue
+                real = os.path.realpath(directory) if real is None else real
+                self._read_file(path, None if is_link else os.path.join(real, name))
 
-    def _read_file(self, path: str) -> None:
+    def _names(self, directory: str) -> Iterator[tuple[str, bool]]:
+        """Yield the names that count in a directory, and whether each is a link."""
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                self._count()
+                if not entry.name.startswith(".") and entry.name != "__pycache__":
+                    yield entry.name, entry.is_symlink()
+
+    def _read_file(self, path: str, real: str | None = None, name: str | None = None) -> None:
+        """Read a file, if there is one; `real`: its path without links, if known; `name`: another name in the set."""
+        name = self._name(path) if name is None else name
+        if name in self.files:
+            return
         try:
             status = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -151,16 +189,23 @@ class _Reader:
         if not stat.S_ISREG(status.st_mode):
             self._leave_out(path, "is not a regular file")
             return
-        name = self._name(path)
-        if name in self.files:
-            return
         self._check(status.st_size)
-        with open_regular(path, path) as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_regular(path, path, MOST_BYTES + 1)
         self._bytes += len(data)
         self._check(0)
-        real = os.path.realpath(path)
+        real = os.path.realpath(path) if real is None else real
         self.files[name] = SetFile(name, data, sha256(data), None if real.startswith(self._real) else real)
+
+    def _count(self) -> None:
+        """Count an entry of a directory; raise `StorageError` when there are too many."""
+        self._entries += 1
+        if self._entries > MOST_ENTRIES:
+            raise StorageError(f"its directories have more than {MOST_ENTRIES} entries; move data out of .agent")
+
+    def _count_directory(self) -> None:
+        self._directories += 1
+        if self._directories > MOST_DIRECTORIES:
+            raise StorageError(f"it has more than {MOST_DIRECTORIES} directories; move data out of .agent")
 
     def _check(self, more: int) -> None:
         """Raise `StorageError` when the set has too many files, or would have too many bytes."""
@@ -170,8 +215,8 @@ class _Reader:
             raise StorageError(f"its files have more than {MOST_BYTES >> 20} MiB; move data out of .agent")
 
     def _name(self, path: str) -> str:
-        inside = path.startswith(self._project.rstrip(os.sep) + os.sep)
-        return os.path.relpath(path, self._project) if inside else path
+        above = self._project.rstrip(os.sep) + os.sep
+        return path[len(above) :] if path.startswith(above) else path
 
     def _leave_out(self, path: str, reason: str) -> None:
         self.left_out.append(f"{self._name(path)} {reason}, and is never used")
@@ -180,6 +225,7 @@ class _Reader:
 def named_in_settings(data: bytes, directory: str) -> Iterator[str]:
     """Yield the absolute path of each hook that the text of a settings file names; a damaged text names none.
 
+    The text is read by the parser of `read_settings_file`: a text with two meanings would show other files than count.
     `directory`: the one that contains the settings file.
     """
     for hook in _hooks_in(data):
@@ -191,7 +237,7 @@ def named_in_settings(data: bytes, directory: str) -> Iterator[str]:
 
 def _hooks_in(data: bytes) -> Iterable[str]:
     try:
-        found = json.loads(data)
+        found = msgspec.json.decode(data)
     except (ValueError, RecursionError):
         return ()
     hooks = found.get("hooks") if isinstance(found, dict) else None

@@ -8,12 +8,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agent_hooks.errors import count
+from agent_hooks.errors import count, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, read_settings_file
+from agent_hooks.storage.rights import check_owner
 from agent_hooks.trees import ApprovedFile, SourceTree
-from agent_hooks.trust.manifest import ProjectSet, absolute, read_set
+from agent_hooks.trust.manifest import DIRECTORIES, ProjectSet, TrustError, absolute, read_set
 from agent_hooks.trust.place import Place, find_place
-from agent_hooks.trust.repository import project_key
 from agent_hooks.trust.store import Approval, TrustStore
 
 TrustState = Literal["approved", "always", "empty", "new", "refused", "changed", "lost", "unknown"]
@@ -115,21 +115,36 @@ class Trust:
         self._required = required
 
     def store(self) -> TrustStore:
-        """Read the store."""
-        return TrustStore(self.agent_home)
+        """Read the store.  Raises `TrustError` when another user can change it."""
+        store = TrustStore(self.agent_home)
+        # A store that cannot be used trusts nothing, and says why.
+        for path in (self.agent_home, store.path, store.kept) if store.problem is None else ():
+            _check_owner(path)
+        return store
 
     def sources(self, cwd: str | os.PathLike[str], *more: str) -> TrustedSources:
         """Return the source trees that count for `cwd`, and for `more` directories where the agent works.
 
-        Raises `SettingsError` when the person's settings cannot be read.
+        Raises `SettingsError` when the person's settings cannot be read, and `TrustError` when a directory cannot be
+        one, or when another user can change the agent home, the store, or files that count whatever their content is.
         """
-        place = find_place(os.fspath(cwd), *more, home=self._home)
+        store = self.store()
+        try:
+            place = find_place(os.fspath(cwd), *more, home=self._home, known=store.judges)
+        # The directory was removed, or there is a null character in its name.
+        except (OSError, ValueError) as exc:
+            reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
+            raise TrustError(
+                f"cannot find the project of {os.fspath(cwd)!r}: {reason}; give another directory"
+            ) from None
         home = SourceTree(self.agent_home)
         if not place.projects:
-            return TrustedSources(place, home, ())
-        store = self.store()
+            return TrustedSources(place, home, (), store.problem)
         required = self._required or self._requires()
         projects = tuple(judge(store, project, required=required) for project in place.projects)
+        for each in projects:
+            if each.state == "always":
+                _check_rights(each)
         return TrustedSources(place, home, projects, store.problem)
 
     def trees(self, cwd: str | os.PathLike[str]) -> tuple[SourceTree, ...]:
@@ -143,15 +158,15 @@ class Trust:
 
 def judge(store: TrustStore, project: str, *, required: bool = False) -> ProjectTrust:
     """Decide about one project, from the store as it was read."""
-    key, found = project_key(project), read_set(project)
+    key, found = store.key(project), read_set(project)
     entry = store.entries.get(key)
     if store.problem is not None:
-        known = store.known(key)
+        known = store.known(project)
         empty = not found.files and found.problem is None and not known
         state: TrustState = "empty" if empty else "unknown" if known else "new"
         return ProjectTrust(project, key, state, found, blocks=not empty and (known or required))
     if entry is not None and entry.always:
-        if found.problem is None:
+        if found.problem is None and store.is_always(project, key):
             return ProjectTrust(project, key, "always", found, files=_as_found(found))
         if not entry.approved:
             return ProjectTrust(project, key, "lost", found, blocks=True)
@@ -176,9 +191,32 @@ def _as_found(found: ProjectSet) -> dict[str, ApprovedFile]:
     return {path: ApprovedFile(data, path) for path, data in paths}
 
 
+def _check_rights(project: ProjectTrust) -> None:
+    """Raise `TrustError` when another user can change files of a project of which any content counts."""
+    above = os.path.dirname(project.directory)
+    paths = dict.fromkeys([project.directory, *(os.path.join(project.directory, name) for name in DIRECTORIES)])
+    for file in project.found.files:
+        path = absolute(project.project, file.name)
+        paths[path] = None
+        # A user who can change a directory can replace the files in it.
+        while (path := os.path.dirname(path)) not in paths and path != above:
+            paths[path] = None
+            if not path.startswith(project.directory + os.sep):
+                break
+    for path in paths:
+        _check_owner(path)
+
+
+def _check_owner(path: str) -> None:
+    if (reason := check_owner(path)) is not None:
+        raise TrustError(f"nothing is trusted while another user can decide what runs: {reason}")
+
+
 def _reason(project: ProjectTrust) -> str:
     files = count(len(project.found.files), "file")
     match project.state:
+        case "changed" if project.found.problem is not None:
+            return f"{project.found.problem}; the last approved files count"
         case "changed":
             return "its hooks or settings were changed; until the change is approved, the last approved ones count"
         case "lost":

@@ -8,6 +8,7 @@ directory too.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 # A path in a file of git is one line; a longer file is no such file.
 _MOST = 4096 * 4
@@ -30,6 +31,29 @@ def project_key(project: str) -> str:
     if common is None:
         return project
     return f"{common}//{os.path.relpath(project, top)}"
+
+
+def path_of_key(key: str) -> str | None:
+    """Return the directory whose key it is, `None` for a repository without a working tree of its own."""
+    common, slashes, inside = key.partition("//")
+    if not slashes:
+        return key
+    top, name = os.path.split(common)
+    return os.path.normpath(os.path.join(top, inside)) if name == ".git" else None
+
+
+def paths_in_worktrees(key: str) -> Iterator[str]:
+    """Yield the directories with that key in the linked worktrees of the repository, as the repository names them."""
+    common, _, inside = key.partition("//")
+    worktrees = os.path.join(common, "worktrees")
+    try:
+        names = os.listdir(worktrees) if inside else []
+    except OSError:
+        return
+    for name in names:
+        if (back := _line(os.path.join(worktrees, name, "gitdir"))) is not None:
+            top = os.path.dirname(os.path.realpath(os.path.join(worktrees, name, back)))
+            yield os.path.normpath(os.path.join(top, inside))
 
 
 def _common_directory(top: str) -> str | None:
@@ -65,8 +89,10 @@ def _line(path: str) -> str | None:
             return None
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            return os.fsdecode(os.read(file, _MOST)).rstrip("\n")
+            line = os.fsdecode(os.read(file, _MOST)).rstrip("\r\n")
         finally:
             os.close(file)
     except OSError:
         return None
+    # No path has a null character, and with one every call of the system would raise.
+    return line if line and not set("\0\n") & set(line) else None

@@ -6,13 +6,11 @@ ones, and so that a change can be shown as a diff.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from functools import cached_property
 
 import msgspec
 from msgspec import Struct, field
@@ -23,6 +21,7 @@ from agent_hooks.storage.files import StorageError, open_regular, write_atomical
 from agent_hooks.storage.locks import try_lock
 from agent_hooks.trees import ApprovedFile
 from agent_hooks.trust.manifest import ProjectSet, TrustError, absolute, manifest_digest
+from agent_hooks.trust.repository import path_of_key, paths_in_worktrees, project_key
 
 STORE = "trust.json"
 """The file of the store, below the agent home."""
@@ -64,24 +63,82 @@ class Entry(Struct, omit_defaults=True):
         """Return the approval of the set with that digest."""
         return next((each for each in reversed(self.approved) if each.digest == digest), None)
 
+    @property
+    def judges(self) -> bool:
+        """Whether something of the project counts: a person approved a set, or any content."""
+        return self.always or bool(self.approved)
+
+
+class _Stored(Struct):
+    """The text of the store."""
+
+    version: int
+    projects: dict[str, Entry]
+
 
 class TrustStore:
     """The store below an agent home.  Nothing is read before the first use, and never twice.
 
-    `problem`: the reason why the store cannot be used, with the remedy; then no project is trusted.
+    `path`: its file; `kept`: the directory of its lock and of the approved bytes; `problem`: the reason why the store
+    cannot be used, with the remedy; then no project is trusted.
     """
 
     def __init__(self, home: str) -> None:
         self.home = home
         self.path = os.path.join(home, STORE)
+        self.kept = os.path.join(home, _WHERE)
         self.problem: str | None = None
         self.entries: dict[str, Entry] = {}
         self._text = ""
         self._read()
 
-    def known(self, key: str) -> bool:
+    # ---- the entry of a project
+
+    def key(self, project: str) -> str:
+        """Return the key of a project in this store.
+
+        The path at which a set was approved comes first: neither `git init`, nor `rm -r .git`, nor a `.git` that names
+        another repository may give a project other approvals than its own.
+        """
+        own = project_key(project)
+        candidates = (self._at_approval.get(project), own, self._in_worktrees.get(project) if self.entries else None)
+        judging = (key for key in candidates if key is not None and (entry := self.entries.get(key)) and entry.judges)
+        return next(judging, own)
+
+    def is_always(self, project: str, key: str) -> bool:
+        """Tell whether any content of a project counts: its key must be that of its path or of its repository."""
+        entry = self.entries.get(key)
+        return entry is not None and entry.always and (path_of_key(key) == project or project_key(project) == key)
+
+    def judges(self, directory: str) -> bool:
+        """Tell whether a person approved the files of a directory, which may be gone; of a damaged store, by its text."""
+        if self.problem is not None:
+            return bool(self._text) and self.known(directory)
+        if not self.entries:
+            return False
+        return directory in self._at_approval or directory in self._in_worktrees
+
+    def known(self, project: str) -> bool:
         """Tell whether a damaged store names a project, which was approved or refused then."""
-        return json.dumps(key) in self._text
+        if not self._text:
+            return False
+        # Imported here, because a store is hardly ever damaged.
+        import json
+
+        keys = {project, project_key(project), *_keys_by_path(project)}
+        return any(json.dumps(key) in self._text for key in keys)
+
+    @cached_property
+    def _at_approval(self) -> dict[str, str]:
+        """The keys by the paths of the projects: that of the key, which comes first, and that of the last approval."""
+        judging = [key for key, entry in self.entries.items() if entry.judges]
+        roots = {self.entries[key].root: key for key in judging}
+        return roots | {path: key for key in judging if (path := path_of_key(key)) is not None}
+
+    @cached_property
+    def _in_worktrees(self) -> dict[str, str]:
+        """The keys by the paths of the projects in linked worktrees, which share an approval."""
+        return {path: key for key, entry in self.entries.items() if entry.judges for path in paths_in_worktrees(key)}
 
     # ---- changes
 
@@ -91,9 +148,13 @@ class TrustStore:
             raise TrustError(found.problem)
         approval = Approval(found.digest, time.time(), {file.name: file.digest for file in found.files}, by)
         with self._changing():
-            self._keep(found, approval.digest)
+            self._keep(found, approval)
             entry = self.entries.setdefault(key, Entry(found.project))
             entry.root, entry.refused = found.project, None
+            before = entry.approval(approval.digest)
+            # A set that was approved in another way stays when a followed session comes back to it, and goes on.
+            if by == "follow" and before is not None:
+                approval.by = before.by
             # Only the last save of a followed session is kept: many saves must not push the other approvals out.
             stay = [each for each in entry.approved if each.digest != approval.digest]
             if by == "follow" and stay and stay[-1].by == "follow":
@@ -140,45 +201,56 @@ class TrustStore:
 
     def _place(self, digest: str, name: str) -> str:
         inside = "out" if os.path.isabs(name) else "in"
-        return os.path.join(self.home, _WHERE, _SETS, digest, inside, name.lstrip(os.sep))
+        return os.path.join(self.kept, _SETS, digest, inside, name.lstrip(os.sep))
 
-    def _keep(self, found: ProjectSet, digest: str) -> None:
-        """Write the bytes of a set; the directory gets its name when it is whole."""
-        final = os.path.join(self.home, _WHERE, _SETS, digest)
-        if os.path.isdir(final):
-            shutil.rmtree(final)
-        os.makedirs(os.path.join(self.home, _WHERE, _SETS), mode=0o700, exist_ok=True)
+    def _keep(self, found: ProjectSet, approval: Approval) -> None:
+        """Write the bytes of a set, unless they are kept already; the directory gets its name when it is whole."""
+        if self.kept_files(found.project, approval) is not None:
+            return
+        sets = os.path.join(self.kept, _SETS)
+        os.makedirs(sets, mode=0o700, exist_ok=True)
+        draft = f".{os.urandom(8).hex()}"
+        os.mkdir(os.path.join(sets, draft), mode=0o700)
         for file in found.files:
-            place = self._place(digest, file.name)
-            os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-            write_atomically(place, file.data, secret=True)
+            write_atomically(self._place(draft, file.name), file.data, secret=True)
+        final = os.path.join(sets, approval.digest)
+        if os.path.lexists(final):
+            # A directory replaces an empty one only.
+            os.rename(final, os.path.join(sets, f"{draft}.old"))
+        os.rename(os.path.join(sets, draft), final)
 
     def _sweep(self) -> None:
-        """Remove the bytes of sets that no approval names any more."""
+        """Remove the bytes of sets that no approval names any more, and those of an approval that was interrupted."""
         named = {each.digest for entry in self.entries.values() for each in entry.approved}
-        directory = os.path.join(self.home, _WHERE, _SETS)
+        directory = os.path.join(self.kept, _SETS)
         with suppress(OSError):
             for name in set(os.listdir(directory)) - named:
-                shutil.rmtree(os.path.join(directory, name), ignore_errors=True)
+                _remove(os.path.join(directory, name))
 
     # ---- the file
 
     def _read(self) -> None:
         self.problem, self.entries, self._text = None, {}, ""
+        for name in ("_at_approval", "_in_worktrees"):
+            self.__dict__.pop(name, None)
         try:
-            with open_regular(self.path, self.path) as file:
-                self._text = file.read().decode("utf-8", "replace")
-        except StorageError as exc:
-            # `open_regular` also says so of a file that is missing.
-            if os.path.lexists(self.path):
-                self.problem = str(exc)
+            # Only a file that is missing is an empty store: one below a directory without rights is not.
+            os.lstat(self.path)
+        except FileNotFoundError:
             return
         except OSError as exc:
-            self.problem = f"cannot read {self.path}: {os_reason(exc)}"
+            self.problem = f"cannot read the trust store {self.path}: {os_reason(exc)}"
             return
         try:
-            self.entries = _entries(json.loads(self._text))
-        except (ValueError, RecursionError, msgspec.ValidationError) as exc:
+            with open_regular(self.path, f"the trust store {self.path}") as file:
+                data = file.read()
+        except (StorageError, OSError) as exc:
+            self.problem = str(exc) if isinstance(exc, StorageError) else f"cannot read {self.path}: {os_reason(exc)}"
+            return
+        try:
+            self.entries = _entries(data)
+        except (ValueError, RecursionError) as exc:
+            self._text = data.decode("utf-8", "replace")
             self.problem = f"the trust store {self.path} cannot be used: {exc}; mend it, or remove it and approve again"
 
     @contextmanager
@@ -186,8 +258,8 @@ class TrustStore:
         """Hold the lock, read the store as it is now, and write it after the block; raises `TrustError`."""
         try:
             os.makedirs(self.home, exist_ok=True)
-            os.makedirs(os.path.join(self.home, _WHERE), mode=0o700, exist_ok=True)
-            lock = os.open(os.path.join(self.home, _WHERE, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.makedirs(self.kept, mode=0o700, exist_ok=True)
+            lock = os.open(os.path.join(self.kept, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise TrustError(f"cannot change the trust store {self.path}: {os_reason(exc)}") from None
         try:
@@ -212,17 +284,57 @@ class TrustStore:
             time.sleep(0.02)
 
     def _write(self) -> None:
+        # Imported here, because a store is rarely changed.
+        import json
+
         projects = {key: msgspec.to_builtins(entry) for key, entry in self.entries.items()}
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
         text = json.dumps({"version": VERSION, "projects": projects}, indent=1)
         write_atomically(self.path, text.encode() + b"\n", secret=True)
 
 
-def _entries(found: Any) -> dict[str, Entry]:
-    """Return the entries of a store's JSON; raises `ValueError` for a newer version, and `ValidationError`."""
+def _entries(data: bytes) -> dict[str, Entry]:
+    """Return the entries of a store's JSON; raises `ValueError`, also for a newer version."""
+    try:
+        stored = msgspec.json.decode(data, type=_Stored)
+    except ValueError:
+        stored = _decoded(data)
+    _check_version(stored.version)
+    return stored.projects
+
+
+def _decoded(data: bytes) -> _Stored:
+    """Decode a store with names that are no UTF-8, or one that is damaged."""
+    # Imported here, because most stores need it not.
+    import json
+
+    found = json.loads(data.decode())
     version = found.get("version") if isinstance(found, Mapping) else None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise ValueError("it has no version")  # noqa: TRY004  # one kind of error for a damaged file
+    _check_version(version)
+    return msgspec.convert(found, _Stored)
+
+
+def _check_version(version: int) -> None:
     if version > VERSION:
         raise ValueError(f"it was written by a newer agent-hooks (version {version}); update agent-hooks")
-    return msgspec.convert(found.get("projects"), dict[str, Entry])
+
+
+def _keys_by_path(project: str) -> Iterator[str]:
+    """Yield the keys that a directory can have had, by the working trees that it can have been in."""
+    top = project
+    while True:
+        yield f"{os.path.join(top, '.git')}//{os.path.relpath(project, top)}"
+        if top == (top := os.path.dirname(top)):
+            return
+
+
+def _remove(path: str) -> None:
+    # Imported here, because it is large, and few events remove something.
+    import shutil
+
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.unlink(path)
+    else:
+        shutil.rmtree(path, ignore_errors=True)

@@ -254,7 +254,7 @@ def test_a_bug_of_ours_is_one_line_and_a_file_to_report(
 ) -> None:
     """The person never sees a traceback; the file has it."""
     (command.project / "sitecustomize.py").write_text(
-        f"import agent_hooks.cli.setup as common\ndef broken(**_): raise {bug}\ncommon.load_settings = broken\n"
+        f"import agent_hooks.cli.setup as common\ndef broken(*_): raise {bug}\ncommon.merge_settings = broken\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(command.project))
     stderr = command("list", code=1).stderr

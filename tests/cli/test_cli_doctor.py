@@ -224,9 +224,7 @@ def test_from_a_directory_below(served: Command) -> None:
     served.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: open('ran', 'w'))")
     below = Command(served.project / "below" / "it's")
     below.project.mkdir(parents=True)
-    warned = f"the hooks of {served.project} are not used here; to work there, "
-    assert warned + "add --cwd ../.." in [text for text, _ in wrong(findings(below))]
-    assert f"warning: {warned}cd ../.. first" in below("install", "claude-code").stderr
+    assert any(each.text.startswith("1 hook,") for each in findings(below))
     assert wrong(findings(below, "--cwd", "../..", "claude-code", code=1)) == [
         ("not installed", "cd ../.. && agent-hooks install claude-code --local")
     ]

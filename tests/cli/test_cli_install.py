@@ -32,7 +32,7 @@ from agent_hooks.installs.places import (
     missing,
 )
 from agent_hooks.installs.plan import uninstalling
-from running import Command
+from running import Command, write_shared_command
 
 CLAUDE = open_bridge("claude-code")
 EVENTS = [row.name for row in CLAUDE.describe()]
@@ -155,8 +155,11 @@ def test_events_are_installed_as_hooks_need_them(command: Command) -> None:
     assert sorted(events(path)) == sorted(EVENTS)
 
 
-def test_what_is_shared_names_nothing_of_this_machine(served: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shared_names_nothing_of_this_machine(
+    served: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It needs `agent-hooks` on the PATH, and a warning says so if it is not there."""
+    monkeypatch.setenv("PATH", f"{write_shared_command(tmp_path / 'bin', home)}:{os.environ['PATH']}")
     served("install", "claude-code", "--project")
     path = served.project / ".claude" / "settings.json"
     assert (entry(path)["command"], entry(path)["args"]) == (

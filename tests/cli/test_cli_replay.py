@@ -77,7 +77,7 @@ def test_a_program_gets_a_line_for_each_answer_and_a_summary(command: Command) -
     """The line has every known field of the call."""
     command.add_hook(GATE)
     rows, summary = answers(command("replay", "--json", str(RECORDED)).stdout)
-    assert [(row["verdict"], row["then"]) for row in rows] == [
+    assert [(row["then"], row["then"]) for row in rows] == [
         *(("rewrite", "ran"), ("ask", "ran"), ("block", "failed"), ("block", "denied"), ("block", "denied"))
     ]
     hook = ".agent/hooks/hook.py"
@@ -172,7 +172,7 @@ def test_a_session_of_ours_is_replayed(command: Command) -> None:
     (command.project / "src").mkdir()
     command("run", '@bash rm -rf src\n@bash sudo ls\n@bash {"comand": "ls"}')
     rows, summary = answers(command("replay", "--json", ".agent/sessions", "--hook", str(PERMISSION)).stdout)
-    assert [(row["verdict"], row["input"]["command"]) for row in rows] == [("block", "rm -rf src"), ("ask", "sudo ls")]
+    assert [(row["then"], row["input"]["command"]) for row in rows] == [("block", "rm -rf src"), ("ask", "sudo ls")]
     assert rows[0]["then"] == "denied"
     assert rows[0]["cwd"] == str(command.project)
     assert (summary["calls"], summary["invalid"]) == (3, 1)
@@ -228,13 +228,13 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
     command("replay", code=2)
 
 
-def test_hooks_of_a_directory_above_are_not_used_and_that_is_told(command: Command) -> None:
-    """Without a warning, a policy that is not loaded would seem to stop nothing."""
+def test_hooks_of_the_directories_above_judge_too(command: Command) -> None:
+    """A replay in a directory of the project is judged by the project's hooks."""
     command.add_hook(GATE)
     (command.project / "src").mkdir()
-    done = command("replay", str(FIRST), "--cwd", "src")
-    assert "1 blocked, 0 asked" in done.stdout
-    assert "are not used here; to work there, add --cwd" in done.stderr
+    here, below = (answers(command("replay", "--json", str(FIRST), "--cwd", each).stdout) for each in (".", "src"))
+    assert [row["then"] for row in below[0]] == [row["then"] for row in here[0]]
+    assert ".agent/hooks/hook.py" in here[1]["by"]
 
 
 def test_a_pipe_can_be_replayed(command: Command) -> None:

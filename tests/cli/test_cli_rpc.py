@@ -776,11 +776,10 @@ def test_a_hook_that_keeps_the_agent_going_is_named(client: MakeClient, command:
 
 
 def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: Command) -> None:
-    """Hooks in a directory above are an example."""
+    """Hooks that no person has approved are an example."""
+    command.trusted = False
     command.add_hook(GATE)
-    below = command.project / "below"
-    below.mkdir()
-    rpc = client("--no-session", "--cwd", str(below))
+    rpc = client("--no-session")
     warning = rpc.expect("hook_ui_request", method="notify", notifyType="warning")
-    assert "are not used here" in warning["message"]
+    assert warning["message"].endswith("read and approve: agent-hooks trust")
     rpc.end()

@@ -385,13 +385,18 @@ def test_no_color_is_respected(command: Command) -> None:
     assert "\x1b" not in command("run", "@ls").stderr
 
 
-def test_hooks_above_the_directory_are_not_used_and_that_is_said(command: Command) -> None:
-    """A run from a subdirectory would silently do without the project's hooks."""
+def test_the_gate_of_the_project_holds_in_its_directories(command: Command) -> None:
+    """The project is found from anywhere inside of it, in a nested repository too."""
     command.add_hook(GATE)
-    (command.project / "sub").mkdir()
-    done = command("run", "--cwd", "sub", "hi")
-    assert f"warning: the hooks of {command.project} are not used here; to work there, add --cwd ." in done.stderr
-    assert "warning" not in command("run", "hi").stderr
+    below = command.project / "build" / "src"
+    below.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", command.project], check=True)
+    subprocess.run(["git", "init", "-q", below], check=True)
+    Command(below)("run", "@bash rm -rf ../../build")
+    assert below.is_dir()
+    sessions = command.project / ".agent" / "sessions"
+    assert list(sessions.glob("*.jsonl"))
+    assert not (below / ".agent").exists()
 
 
 @pytest.mark.parametrize("args", ["--json", "--no-session"])

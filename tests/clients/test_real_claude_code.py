@@ -14,6 +14,7 @@ import pytest
 
 from clients.driving import IDLE, PROGRAM, ClaudeCode, answer
 from model_server import ModelServer, Say
+from running import write_shared_command
 from tmux import Tmux
 
 pytestmark = pytest.mark.client
@@ -862,13 +863,13 @@ def test_a_hook_that_ends_its_process_denies(claude: ClaudeCode) -> None:
     assert not (claude.project / "leave").exists()
 
 
-def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode) -> None:
+def test_a_shared_project_finds_the_command_on_the_path(claude: ClaudeCode, home: Path, tmp_path: Path) -> None:
     """`--project` writes no path of this machine into a committed file; without the command, calls are denied."""
     claude.command.add_hook(GATE)
     claude.command("install", "claude-code", "--project")
     settings = (claude.project / ".claude/settings.json").read_text()
     assert sys.prefix not in settings
-    path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    path = {"PATH": f"{write_shared_command(tmp_path / 'bin', home)}{os.pathsep}{os.environ['PATH']}"}
     run = claude.run(Say(calls=[bash("touch gated")]), Say("done"), environment=path)
     assert "as ever" in run.results[0].text
     without = claude.run(prompt="go", environment={"PATH": "/usr/bin:/bin"})
@@ -915,10 +916,12 @@ COUNT = """
 
 
 @pytest.mark.parametrize(("target", "times"), [("--local", "x"), ("--project", "xx")])
-def test_one_command_in_two_files_runs_once_and_two_commands_twice(claude: ClaudeCode, target: str, times: str) -> None:
+def test_one_command_in_two_files_runs_once_and_two_commands_twice(
+    claude: ClaudeCode, home: Path, tmp_path: Path, target: str, times: str
+) -> None:
     """The warnings of `install` and `doctor` rely on this."""
     claude.command.add_hook(COUNT)
-    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {"PATH": f"{write_shared_command(tmp_path / 'bin', home)}{os.pathsep}{os.environ['PATH']}"}
     claude.command("install", "claude-code", "--user")
     warned = claude.command("install", "claude-code", target).stderr
     claude.run(Say(calls=[bash("true")]), Say("done"), environment=environment)

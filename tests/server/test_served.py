@@ -24,6 +24,7 @@ from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
+from running import write_shared_command
 from support import PATIENCE
 
 COUNTING = """
@@ -636,7 +637,9 @@ def register(api):
 
 
 @pytest.mark.parametrize("where", ["package", "symlink", "times"])
-def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: OtherAgent, tmp_path: Path) -> None:
+def test_what_a_hook_consists_of_counts_wherever_it_lies(
+    where: str, agent: OtherAgent, tmp_path: Path, home: Path
+) -> None:
     """The files of a package in the settings, the imports of a symlinked hook, and a file with old times all count."""
     project, elsewhere = agent.command.project, tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -647,8 +650,8 @@ def test_what_a_hook_consists_of_counts_wherever_it_lies(where: str, agent: Othe
         (project / ".agent/settings.json").write_text(json.dumps({"hooks": [str(elsewhere)]}))
     elif where == "symlink":
         (elsewhere / "gate.py").write_text(_JUDGED_BY.format(more="import rules", bad="rules.BAD"))
-        (project / ".agent/hooks").mkdir(parents=True)
-        (project / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
+        (home / ".agent/hooks").mkdir(parents=True)
+        (home / ".agent/hooks/gate.py").symlink_to(elsewhere / "gate.py")
     else:
         rules = agent.command.add_hook(_JUDGED_BY.format(more=old, bad="BAD"))
         old, new = (rules.read_text().replace(old, each) for each in (old, new))
@@ -757,13 +760,11 @@ def test_a_server_whose_files_were_tidied_away_ends_and_leaves_its_follower_alon
     assert agent.server() == {**server, "events": 2, "seconds": pytest.approx(server["seconds"], abs=20)}
 
 
-def test_a_shared_entry_judges_where_the_home_cannot_be_written(
-    agent: OtherAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shared_entry_judges_where_the_home_cannot_be_written(agent: OtherAgent, tmp_path: Path) -> None:
     """An exit code of 1 would not be a denial."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "file/home"))
-    line = [sys.executable, "-m", "agent_hooks", "bridge", "claude-code", "--resident", "PreToolUse"]
+    program = write_shared_command(tmp_path / "bin", tmp_path / "file/home") / "agent-hooks"
+    line = [str(program), "bridge", "claude-code", "--resident", "PreToolUse"]
     call = json.dumps({**CALL, "tool_input": {"command": "rm -rf /"}})
     project = agent.command.project
     done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)

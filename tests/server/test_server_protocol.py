@@ -26,6 +26,7 @@ from agent_hooks.server.sessions import FindHooks
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks
+from agent_hooks.trust.place import Place
 from support import PATIENCE, hook_on
 
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"}
@@ -46,7 +47,7 @@ class FakeOpening:
         """Load the hooks."""
         ui = BridgeUI()
         runner = HookRunner(self._hooks, cwd="/", ui=ui, mode="bridge")
-        return Opened(runner, Bridging(runner, ui, resident=True), Sources([], []))
+        return Opened(runner, Bridging(runner, ui, resident=True), Sources([], []), Place("/", ()))
 
 
 def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) -> bytes:

@@ -24,6 +24,7 @@ from agent_hooks.server.opened import Opened
 from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.tasks import Tasks
+from agent_hooks.trust.place import Place
 from server.test_server_protocol import answer_of, request, serving
 from support import PATIENCE
 
@@ -80,7 +81,7 @@ class LoadingOpener:
         api = loaded.hooks[0].api
         function = next(iter(loaded.hooks[0].handlers["tool_call"])).function
         self.opened += map(weakref.ref, (runner, bridging, ui, api, function))
-        return Opened(runner, bridging, Sources([], []))
+        return Opened(runner, bridging, Sources([], []), Place("/", ()))
 
     def alive(self) -> int:
         """Return the number of objects that are still in memory."""

@@ -146,6 +146,6 @@ def test_without_the_package_where_site_looks_the_process_starts_with_site(envir
 def test_this_environment_starts_without_site() -> None:
     """The package is installed in it."""
     *options, program = siteless.start_of("main.py")
-    assert options == ["-P", "-E", "-S", "-c"]
+    assert options == ["-I", "-S", "-c"]
     assert all(os.path.isabs(path) for path in sys.path)
     assert str(PACKAGE.parent) in program

@@ -18,8 +18,11 @@ from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.places import installations
+from agent_hooks.trust.manifest import TrustError
+from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 
 _MARKS = {"ok": "ok", "warning": "WARNING", "problem": "PROBLEM"}
@@ -35,8 +38,10 @@ def command(ctx: click.Context, agent: str | None, cwd: str, as_json: bool) -> N
 
     An installation is tried out: your hooks get a call of Bash, `true`, in a session named "agent-hooks doctor".
     """
+    cwd = os.path.abspath(cwd)
+    case, failure = _case(cwd)
     with ReservedStdout():
-        found = [_from_here(each, cwd) for each in _examine(agent, os.path.abspath(cwd))]
+        found = [_from_here(each, cwd) for each in _examine(agent, case, failure)]
     if as_json:
         click.echo(json.dumps({"findings": [_as_json(each) for each in found]}))
     else:
@@ -55,12 +60,21 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, str]:
     return {"status": diagnosis.status, "what": diagnosis.what, "text": diagnosis.text, "remedy": diagnosis.remedy}
 
 
-def _examine(agent: str | None, cwd: str) -> list[Diagnosis]:
-    case, failure, found = Case(cwd, None), None, list[Diagnosis]()
+def _case(cwd: str) -> tuple[Case, str | None]:
+    """Return the directory with its sources, after asking about those that wait, or the reason why it has none."""
     try:
-        case = case._replace(setup=anyio.run(set_up, case.cwd, ()))
-    except SettingsError as exc:
-        failure = str(exc)
+        return Case(cwd, None, asked(Trust(), cwd)), None
+    except (SettingsError, TrustError) as exc:
+        return Case(cwd, None), str(exc)
+
+
+def _examine(agent: str | None, case: Case, failure: str | None) -> list[Diagnosis]:
+    found = list[Diagnosis]()
+    if case.sources is not None:
+        try:
+            case = case._replace(setup=anyio.run(set_up, case.cwd, (), case.sources))
+        except SettingsError as exc:
+            failure = str(exc)
     for check in CHECKS:
         found += list(check(case))
     if failure is not None:

@@ -29,6 +29,7 @@ from agent_hooks.installs.places import (
 )
 from agent_hooks.installs.plan import choose_address, diff_of, installing
 from agent_hooks.server.control import refresh_ports
+from agent_hooks.server.fixed import fixed_here
 from agent_hooks.server.stub import write_stub
 from agent_hooks.storage.files import StorageError
 
@@ -87,7 +88,7 @@ def _make(bridge: Bridge, edits: list[Edit], *, generated: bool) -> None:
     """Write the generated file, and then the settings that name it."""
     try:
         if generated:
-            write_stub(bridge)
+            write_stub(bridge, fixed_here())
     except StorageError as exc:
         raise SettingsError(f"{exc}; nothing was changed") from None
     for each in edits:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import anyio
 import click
 import msgspec
@@ -9,10 +11,13 @@ import msgspec
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.screen.hooks_table import hooks_table, rows
+from agent_hooks.cli.screen.untrusted import untrusted_lines, untrusted_rows
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table
 from agent_hooks.cli.setup import Setup, set_up
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.trusting import asked
 from agent_hooks.dispatch.points import POINTS
+from agent_hooks.trust.policy import Trust
 
 
 @click.command("list")
@@ -22,18 +27,24 @@ from agent_hooks.dispatch.points import POINTS
 @click.option("--points", is_flag=True, help="List the points at which interceptors step in, instead.")
 @click.pass_context
 def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: bool, points: bool) -> None:
-    """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded."""
+    """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded.
+
+    Hooks that are not approved are not loaded; they are described from their text.
+    """
     if points:
         _print_points(as_json=as_json)
         return
+    sources = asked(Trust(), cwd)
     with ReservedStdout():
-        setup = anyio.run(set_up, cwd, hook_files)
+        setup = anyio.run(set_up, cwd, hook_files, sources)
     if as_json:
         errors = [
             {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
             for error in setup.errors
         ]
-        click.echo(msgspec.json.encode({"handlers": rows(setup), "errors": errors}).decode())
+        found = {"handlers": rows(setup), "errors": errors, "untrusted": untrusted_rows(sources)}
+        # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
+        click.echo(json.dumps(found))
     else:
         _print(setup)
     for error in setup.errors:
@@ -45,8 +56,10 @@ def _print(setup: Setup) -> None:
     table = hooks_table(setup)
     if table is not None:
         console().print(table)
-    elif not setup.errors:
+    elif not setup.errors and not any(each.waits for each in setup.sources.projects):
         click.echo(NO_HOOKS)
+    for line in untrusted_lines(setup.sources):
+        click.echo(line)
 
 
 def _print_points(*, as_json: bool) -> None:

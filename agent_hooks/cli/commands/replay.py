@@ -15,16 +15,18 @@ import click
 from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.bridges.driver import in_our_words, wrong_matchers
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import cwd_option, hook_option, json_option
+from agent_hooks.cli.options import cwd_option, hook_option, json_option, required_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.setup import Setup, make_runner, set_up
 from agent_hooks.cli.streams import ReservedStdout, complain
+from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import AgentHooksError, HookError, count
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.transcripts import Transcript, find_transcripts
 from agent_hooks.transcripts.base import Reader, TranscriptError
 from agent_hooks.transcripts.replaying import VERDICTS, Decision, Gates, Replay, ReplayUI, Tally
+from agent_hooks.trust.policy import Trust, TrustedSources
 
 _SHOWN = 20
 """The most unreadable lines that are shown; the others are only counted."""
@@ -35,6 +37,7 @@ _SHOWN = 20
 @hook_option
 @cwd_option
 @json_option
+@required_option
 @click.option(
     "--fail-on",
     type=click.Choice(VERDICTS),
@@ -47,6 +50,7 @@ def command(
     hook_files: tuple[str, ...],
     cwd: str,
     as_json: bool,
+    require_trusted: bool,
     fail_on: Decision | None,
 ) -> None:
     """Show the calls of recorded sessions that your hooks, guards and transformers would have stopped or changed.
@@ -55,9 +59,10 @@ def command(
     (.agent/sessions/*.jsonl), or a directory: all *.jsonl below it. No tool is run. The hooks and settings are those
     of --cwd.
     """
+    sources = asked(Trust(required=require_trusted), cwd)
     with ReservedStdout() as stdout:
         report: Report = JsonReport(stdout.write) if as_json else TableReport()
-        tally = anyio.run(_Replaying(paths, hook_files, os.path.abspath(cwd), report).run)
+        tally = anyio.run(_Replaying(paths, hook_files, os.path.abspath(cwd), report, sources).run)
         report.end(tally)
         broken = stdout.broken
     report.close(tally)
@@ -71,11 +76,14 @@ def command(
 class _Replaying:
     """One run of the command: loads the hooks, opens the transcripts, and prints the problems of both."""
 
-    def __init__(self, paths: tuple[str, ...], hook_files: tuple[str, ...], cwd: str, report: Report) -> None:
+    def __init__(
+        self, paths: tuple[str, ...], hook_files: tuple[str, ...], cwd: str, report: Report, sources: TrustedSources
+    ) -> None:
         self._paths = paths
         self._hook_files = hook_files
         self._cwd = cwd
         self._report = report
+        self._sources = sources
         # Loaded for the next session.
         self._setup: Setup | None = None
         self._unread = 0
@@ -112,7 +120,7 @@ class _Replaying:
                 complain(f"skipped: {exc}")
 
     async def _load(self) -> Setup:
-        setup = await set_up(self._cwd, self._hook_files)
+        setup = await set_up(self._cwd, self._hook_files, self._sources)
         if setup.errors:
             raise AgentHooksError(
                 "\n".join([f"not loaded: {error}" for error in setup.errors] + ["nothing was replayed"])

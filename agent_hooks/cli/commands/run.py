@@ -9,11 +9,13 @@ import click
 
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
-from agent_hooks.cli.options import cwd_option, hook_option
+from agent_hooks.cli.options import cwd_option, hook_option, required_option
 from agent_hooks.cli.streams import on_a_terminal
+from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model
+from agent_hooks.trust.policy import Trust
 
 
 @click.command("run")
@@ -42,6 +44,7 @@ from agent_hooks.host.models import open_model
     help="How much a real model thinks: off (the default), low, medium or high.",
 )
 @cwd_option
+@required_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
 @click.option("--resume", metavar="PATH", help="Go on with the session in this file.")
@@ -61,6 +64,7 @@ def command(
     model_name: str,
     thinking_level: ThinkingLevel | None,
     cwd: str,
+    require_trusted: bool,
     no_session: bool,
     go_on: bool,
     resume: str | None,
@@ -95,6 +99,7 @@ def command(
         go_on=go_on,
         resume=resume,
         allow_once=allow_once,
+        sources=asked(Trust(required=require_trusted), cwd),
     )
     ctx.exit(anyio.run(mode(name), start))
 

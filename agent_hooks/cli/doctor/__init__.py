@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, sources, trial
+from agent_hooks.cli.doctor import entries, sources, trial, trusted, unlocking
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
-CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (sources.versions, sources.hooks, sources.guards)
+CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
+    sources.versions,
+    trusted.store,
+    trusted.projects,
+    sources.hooks,
+    sources.guards,
+    unlocking.unlocked,
+)
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.agent_version,
     trial.distributions,
     entries.settings_files,
     entries.commands,
+    entries.shared_entries,
+    entries.environment,
     entries.failures_and_timeouts,
     entries.events,
     entries.doubled_entries,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -11,6 +14,8 @@ from agent_hooks.bridges.driver import listened_to
 from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import os_reason
 from agent_hooks.installs.places import Installation
+from agent_hooks.storage.programs import find_program
+from agent_hooks.trust.policy import TrustedSources
 
 Status = Literal["ok", "warning", "problem"]
 # Seconds for a program or a server to answer.
@@ -31,10 +36,14 @@ class Diagnosis(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The project to examine; `setup` is `None` when its settings cannot be read."""
+    """The directory to examine; `setup` is `None` when its settings cannot be read.
+
+    `sources`: the source trees that count, `None` when the trust store or the person's settings cannot be used.
+    """
 
     cwd: str
     setup: Setup | None
+    sources: TrustedSources | None = None
 
     @property
     def listened(self) -> frozenset[str]:
@@ -70,6 +79,14 @@ class AgentCase(NamedTuple):
     def problem(self, text: str, remedy: str = "", *, in_project: bool = False) -> Diagnosis:
         """Return a problem of this agent."""
         return Diagnosis("problem", self.bridge.name, text, remedy, in_project)
+
+
+def of_project(program: str, cwd: str) -> bool:
+    """Tell whether the first program of that name on the PATH is one of the project, which no check may run."""
+    first = shutil.which(program)
+    # This Python's own environment may lie in the project: it runs already.
+    ours = first is not None and os.path.dirname(first) == os.path.dirname(sys.executable)
+    return first is not None and not ours and not os.path.isabs(program) and first != find_program(program, outside=cwd)
 
 
 def run_program(

@@ -12,20 +12,25 @@ from pathlib import Path
 import agent_hooks
 from agent_hooks.bridges.base import OURS, Installed
 from agent_hooks.bridges.driver import never_reached, wrong_matchers
-from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, run_program
+from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, shown
 from agent_hooks.installs.edits import read_settings
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.places import PROGRAM, Installation, doubled, install_line, missing
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.fixed import fixed_in
 from agent_hooks.server.stub import config_of, stub_text
+from agent_hooks.storage.programs import find_program
+
+# The system loads the libraries in these variables into every program.
+_LOADED = ("LD_", "DYLD_")
 
 
 def agent_version(case: AgentCase) -> Iterator[Diagnosis]:
     """Name the agent's version, and the version that the bridge was tested with."""
     facts = case.facts
-    path = shutil.which(facts.program)
+    path = find_program(facts.program, outside=case.case.cwd)
     if path is None:
         if case.asked or case.entries:
             text = f"there is no `{facts.program}` on the PATH, so its version is unknown"
@@ -72,6 +77,9 @@ def _program(case: AgentCase, installation: Installation, entry: Installed) -> I
         missing = "is not there" if os.path.isabs(name) else "is not on the PATH"
         remedy = install_line(case.bridge, installation.target.name)
         yield case.problem(f"{short(installation.target.path)}: {name} {missing}", remedy, in_project=True)
+    elif of_project(name, case.case.cwd):
+        text = f"{program} is a program of this project, and the agent runs it, because it is first on the PATH"
+        yield case.problem(text, "put the one that you mean first on the PATH")
     elif name == PROGRAM:
         remedy = "put the one that you mean first on the PATH"
         done = run_program([program, "--version"])
@@ -87,12 +95,46 @@ def _files(case: AgentCase, installation: Installation, entry: Installed) -> Ite
     if str(generated) in entry.command and shutil.which(entry.command[0]) is not None:
         if not generated.is_file():
             yield case.problem(f"{generated} is not there", remedy, in_project=True)
-        elif _text_of(generated) != stub_text(config_of(case.bridge)):
+        elif _text_of(generated) != stub_text(config_of(case.bridge, fixed=fixed_in(str(generated)))):
             text = f"{generated} is of another version, or of another Python"
             yield case.warning(text, remedy, in_project=True)
     for word in entry.command[1:-1]:
         if os.path.isabs(word) and word != str(generated) and not os.path.exists(word):
             yield case.problem(f"{short(installation.target.path)}: {word} is not there", remedy, in_project=True)
+
+
+def shared_entries(case: AgentCase) -> Iterator[Diagnosis]:
+    """Tell the power that a project keeps over entries which name no path."""
+    for each in case.installations:
+        if each.target.name == "project" and each.entries:
+            text = (
+                f"{short(each.target.path)} names no path of this machine: `env` there may set PATH, so that another "
+                "program answers, and `disableAllHooks` switches all hooks off"
+            )
+            remedy = f"entries that hold in every project: {install_line(case.bridge, 'user')}"
+            yield case.ok(text)._replace(remedy=remedy)
+
+
+def environment(case: AgentCase) -> Iterator[Diagnosis]:
+    """Report the variables in the project's settings that lead a command of an entry elsewhere."""
+    files = case.bridge.settings_files(os.environ)
+    shared = any(each.target.name == "project" and each.entries for each in case.installations)
+    if not case.entries:
+        return
+    for name in ("project", "local"):
+        path = os.path.join(case.case.cwd, files[name])
+        try:
+            found = case.bridge.variables(read_settings(path)[1])
+        except SettingsError:
+            # `settings_files` reports it.
+            continue
+        leading = [each for each in found if each.startswith(_LOADED) or each in case.bridge.environment]
+        leading += [each for each in found if shared and (each == "PATH" or each.startswith("PYTHON"))]
+        if leading:
+            text = (
+                f"{short(path)}: `env` sets {', '.join(leading)}, by which another program may run or no hook may count"
+            )
+            yield case.warning(text, "read the file, and remove them unless they are yours")
 
 
 def failures_and_timeouts(case: AgentCase) -> Iterator[Diagnosis]:

@@ -19,7 +19,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import agent_hooks
 from agent_hooks.bridges.base import LOOPBACK, UNJUDGED, UNREADABLE, Address, Installed
 from agent_hooks.cli.doctor import base
-from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, run_program
+from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import describe, shown
 from agent_hooks.installs.git_ignore import how_to_ignore
@@ -88,6 +88,9 @@ def call(case: AgentCase) -> Iterator[Diagnosis]:
         if list(line[:-1]) not in written:
             text = f"{event}: was not tried, because the entry runs another command: {shown(' '.join(line))}"
             yield case.warning(text, "install again, if it is yours")
+            continue
+        if of_project(line[0], case.case.cwd):
+            # `entries.commands` reports it.
             continue
         begun = time.monotonic()
         done = run_program(line, input=json.dumps(sample), environment=environment)

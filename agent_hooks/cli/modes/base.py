@@ -30,6 +30,7 @@ from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.trust.policy import TrustedSources
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
@@ -40,7 +41,8 @@ class Start(NamedTuple):
     """The arguments of `agent-hooks run`.
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
-    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted.
+    latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
+    `sources`: the trees that count, after the person was asked.
     """
 
     cwd: str
@@ -53,10 +55,11 @@ class Start(NamedTuple):
     go_on: bool = False
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
+    sources: TrustedSources | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
-        setup = await set_up(self.cwd, self.hook_files)
+        setup = await set_up(self.cwd, self.hook_files, self.sources)
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:

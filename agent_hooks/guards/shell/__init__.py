@@ -13,6 +13,7 @@ python, languages        from code of another language to its calls
 from __future__ import annotations
 
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions
+from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.shell.interpret import Interpreter
 from agent_hooks.guards.shell.rules import BOOK
 from agent_hooks.guards.shell.script import MAX_LENGTH, Unreadable
@@ -30,7 +31,7 @@ class CommandSafetyGuard:
     def __init__(self, options: GuardOptions = DEFAULT_OPTIONS) -> None:
         self._level = options.level
         self._packs = frozenset(options.packs)
-        self._protected = options.protected
+        self._options = options
         # The programs of the last command, for its record.
         self.programs: tuple[str, ...] = ()
 
@@ -49,8 +50,9 @@ class CommandSafetyGuard:
 
         With `trace`, its `trace` lists the commands that would run.
         """
-        directories = Directories(call.cwd, call.home, call.temp, self._protected)
+        directories = Directories(call.cwd, call.home, call.temp)
         interpreter = Interpreter(BOOK, directories, self._level, self._packs)
+        interpreter.call, interpreter.control = call, ControlFiles(self._options, call.unlocked)
         interpreter.trace = [] if trace else None
         if len(command) > MAX_LENGTH:
             text = f"the command is longer than {MAX_LENGTH // 1024} KiB; put it into a file"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.words import Word, marked
 
 
 class Prefix:
@@ -95,6 +95,7 @@ PREFIXES: dict[str, Prefix] = {
 # Programs that carry a command behind a verb: `uv run …`.
 VERBS: dict[str, tuple[str, ...]] = {
     "uv": ("run",),
+    "pipx": ("run",),
     "poetry": ("run",),
     "pipenv": ("run",),
     "pdm": ("run",),
@@ -123,16 +124,32 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
         verbs = VERBS.get(name)
         if verbs is None:
             return None
+        # `uv tool run`.
+        if argv[1:3] == ["tool", "run"]:
+            argv = [argv[0], *argv[2:]]
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
                 carrier = ParsedOptions(
                     argv[at:],
                     "pn",
-                    ("--with", "--python", "--package", "--env-file", "--filter", "-C"),
+                    (
+                        "--with",
+                        "--python",
+                        "--package",
+                        "--env-file",
+                        "--filter",
+                        "-C",
+                        "--from",
+                        "--spec",
+                        "--pip-args",
+                    ),
                     stop_early=True,
                 )
                 leading = 1 if name in ("direnv", "aws-vault") else 0
-                return [word for word in carrier.operands[leading:] if word != "--"], []
+                rest = [word for word in carrier.operands[leading:] if word != "--"]
+                if name == "uv" and carrier.has("m", "--module"):
+                    return [Word("python"), Word("-m"), *rest], []
+                return _without_version(name, rest), []
             if not word.startswith("-"):
                 return None
         return None
@@ -148,4 +165,16 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
     rest = rest[prefix.leading :]
     if rest and rest[0] == "--":
         rest = rest[1:]
-    return rest, assigns
+    return _without_version(name, rest), assigns
+
+
+def _without_version(name: str, words: list[Word]) -> list[Word]:
+    """Return a command with the package's bare name: `uvx tool@1.0` and `npx tool@latest` run `tool`."""
+    if name not in _RUNNERS or not words:
+        return words
+    return [marked(_VERSION.sub("", words[0]), words[0]), *words[1:]]
+
+
+_RUNNERS = {"npx", "bunx", "pnpx", "uvx", "uv", "pipx", "npm", "pnpm", "yarn", "bun"}
+# The name may begin with `@`.
+_VERSION = re.compile(r"(?<=[^/])[@=<>~!\[].*")

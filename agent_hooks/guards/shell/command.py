@@ -41,6 +41,12 @@ class Command:
         """Return the command as one line."""
         return " ".join(self.argv)
 
+    def inside(self, directory: Word) -> Command:
+        """Return the same command, run in another directory."""
+        shell = self.shell.copy()
+        shell.cwd = self.path(directory)
+        return Command(self.interpreter, self.name, self.argv, shell, self.stdin, self.environment)
+
     @property
     def level(self) -> Level:
         return self.interpreter.level
@@ -68,6 +74,10 @@ class Command:
     def is_root(self, word: Word) -> bool:
         return self.interpreter.is_root(word, self.shell)
 
+    def controls(self, word: Word) -> bool:
+        """Return whether a word names a file that controls the agent, and that the agent may not change."""
+        return self.interpreter.control.stops_writing(self.path(word))
+
     def path(self, word: str) -> str:
         return self.interpreter.path(word, self.shell)
 
@@ -93,7 +103,8 @@ class Book:
 
     `rules`: judge a program; `builtins`: change the shell, and return the text that is printed; `carriers`: rules for
     programs that carry a command, applied before the carried command is judged; `interpreter`: judges shells and
-    languages; `globbed`: the names that a glob for a program may match, `rm` first.
+    languages; `every`: judges each program after its rules; `globbed`: the names that a glob for a program may match,
+    `rm` first.
     """
 
     def __init__(
@@ -102,7 +113,9 @@ class Book:
         builtins: Mapping[str, Callable[[Command], Text]],
         carriers: Mapping[str, Rule],
         interpreter: Rule,
+        every: Rule,
     ) -> None:
+        self.every = every
         self.rules = rules
         self.builtins = builtins
         self.carriers = carriers

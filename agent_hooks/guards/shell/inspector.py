@@ -9,7 +9,8 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 
-from agent_hooks.guards.base import Finding, Level
+from agent_hooks.guards.base import Finding, GuardedCall, Level
+from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.sensitive import (
     UNKNOWN,
     machine_file,
@@ -23,8 +24,11 @@ from agent_hooks.guards.shell.script import Node
 from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
 
+CONTROLS = "changes the hooks, or the settings of guards and hooks"
+"""The reason of a finding about a file that controls the agent."""
 _DESTRUCTIVE = re.compile(
     r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
+    r"|\.agent/(hooks|transformers|settings|command_intercept|trust|records|unlock)|agent[-_]hooks\b"
 )
 
 
@@ -59,6 +63,7 @@ class Shell:
 class Inspector(ABC):
     """Judges files and code, and keeps `findings`.
 
+    `call`: the tool call; `control`: the files that control the agent;
     `programs`: the names of all programs so far; `pipeline_words`: the words of the commands of the pipeline so far.
     """
 
@@ -66,6 +71,8 @@ class Inspector(ABC):
         self.directories = directories
         self.level = level
         self.packs = packs
+        self.call = GuardedCall(tool_name="bash", input={})
+        self.control = ControlFiles()
         self.findings: list[Finding] = []
         self.programs: list[str] = []
         self.pipeline_words: list[str] = []
@@ -154,7 +161,9 @@ class Inspector(ABC):
 
     def reads(self, word: Word, shell: Shell) -> None:
         """Judge a file whose content is read, copied or sent."""
-        if word and (rule := self._sensitive(word, shell)):
+        if word and self.control.stops_reading(self.path(word, shell)):
+            self.report("read-records", "reads records of decisions", word)
+        elif word and (rule := self._sensitive(word, shell)):
             self.report(f"read-{rule}", "reads a file with secrets", word)
 
     def writes(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
@@ -162,12 +171,12 @@ class Inspector(ABC):
         if not word:
             return
         path = self.path(word, shell)
-        if raw_device(path):
+        if self.control.stops_writing(path):
+            self.report("write-guard-settings", CONTROLS, word)
+        elif raw_device(path):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif self.directories.protects(path):
-            self.report("write-guard-settings", "changes the settings of guards and hooks", word)
         elif rule := self._sensitive(word, shell, write=True):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
 
@@ -175,8 +184,8 @@ class Inspector(ABC):
         """Judge one file that is removed or emptied."""
         self.writes(word, shell)
         path = self.path(word, shell)
-        if self.directories.holds_protected(path):
-            self.report("write-guard-settings", "changes the settings of guards and hooks", word)
+        if self.control.stops_removing(path):
+            self.report("write-guard-settings", CONTROLS, word)
         if system_path(path):
             self.report("system-file", "removes or empties a file of the system", word)
 

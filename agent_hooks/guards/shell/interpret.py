@@ -17,7 +17,7 @@ from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Book, Command
 from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
-from agent_hooks.guards.shell.inspector import Inspector, Shell
+from agent_hooks.guards.shell.inspector import CONTROLS, Inspector, Shell
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
@@ -288,6 +288,10 @@ class Interpreter(Inspector):
             self.code_taint(taint_of(argv[:1]), str(argv[0]))
             return Text(None, taint_of(argv))
         others = len(self.findings)
+        if any(self.control.stops_writing(self.path(word, shell)) for word in argv[1:]):
+            self.report(
+                "write-guard-settings", f"the command's name is not known: {CONTROLS}", argv[0], undecidable=True
+            )
         before = self.findings
         for name in ("rm", "git", "chmod", "dd", "sh"):
             self.findings = []
@@ -365,6 +369,7 @@ class Interpreter(Inspector):
         if not _asks_for_help(name, argv):
             for rule in book.rules.get(name, ()):
                 rule(context)
+            book.every(context)
         if name in ("cat", "tee", "head", "tail", "sort", "uniq", "nl", "bat"):
             return self._filtered(name, argv, shell, stdin)
         if context.output is not None:

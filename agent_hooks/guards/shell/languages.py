@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.shell.command import Command
+from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.words import Word
 
 NETWORK = re.compile(
@@ -32,6 +33,7 @@ _WRITES = re.compile(rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|File\.write|fi
 def judge_calls(command: Command, name: str, text: Word) -> None:
     """Judge the known calls in the code of a language: commands, removals, files, sockets, decoded code."""
     source = str(text)
+    _control_files(command, source)
     for match in _RUNS.finditer(source):
         first = unquote(match[1] or match[2])
         rest = [unquote(one or two) for one, two in re.findall(QUOTED, match[3] or "")]
@@ -65,6 +67,27 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
         command.report("download-exec", "downloaded text is run unseen", name)
     if re.search(r"fork\s+while\s+(1|true|fork)|while\s*\(?1\)?\s*[{:]?\s*fork|loop\s*\{\s*fork", source):
         command.report("fork-bomb", "starts itself without bound", name)
+
+
+_CHANGES_FILES = re.compile(
+    r"\b(?:rename|renameSync|unlink|unlinkSync|rm|rmSync|rmdir|mv|move|cp|cpSync|copy|copyFile|copyFileSync|symlink\w*|"
+    r"link\w*|chmod\w*|chown\w*|truncate\w*|writeFile\w*|appendFile\w*|createWriteStream|file_put_contents|fopen|touch|"
+    r"delete|remove|rmtree|remove_tree|rename_file|write|writelines)\b|[\"']\s*\+?>{1,2}|[\"'][wa]\+?[\"']"
+)
+_RUNS_CODE = re.compile(r"\b(?:eval|exec\w*|system|spawn\w*|popen|fork|require\s*\(\s*[^\"')])")
+
+
+def _control_files(command: Command, source: str) -> None:
+    """Judge the constants that name a file which controls the agent."""
+    for one, two in re.findall(QUOTED, source):
+        path = Word(unquote(one or two))
+        if not _is_path_like(path) or not command.controls(path):
+            continue
+        if _CHANGES_FILES.search(source):
+            command.report("write-guard-settings", CONTROLS, path)
+        elif _RUNS_CODE.search(source):
+            reason = f"code that cannot be read in full: {CONTROLS}"
+            command.interpreter.report("write-guard-settings", reason, path, undecidable=True)
 
 
 def _is_path_like(text: str) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent_hooks.guards.shell.words import Word, marked
 
 # Letters that an abbreviated long option must have; a shorter one, such as `--f`, may stand for several.
 _SHORTEST = 3
+# No path of the system is longer than this.
+_LONGEST_PATH = 4096
+# A short option with a value that could name such a file.
+_SHORTEST_VALUE = 5
 
 
 class ParsedOptions:
@@ -88,3 +92,19 @@ class ParsedOptions:
     def value(self, *names: str) -> list[Word]:
         """Return the values of these options."""
         return [word for name in names for word in self.values.get(name, ())]
+
+
+def named_files(words: Iterable[Word]) -> Iterator[Word]:
+    """Yield the words that may name files: operands, and the values of options and assignments."""
+    for word in words:
+        if not word or len(word) > _LONGEST_PATH or "\n" in word:
+            continue
+        if not word.startswith("-"):
+            yield word
+        for mark in "=:,":
+            before, found, value = word.partition(mark)
+            if found and value and "/" not in before.lstrip("-"):
+                yield marked(value, word)
+        if word[:1] == "-" and word[1:2] not in ("-", "") and len(word) > _SHORTEST_VALUE:
+            # The value of a short option, as in `-o.agent`.
+            yield marked(word[2:], word)

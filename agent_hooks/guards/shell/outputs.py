@@ -128,6 +128,11 @@ def _tr_set(text: str) -> str:
     return re.sub(r"(.)-(.)", lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))), text)
 
 
+def _which(argv: list[Word], stdin: Text) -> str | None:
+    names = [word for word in argv[1:] if not word.startswith("-")]
+    return f"{names[0]}\n" if len(names) == 1 else None
+
+
 def _mktemp(argv: list[Word], stdin: Text) -> str | None:
     operands = ParsedOptions(argv, "p", ("--suffix", "--tmpdir")).operands
     if operands and "/" in operands[0]:
@@ -147,4 +152,5 @@ _OUTPUTS: dict[str, Callable[[list[Word], Text], str | None]] = {
     "rev": _rev,
     "tr": _tr,
     "mktemp": _mktemp,
+    "which": _which,
 }

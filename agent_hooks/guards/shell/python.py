@@ -9,6 +9,7 @@ import warnings
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
+from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import NETWORK, judge_calls
 from agent_hooks.guards.shell.words import Word
 
@@ -23,7 +24,7 @@ def judge_python(command: Command, text: Word) -> None:
         judge_calls(command, "python", text)
         return
     try:
-        _PythonJudge(command, text).visit(tree)
+        _PythonJudge(command, text).judge(tree)
     except RecursionError:
         command.interpreter.report(
             "dynamic-code", "Python code that is nested too deeply to judge", "python", undecidable=True
@@ -43,7 +44,39 @@ _PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call",
 }
 _TREE_CALLS = {"shutil.rmtree", "shutil.move"}
 _FILE_CALLS = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "os.truncate"}
+# Calls with a source that is lost, and a destination.
+_MOVES = {"os.rename", "os.replace", "os.renames", "shutil.move"}
+_COPIES = {f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "copytree")} | {"os.link", "os.symlink"}
+_CHANGES = {f"os.{name}" for name in ("chmod", "chown", "lchown", "utime", "mkfifo", "mknod", "setxattr", "chflags")}
+_PATH_CHANGES = {"rename", "replace", "touch", "chmod", "symlink_to", "hardlink_to", "link_to", "extractall", "extract"}
+# The last parts of the names of calls that change no file.
+_HARMLESS_TEXT = (
+    "print len sorted sum min max any all map filter zip enumerate range set list dict tuple str repr format int open "
+    "Path PurePath read_text read_bytes read readline readlines glob iglob rglob iterdir exists lexists is_file "
+    "is_dir isfile isdir stat lstat getsize getmtime load loads dumps safe_load listdir walk scandir join split "
+    "splitlines strip rstrip lstrip basename dirname abspath realpath relpath resolve expanduser absolute joinpath "
+    "relative_to decode encode startswith endswith count index find get keys values items append insert extend parse "
+    "dump sha256 md5 hexdigest compile match search findall fullmatch sub group upper lower import_module pprint "
+    "with_suffix fspath cwd getcwd home time ctime fromtimestamp isoformat"
+)
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+_OUR_PARTS = (
+    "agent_hooks.cli",
+    "agent_hooks.trust",
+    "agent_hooks.records",
+    "agent_hooks.installs",
+    "agent_hooks.server",
+)
 _PATH_METHODS = ("joinpath", "expanduser", "resolve", "absolute")
+
+
+def _is_path(text: str) -> bool:
+    # No path of the system is longer than this.
+    return 0 < len(text) < 4096 and "\n" not in text and "\0" not in text
+
+
+def _last(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)[:80]
 
 
 class _PythonJudge(ast.NodeVisitor):
@@ -54,6 +87,22 @@ class _PythonJudge(ast.NodeVisitor):
         self._source = source
         self._names: dict[str, str] = {}
         self._values: dict[str, str | list[str]] = {}
+
+    def judge(self, tree: ast.Module) -> None:
+        """Judge a program: its calls, and the texts in it that name a file which controls the agent."""
+        self.visit(tree)
+        texts = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        named = next((text for text in texts if _is_path(text) and self._command.controls(Word(text))), None)
+        if named is None:
+            return
+        calls = {self._name(node.func) or _last(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        if calls & (_FILE_CALLS | _TREE_CALLS | _MOVES | _CHANGES):
+            self._command.report("write-guard-settings", CONTROLS, named)
+        elif any(call.rpartition(".")[2] not in _HARMLESS for call in calls):
+            reason = f"Python code that cannot be read in full: {CONTROLS}"
+            self._command.interpreter.report("write-guard-settings", reason, named, undecidable=True)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -84,6 +133,7 @@ class _PythonJudge(ast.NodeVisitor):
         args = [self._constant(arg) for arg in node.args]
         first = args[0] if args else None
         command = self._command
+        self._own(node, name, args)
         if name in _SHELL_CALLS or name in _PROCESS_CALLS:
             if isinstance(first, str) and name not in _SHELL_CALLS and len(args) > 1 and name.startswith("os."):
                 rest = [arg for arg in args[1:] if isinstance(arg, str)]
@@ -96,7 +146,8 @@ class _PythonJudge(ast.NodeVisitor):
         elif name in _FILE_CALLS and isinstance(first, str):
             command.deletes(Word(first))
         elif name in ("open", "io.open") and isinstance(first, str):
-            mode = next((arg for arg in args[1:2] if isinstance(arg, str)), "r")
+            given = [*args[1:2], *(self._constant(key.value) for key in node.keywords if key.arg == "mode")]
+            mode = next((arg for arg in given if isinstance(arg, str)), "r")
             command.writes(Word(first)) if set(mode) & set("wax+") else command.reads(Word(first))
         elif name == "os.chmod" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
             mode_bits = node.args[1].value
@@ -106,6 +157,33 @@ class _PythonJudge(ast.NodeVisitor):
             self._evaluates(node, first)
         elif isinstance(node.func, ast.Attribute):
             self._method(node.func)
+
+    def _own(self, node: ast.Call, name: str, args: list[str | list[str] | None]) -> None:
+        """Judge a call that moves or changes files, ends a process, or decides in the place of a person."""
+        command = self._command
+        paths = [Word(arg) for arg in args if isinstance(arg, str)]
+        if name in _MOVES:
+            control = command.interpreter.control
+            command.deletes(*(path for path in paths[:1] if control.stops_removing(command.path(path))))
+        if name in _MOVES | _COPIES:
+            command.reads(*paths[:1])
+            command.writes(*paths[1:2])
+        elif name in _CHANGES or (name == "os.open" and re.search("O_(WRONLY|RDWR|TRUNC|CREAT)", ast.unparse(node))):
+            command.writes(*paths[:1])
+        elif name in ("os.kill", "os.killpg") and node.args:
+            command.runs([Word("kill"), Word(ast.unparse(node.args[0]))])
+        elif name in ("runpy.run_module", "runpy.run_path") and any("agent_hooks" in path for path in paths):
+            command.report("write-guard-settings", "runs the command of a person's decisions", name)
+        elif name.startswith(_OUR_PARTS):
+            command.report("write-guard-settings", "decides about hooks in the place of a person", name)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _PATH_CHANGES:
+            owner = self._constant(node.func.value)
+            given = [*([Word(owner)] if isinstance(owner, str) else []), *paths[:1]]
+            command.writes(*(path for path in given if command.controls(path)))
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "open" and paths[:1]:
+            owner = self._constant(node.func.value)
+            if isinstance(owner, str) and set(paths[0]) & set("wax+"):
+                command.writes(Word(owner))
 
     def _evaluates(self, node: ast.Call, first: str | list[str] | None) -> None:
         if isinstance(first, str):

@@ -6,6 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 from agent_hooks.guards.base import Level
+from agent_hooks.guards.control import covers
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
 _BUILD_OUTPUT = (
@@ -23,38 +24,18 @@ TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared,
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 
 
-def _covers(pattern: str, path: str) -> bool:
-    """Return whether `path` lies in a tree that `pattern`, a path or a glob, matches."""
-    trees, parts = pattern.split("/"), path.split("/")
-    return len(trees) <= len(parts) and all(map(_fits, parts, trees))
-
-
-def _fits(name: str, pattern: str) -> bool:
-    """Return whether a glob matches a name; only a dot matches a leading dot."""
-    return (name[:1] != "." or pattern[:1] == ".") and fnmatchcase(name, pattern)
-
-
 class Directories:
     """The directories that paths are judged by.
 
-    `project`: the directory in which the command runs; `home`; `temp`: for temporary files; `protected`: hooks and
-    settings that only a person may change; `own`: whether `project` is a project, not `/` or a temporary directory.
+    `project`: the directory in which the command runs; `home`; `temp`: for temporary files; `own`: whether `project` is
+    a project, not `/` or a temporary directory.
     """
 
-    def __init__(self, project: str, home: str, temp: tuple[str, ...], protected: tuple[str, ...] = ()) -> None:
-        self.protected = protected
+    def __init__(self, project: str, home: str, temp: tuple[str, ...]) -> None:
         self.project = project
         self.home = home
         self.temp = tuple(dict.fromkeys(path.rstrip("/") for path in (*temp, *TEMPORARY) if len(path) > 1))
         self.own = project not in ("/", *self.temp)
-
-    def protects(self, path: str) -> bool:
-        """Return whether a path is protected, or lies in a protected directory."""
-        return any(f"{path}/".startswith(f"{own}/") for own in self.protected)
-
-    def holds_protected(self, path: str) -> bool:
-        """Return whether a tree, or one that a glob matches, holds a protected path."""
-        return any(_covers(path, own) for own in self.protected)
 
     def in_project(self, path: str) -> bool:
         """Return whether a path lies in the project's directory."""
@@ -64,7 +45,7 @@ class Directories:
         """Return whether a path lies in a directory for temporary files, and is not part of a project there."""
         if self.own and (path == self.project or self.in_project(path)):
             return False
-        if _covers(path, self.project) or _covers(path, self.home):
+        if covers(path, self.project) or covers(path, self.home):
             return False
         return any(path.startswith(f"{temp}/") and len(path) > len(temp) + 1 for temp in self.temp)
 

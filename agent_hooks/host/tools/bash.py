@@ -6,7 +6,6 @@ Memory holds only the last part of the output.  Output that is longer than the l
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import closing, suppress
 from typing import Any, BinaryIO
 
@@ -26,6 +25,7 @@ from agent_hooks.host.tools.base import (
     text_schema,
     with_line,
 )
+from agent_hooks.storage.programs import find_program
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import BashToolDetails, OnUpdate, Truncation
 
@@ -71,7 +71,7 @@ class BashTool(BuiltinTool):
             return output.result(f"[exit code {code}]" if code else "", is_error=code != 0)
 
     async def _stream(self, command: str, output: _Output, on_update: OnUpdate | None) -> int:
-        shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+        shell = find_program("bash", outside=self.cwd) or find_program("sh", outside=self.cwd) or "/bin/sh"
         code, refused = 0, None
         async with anyio.create_task_group() as tasks:
             if on_update is not None:

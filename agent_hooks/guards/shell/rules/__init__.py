@@ -14,6 +14,8 @@ from agent_hooks.guards.shell.rules import (
     containers,
     files,
     git,
+    own_commands,
+    own_files,
     packs,
     removal,
     rights,
@@ -23,7 +25,7 @@ from agent_hooks.guards.shell.rules import (
 
 __all__ = ["BOOK"]
 
-_SUBJECTS = (removal, files, rights, git, containers, scripts, system, code, packs)
+_SUBJECTS = (own_commands, own_files, removal, files, rights, git, containers, scripts, system, code, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
@@ -37,6 +39,7 @@ def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ..
 BOOK = Book(
     rules=_joined(*(subject.RULES for subject in _SUBJECTS)),
     builtins=BUILTINS,
-    carriers=scripts.CARRIERS,
+    carriers={**scripts.CARRIERS, **own_files.CARRIERS},
     interpreter=code.interpreter,
+    every=own_files.every_program,
 )

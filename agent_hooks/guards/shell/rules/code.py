@@ -107,11 +107,16 @@ def _language(command: Command) -> None:
     if "m" in options.flags:
         words = list(command.argv)
         at = words.index(Word("-m")) if "-m" in words else len(words)
-        if words[at + 1 : at + 2] == ["agent_hooks"]:
-            command.runs([Word("agent-hooks"), *words[at + 2 :]])
+        module, rest = "".join(words[at + 1 : at + 2]), words[at + 2 :]
+        if module.partition(".")[0] == "agent_hooks":
+            command.runs([Word("agent-hooks"), *rest])
+        elif module in ("pip", "pipx", "uv"):
+            command.runs([Word(module), *rest])
         return
     if operands and operands[0] not in ("-", "/dev/stdin"):
         word = operands[0]
+        if re.search(r"(?:^|/)(?:agent-hooks|agent_hooks(?:/__main__\.py|/cli/[\w/]+\.py)?/?)$", word):
+            command.runs([Word("agent-hooks"), *operands[1:]])
         if "process" in word.taint or command.path(word) in command.shell.files:
             _content(command, name, command.interpreter.content(word, command.shell))
         return

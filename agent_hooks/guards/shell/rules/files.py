@@ -40,6 +40,8 @@ def copy(command: Command) -> None:
         sources, targets = [], operands
     if command.name == "install":
         judge_modes(command, options.value("m", "--mode"))
+    if command.name == "mv":
+        command.deletes(*sources)
     command.reads(*sources)
     if command.name == "cp" and len(sources) == 1 and _begins_from_sample(sources[0], *targets):
         return
@@ -52,10 +54,12 @@ def copy(command: Command) -> None:
         if command.name == "mv" and path == "/dev/null":
             command.report("rm-rf", "moves files into nothing")
         for source in sources:
-            command.writes(below(target, source.rpartition("/")[2]))
+            copied = below(target, source.rstrip("/").rpartition("/")[2])
+            # A copy of one's own hooks in a temporary directory controls nothing.
+            if command.name == "mv" or not (command.controls(source) and command.interpreter.directories.in_temp(path)):
+                command.writes(copied)
     if command.name == "mv":
         for source in sources:
-            command.deletes(source)
             if command.is_root(source):
                 command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
 

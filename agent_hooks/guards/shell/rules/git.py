@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from agent_hooks.guards.shell.builtins import switches_off_hooks
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.inspector import CONTROLS
+from agent_hooks.guards.shell.options import ParsedOptions, named_files
+from agent_hooks.guards.shell.words import Word, marked
 
 _GLOBAL_WITH_VALUE = {
     "-C",
@@ -48,11 +49,15 @@ def git(command: Command) -> None:
         if name in _GLOBAL_WITH_VALUE and not (value and name.startswith("--")):
             at += 1
             setting = words[at] if at < len(words) else Word("")
+            if name in ("-C", "--work-tree"):
+                command = command.inside(setting)
             if name == "-c":
                 _setting(command, setting, aliases)
         # `-ckey=value`
         elif name.startswith("-c") and len(name) > 2 and name[2] != "-":
             _setting(command, Word(words[at][2:]), aliases)
+        elif name == "--work-tree":
+            command = command.inside(Word(value))
         elif name == "--config-env" or value.lower() == "core.hookspath":
             _setting(command, Word(value), aliases)
         at += 1
@@ -74,6 +79,7 @@ def git(command: Command) -> None:
     # `-h` alone prints help; with more words it may mean something else.
     if words[at + 1 :] == ["-h"]:
         return
+    _own_files(command, verb, words[at + 1 :])
     if judge := _VERBS.get(verb):
         judge(Git(command, verb, words[at:]))
     if verb in _CARRY_HOOKS:
@@ -82,6 +88,55 @@ def git(command: Command) -> None:
         )
         if options.has("--no-verify") or (verb in ("commit", "am") and "n" in options.flags):
             command.report("git-hooks", "skips the repository's own hooks")
+
+
+# Verbs that change no file of the working tree, or only such files as `_own_files` cannot know.
+_KEEP_FILES = {
+    *("status", "diff", "log", "show", "add", "commit", "blame", "annotate", "grep", "ls-files", "ls-tree", "cat-file"),
+    *("check-ignore", "check-attr", "rev-parse", "rev-list", "branch", "tag", "push", "fetch", "remote", "reflog"),
+    *(
+        "shortlog",
+        "describe",
+        "diff-tree",
+        "diff-files",
+        "diff-index",
+        "hash-object",
+        "whatchanged",
+        "difftool",
+        "note",
+    ),
+    *("name-rev", "merge-base", "range-diff", "cherry", "count-objects", "fsck", "config", "update-index", "reset"),
+    *("help", "version", "var", "stage", "archive", "format-patch", "bundle", "interpret-trailers"),
+}
+
+
+def _own_files(command: Command, verb: str, words: list[Word]) -> None:
+    """Report a path of a hook or of settings, given to a verb that changes files; `git stash` moves all changes away."""
+    if verb == "stash" and words[:1] not in ([], ["push"], ["save"]) and not words[0].startswith("-"):
+        return
+    if verb in _KEEP_FILES or (verb == "rm" and "--cached" in words):
+        return
+    for word in named_files(words):
+        plain = marked(_MAGIC.sub("", word), word)
+        if not plain.startswith(":") and command.controls(plain):
+            command.report("write-guard-settings", CONTROLS, word)
+            return
+    if verb == "stash" and _stashes_control_files(command, words):
+        command.report("write-guard-settings", f"moves changed files away: {CONTROLS}")
+
+
+# The beginning of a path that counts from the top of the working tree.
+_MAGIC = re.compile(r"^:(?:/|\((?:top|glob|icase|literal)[^)]*\))")
+
+
+def _stashes_control_files(command: Command, words: list[Word]) -> bool:
+    """Return whether a stash of all changes would move hooks or settings away."""
+    changed, untracked = command.interpreter.call.stash
+    options = ParsedOptions([Word("stash"), *words], "m", ("--message",))
+    operands = [word for word in options.operands if word not in ("push", "save")]
+    if operands and words[:1] != ["save"]:
+        return False
+    return changed or (untracked and options.has("u", "a", "--include-untracked", "--all"))
 
 
 _CARRY_HOOKS = {"commit", "push", "merge", "rebase", "am", "pull", "cherry-pick", "revert"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
@@ -72,7 +73,10 @@ def find(command: Command) -> None:
     names = [name for name in names if not re.fullmatch(r"[*./]*", name)]
     narrowed = bool(names) or any(word in _OTHER_TESTS for word in tests)
     found = [below(root, name) for root in roots for name in names] or [below(root, "*") for root in roots]
+    own = _own_files(command, roots, tests, names)
+    found += own
     if "-delete" in tests:
+        command.deletes(*own, *(root for root in roots if command.controls(root)))
         _find_deletes(command, roots, found, named=bool(names), narrowed=narrowed)
     at = 0
     while at < len(tests):
@@ -85,12 +89,35 @@ def find(command: Command) -> None:
                 and not _stays_here(command, roots)
             ):
                 command.report("find-delete", "removes files that are found in a root of the system or a home")
-            for path in found[:16]:
+            for path in dict.fromkeys([*found[:16], *own[:16], *(root for root in roots if command.controls(root))]):
                 command.runs([_filled(word, path) for word in carried])
             at = end
         at += 1
-    text = "\n".join(found) if names else None
+    ends = "\0" if "-print0" in tests else "\n"
+    text = ends.join(found) if names else None
     command.output = Text(text)
+
+
+def _own_files(command: Command, roots: list[Word], tests: list[Word], names: list[Word]) -> list[Word]:
+    """Return the files which control the agent, exist, and are found by name."""
+    passed_over = [
+        tests[at + 1].removeprefix("./").strip("*").rstrip("/")
+        for at, word in enumerate(tests[:-1])
+        if word in _NAME_TESTS and (_negated(tests, at) or "-prune" in tests)
+    ]
+    own: list[Word] = []
+    for path in command.interpreter.call.present:
+        for root in roots:
+            place = command.path(root)
+            if not path.startswith(f"{place.rstrip('/')}/") or any(part and part in path for part in passed_over):
+                continue
+            inside = path[len(place.rstrip("/")) :]
+            spelled = (path.rpartition("/")[2], f"{root}{inside}", path)
+            if any(fnmatchcase(each.lower(), name.lower()) for each in spelled for name in names) or (
+                not names and not _OTHER_TESTS.intersection(tests)
+            ):
+                own.append(Word(path))
+    return own
 
 
 def _stays_here(command: Command, roots: list[Word]) -> bool:

@@ -8,7 +8,7 @@ from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import taint_of
-from agent_hooks.guards.shell.words import Word, decode_ansi
+from agent_hooks.guards.shell.words import Word, below, decode_ansi
 
 
 def xargs(command: Command) -> None:
@@ -57,7 +57,9 @@ def parallel(command: Command) -> None:
     if command.name in ("fd", "fdfind"):
         at = next((at for at, word in enumerate(words) if word in ("-x", "-X", "--exec", "--exec-batch")), None)
         if at is not None:
-            command.runs([*(_replace(word, "{}", Word(UNKNOWN)) for word in words[at + 1 :]), Word(UNKNOWN)])
+            roots = [word for word in words[:at] if "/" in word or word.startswith(".")]
+            for found in [Word(UNKNOWN), *(below(root, "*") for root in roots)]:
+                command.runs([*(_replace(word, "{}", found) for word in words[at + 1 :]), found])
         return
     options = ParsedOptions(command.argv, "jINSad", ("--jobs", "--arg-file"), stop_early=True)
     stops = [at for at, word in enumerate(options.operands) if word.startswith(":::")]

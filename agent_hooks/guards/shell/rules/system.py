@@ -1,4 +1,4 @@
-"""Rules about the machine: disks, the processes and packages of the hooks, network shells, downloads."""
+"""Rules about the machine: disks, network shells, downloads."""
 
 from __future__ import annotations
 
@@ -46,26 +46,6 @@ def volumes(command: Command) -> None:
         text,
     ):
         command.report("disk", "destroys a volume")
-
-
-def own(command: Command) -> None:
-    """`agent-hooks uninstall`, `install` and `serve --stop` change the hooks of an agent, or stop their server."""
-    words = command.argv[1:]
-    ends = words[:1] == ["serve"] and "--stop" in words
-    if ends or (words[:1] in (["uninstall"], ["install"]) and "--dry-run" not in words):
-        command.report("write-guard-settings", "changes the settings of guards and hooks")
-
-
-def own_process(command: Command) -> None:
-    """`kill` and `pkill` stop the process that judges an agent's calls."""
-    if any(re.search("agent[-_.]?hooks", word) for word in command.argv[1:]):
-        command.report("write-guard-settings", "stops the process that judges calls")
-
-
-def own_package(command: Command) -> None:
-    """`pip uninstall` and others remove this package."""
-    if "uninstall" in command.argv and any(re.match("agent[-_.]hooks", word) for word in command.argv):
-        command.report("write-guard-settings", "removes the package that judges calls")
 
 
 def netcat(command: Command) -> None:
@@ -128,9 +108,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
         f"mkfs.{kind}": (disk,)
         for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "fat", "ntfs", "f2fs", "exfat", "minix", "bfs")
     },
-    **rules_of("agent-hooks", own),
-    **rules_of("pip pip3 pipx uv", own_package),
-    **rules_of("kill pkill killall", own_process),
     **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
     **rules_of("nc ncat netcat nc.traditional nc.openbsd", netcat),
     "socat": (socat,),

@@ -1,0 +1,70 @@
+"""`agent-hooks unlock`: let the agent change hooks and settings for a limited time."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from agent_hooks.cli.lifetime import OK
+from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.reports.unlocking import sentence, summary
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.trust.ancestors import refuse_below_an_agent
+from agent_hooks.trust.place import find_place
+from agent_hooks.trust.unlock import begin, edits, end
+from agent_hooks.trust.unlocked import Unlocked, read_state, state_path
+from agent_hooks.ui.harmless import harmless
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+@click.command("unlock")
+@click.argument("duration", required=False)
+@click.option("--own", is_flag=True, help="Unlock your own hooks and settings, in the agent home, too.")
+@click.option("--end", "ends", is_flag=True, help="Lock them again now, and show the changes.")
+@cwd_option
+@click.pass_context
+def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd: str) -> None:
+    """Let the agent change the hooks, transformers and settings of this project for DURATION: 15m, 1h30m, at most 8h.
+
+    Meanwhile the trust store, records and installed files stay locked.  Without DURATION, the state is shown.
+    """
+    refuse_below_an_agent("unlock")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise AgentHooksError("agent-hooks unlock is for a person at a terminal; stdin or stderr is none")
+    former = read_state(state_path())
+    if former is not None and (ends or not former.is_in_force()):
+        _show_end(former)
+    elif ends:
+        end()
+        click.echo("nothing is unlocked")
+    if duration is not None and not ends:
+        _show(begin(find_place(cwd), _seconds(duration), own=own))
+    elif former is not None and former.is_in_force() and not ends:
+        _show(former)
+    elif former is None and not ends:
+        raise click.UsageError("nothing is unlocked; say for how long: agent-hooks unlock 15m")
+    ctx.exit(OK)
+
+
+def _seconds(text: str) -> float:
+    parts = re.findall(r"(\d+)([smh])", text)
+    if not parts or "".join(map("".join, parts)) != text:
+        raise click.UsageError(f"{text!r} is no duration; write 15m, 2h or 1h30m")
+    return sum(int(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _show(state: Unlocked) -> None:
+    click.echo(f"{sentence(state)}; to end it: agent-hooks unlock --end")
+
+
+def _show_end(former: Unlocked) -> None:
+    changed = edits(former)
+    end()
+    click.echo(f"locked again: {summary(changed)}")
+    for each in changed:
+        click.echo(harmless(each.diff))
+    if changed:
+        click.echo("to let the changed hooks of the project count: agent-hooks trust")

@@ -1,0 +1,215 @@
+"""The text of the question whether a set counts: the facts, then the code or the changes, and the manifest's digest.
+
+Everything that comes from the set is marked (see `marked`), and stands behind a margin.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from msgspec import Struct
+
+from agent_hooks.cli.screen.marked import decoded, one_line, wrapped
+from agent_hooks.errors import count
+from agent_hooks.trust.fact import KINDS, Fact, Kind
+from agent_hooks.trust.facts import FileFacts, Role, set_facts
+from agent_hooks.trust.manifest import ProjectSet, SetFile
+
+MOST_FILES = 200
+"""A set with more files is summarised, and approved only by name."""
+MOST_BYTES = 1 << 20
+"""A set with more bytes is summarised, and approved only by name."""
+# Lines of a text above which its changes are not looked for, because that may take minutes.
+_LONGEST_DIFF = 4000
+_MARGIN = 7
+_ROLES: dict[Role, str] = {
+    "hook": "a hook, which is loaded",
+    "module": "a module that hooks may import",
+    "transformer": "a transformer, if command_intercept.yaml names it",
+    "settings": "settings, which are obeyed",
+    "intercept": "settings of transformers, which are obeyed",
+    "unused": "a file that is never imported",
+    "data": "data that hooks may read",
+}
+# The kinds of facts that a summary counts, and those that it names.
+_NAMED: tuple[Kind, ...] = ("loosens", "names", "unknown", "refused")
+
+
+class Look(Struct, frozen=True):
+    """The way in which a text is shown: the columns of the screen, and whether marks are coloured."""
+
+    columns: int = 80
+    colour: bool = False
+
+    def line(self, text: str) -> str:
+        """Return a text of the set as one line without harm."""
+        return one_line(text, colour=self.colour)
+
+
+def is_large(found: ProjectSet) -> bool:
+    """Tell whether a set is too large for a person to read at once."""
+    return len(found.files) > MOST_FILES or found.size > MOST_BYTES
+
+
+def set_text(
+    found: ProjectSet,
+    approved: Mapping[str, bytes] | None,
+    look: Look,
+    *,
+    named: Collection[str] | None = None,
+) -> Iterator[str]:
+    """Yield the lines that show a set: facts, code or changes, and the files that do not belong to it.
+
+    `approved`: the last approved files by name, for the changes, `None` without any; `named`: the files to show in full,
+    the others are summarised; without it all are shown, or, of a large set, all are summarised.
+    """
+    changed = _changed(found, approved)
+    if named is None:
+        named = [] if is_large(found) else [file.name for file in changed]
+    inside = [file for file in changed if file.name in set(named)]
+    shown = {file.name for file in inside}
+    rest = [file for file in changed if file.name not in shown]
+    facts = {each.name: each for each in set_facts(found, [file.name for file in changed])}
+    for file in inside:
+        yield from _facts_text(file, facts[file.name], look)
+    if rest:
+        yield from _summary([facts[file.name] for file in rest], rest, look)
+    removed = sorted(set(approved or ()) - {file.name for file in found.files})
+    yield from (f"- {look.line(name)}: removed" for name in removed)
+    same = len(found.files) - len(changed)
+    if same:
+        yield f"  {count(same, 'file')} as approved before"
+    yield from (f"! {look.line(each)}" for each in found.left_out)
+    for file in inside:
+        yield ""
+        yield from _contents(file, None if approved is None else approved.get(file.name), look)
+    yield ""
+    yield "Not covered: files elsewhere that a hook reads or runs, packages that it imports, and dotfiles."
+
+
+def changes_text(found: ProjectSet, approved: Mapping[str, bytes], look: Look) -> Iterator[str]:
+    """Yield the lines that show the changes of a set only, without facts."""
+    for file in _changed(found, approved):
+        yield from _contents(file, approved.get(file.name), look)
+    for name in sorted(set(approved) - {file.name for file in found.files}):
+        yield f"---- {look.line(name)}: removed"
+
+
+def _changed(found: ProjectSet, approved: Mapping[str, bytes] | None) -> list[SetFile]:
+    if approved is None:
+        return list(found.files)
+    return [file for file in found.files if approved.get(file.name) != file.data]
+
+
+# ---- facts -----------------------------------------------------------------------------------------------------------
+
+
+def _facts_text(file: SetFile, facts: FileFacts, look: Look) -> Iterator[str]:
+    yield f"* {look.line(file.name)} ({_size(file)}): {_ROLES[facts.role]}"
+    if facts.target is not None:
+        yield f"    {'IS A LINK to':<22}{look.line(facts.target)}, outside of the project"
+    yield from fact_lines(facts.facts, look.line)
+
+
+def fact_lines(facts: Collection[Fact], line: Callable[[str], str]) -> Iterator[str]:
+    """Yield the facts under their headings; `line` makes a text of the set harmless."""
+    for kind, heading in KINDS.items():
+        texts = [line(fact.text) + _places(fact) for fact in facts if fact.kind == kind]
+        if kind == "imports" and texts:
+            texts = [", ".join(line(fact.text) for fact in facts if fact.kind == kind)]
+        for number, text in enumerate(texts):
+            yield f"    {heading if number == 0 else '':<22}{text}"
+
+
+def _places(fact: Fact) -> str:
+    if not fact.lines:
+        return ""
+    more = f" and {len(fact.lines) - 8} more" if len(fact.lines) > 8 else ""
+    word = "line" if len(fact.lines) == 1 else "lines"
+    return f"  ({word} {', '.join(map(str, fact.lines[:8]))}{more})"
+
+
+def _summary(facts: Collection[FileFacts], files: Collection[SetFile], look: Look) -> Iterator[str]:
+    """Yield the number of files and facts for each directory, and in full the facts that loosen protection."""
+    size = sum(len(file.data) for file in files)
+    yield f"* {count(len(files), 'file')} in summary, {_bytes(size)}"
+    directories: dict[str, int] = {}
+    for file in files:
+        directory = os.path.dirname(file.name)
+        directories[directory] = directories.get(directory, 0) + 1
+    for directory, number in sorted(directories.items())[:MOST_FILES]:
+        yield f"    {look.line(directory)}: {count(number, 'file')}"
+    if len(directories) > MOST_FILES:
+        yield f"    and {len(directories) - MOST_FILES} more directories"
+    for kind, heading in KINDS.items():
+        found = [(each, fact) for each in facts for fact in each.of(kind)]
+        if found and kind not in _NAMED:
+            with_it = {each.name for each, _ in found}
+            yield f"    {heading:<22}{count(len(found), 'fact')} in {count(len(with_it), 'file')}"
+        elif found:
+            for each, fact in found[:MOST_FILES]:
+                yield f"    {heading:<22}{look.line(each.name)}: {look.line(fact.text)}"
+            if len(found) > MOST_FILES:
+                yield f"    {heading:<22}and {len(found) - MOST_FILES} more"
+    for each in facts:
+        if each.target is not None:
+            yield f"    {'IS A LINK':<22}{look.line(each.name)} to {look.line(each.target)}"
+
+
+def _size(file: SetFile) -> str:
+    lines = file.data.count(b"\n") + (not file.data.endswith(b"\n") and bool(file.data))
+    return f"{count(lines, 'line')}, {_bytes(len(file.data))}"
+
+
+def _bytes(number: int) -> str:
+    return count(number, "byte") if number < 10_000 else f"{number / 1024:.0f} KiB"
+
+
+# ---- contents --------------------------------------------------------------------------------------------------------
+
+
+def _contents(file: SetFile, before: bytes | None, look: Look) -> Iterator[str]:
+    """Yield the code of a file, or its changes."""
+    if before is not None and (changes := _diff(before, file.data)) is not None:
+        yield f"---- changes of {look.line(file.name)}"
+        for sign, text in changes:
+            yield from _behind_margin(f"{sign:>{_MARGIN - 2}}", text, look)
+        return
+    yield f"---- {look.line(file.name)}"
+    if _is_binary(file):
+        yield from _behind_margin("", f"binary data, {_bytes(len(file.data))}, SHA-256 {file.digest}", look)
+        return
+    for number, text in enumerate(_lines(file.data), 1):
+        yield from _behind_margin(f"{number:>{_MARGIN - 2}}", text, look)
+
+
+def _is_binary(file: SetFile) -> bool:
+    """Tell whether a file is data that no person reads; code and settings never count as such."""
+    read = file.name.endswith((".py", ".json", ".yaml"))
+    return not read and b"\0" in file.data
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines of a text; only a newline ends a line, so that a lone carriage return is shown."""
+    lines = decoded(data).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    # The line ends of another system are no change of the text.
+    return [line.removesuffix("\r") for line in lines] if all(line.endswith("\r") for line in lines) else lines
+
+
+def _diff(before: bytes, after: bytes) -> list[tuple[str, str]] | None:
+    """Return the changed lines with a sign each, `None` when the texts are too long to be compared."""
+    old, new = decoded(before).split("\n"), decoded(after).split("\n")
+    if len(old) > _LONGEST_DIFF or len(new) > _LONGEST_DIFF:
+        return None
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]
+    return [(line[:1], line[1:]) for line in lines]
+
+
+def _behind_margin(label: str, text: str, look: Look) -> Iterator[str]:
+    room = max(look.columns - _MARGIN, 20)
+    for number, piece in enumerate(wrapped(text, room, colour=look.colour)):
+        yield f"{label if number == 0 else '':<{_MARGIN - 2}}| {piece}"

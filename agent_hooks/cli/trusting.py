@@ -1,0 +1,219 @@
+"""Ask the person whether a project's set counts, where they can be asked; otherwise say what waits, and how to approve.
+
+`settle` is the one function that commands call.  A person can be asked where stdin and stderr are a terminal and no
+agent started this process: an agent could answer its own question.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+
+from agent_hooks.cli.screen.marked import one_line
+from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
+from agent_hooks.cli.streams import complain
+from agent_hooks.errors import count
+from agent_hooks.trust.ancestors import agent_ancestor
+from agent_hooks.trust.manifest import ProjectSet, TrustError
+from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
+from agent_hooks.trust.store import Approval, TrustStore
+
+_WIDEST = 200
+
+
+def settle(trust: Trust, cwd: str, *more: str) -> TrustedSources:
+    """Return the sources that count for a directory, after asking about each set that waits for a decision.
+
+    Where no person can be asked, and for each set that still waits afterwards, stderr gets one message.  Raises
+    `SettingsError`.
+    """
+    sources = asked(trust, cwd, *more)
+    for message in sources.messages:
+        complain(message)
+    return sources
+
+
+def asked(trust: Trust, cwd: str, *more: str) -> TrustedSources:
+    """Return the sources that count for a directory, after asking; the caller shows the messages of the rest.
+
+    Call it before an event loop runs, so that Ctrl-C at the question ends the command.  Raises `SettingsError`.
+    """
+    return ask_about(trust.sources(cwd, *more), trust, cwd, *more)
+
+
+def ask_about(sources: TrustedSources, trust: Trust, cwd: str, *more: str) -> TrustedSources:
+    """Ask about each set that waits, the outermost first, and return the sources that count after the answers.
+
+    A set to which the person has said no is not asked about until it changes; a large set has to be approved by name.
+    """
+    if sources.problem is not None or not (waiting := [each for each in sources.projects if each.waits]):
+        return sources
+    if not can_ask():
+        return sources
+    store = trust.store()
+    asked = False
+    for project in waiting:
+        entry = store.entries.get(project.key)
+        said_no = entry is not None and entry.refused == project.found.digest
+        if project.found.problem is None and not said_no and not is_large(project.found):
+            asked = True
+            ask(project, store)
+    # The files may have changed meanwhile, so they are read again; the approved bytes are those that were shown.
+    return trust.sources(cwd, *more) if asked else sources
+
+
+def can_ask() -> bool:
+    """Tell whether a person is at the terminal to read a question and to answer it."""
+    return on_terminal() and agent_ancestor() is None
+
+
+def on_terminal() -> bool:
+    """Tell whether stdin and stderr are both a terminal; stdout may lead to a file."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def ask(
+    project: ProjectTrust, store: TrustStore, *, by: str = "question", named: Collection[str] | None = None
+) -> bool:
+    """Show a set and ask whether it counts; keep the answer, and return it.
+
+    The set that is approved is the one in memory, which was shown, whatever has become of its files since.  `named`: the
+    files to show in full.  Raises `TrustError`.
+    """
+    show(project, store, named=named)
+    answer = confirm(f"Do these hooks and settings count from now on? {one_line(project.project)}")
+    if answer:
+        store.approve(project.key, project.found, by=by)
+        say(f"approved: {done(project)}")
+    elif answer is not None:
+        store.refuse(project.key, project.found)
+        say(f"not approved, and not asked again until it changes; to approve it later: {REMEDY}")
+    return bool(answer)
+
+
+def done(project: ProjectTrust) -> str:
+    """Return the project, the size and the digest of its set as a text without harm."""
+    files = count(len(project.found.files), "file")
+    return f"{one_line(project.project)}: {files}, digest {project.found.digest}"
+
+
+def show(project: ProjectTrust, store: TrustStore, *, named: Collection[str] | None = None) -> None:
+    """Print a set on stderr: its state, its facts, and its code or its changes."""
+    approved = approved_bytes(project, store)
+    head = [
+        f"agent-hooks: {one_line(project.directory)} {_state(project, approved)}",
+        f"  {count(len(project.found.files), 'file')}, digest {project.found.digest}",
+        *(f"  same content as approved in {one_line(root)}" for root in same_content(store, project)),
+        "",
+    ]
+    say_lines([*head, *set_text(project.found, approved, look(), named=named), ""])
+
+
+def _state(project: ProjectTrust, approved: Mapping[str, bytes] | None) -> str:
+    if project.state in ("approved", "always", "empty"):
+        return f"is {project.state}"
+    if approved is not None:
+        return "was changed since you approved it; these are the changes:"
+    if project.state == "lost":
+        return "was changed since you approved it, and the approved files are gone; this is all of it:"
+    return "was never approved; until then nothing of it is run or obeyed:"
+
+
+def approved_bytes(project: ProjectTrust, store: TrustStore) -> dict[str, bytes] | None:
+    """Return the files of the last approved set by name, `None` when there is none or its bytes are gone."""
+    entry = store.entries.get(project.key)
+    return None if entry is None or not entry.approved else kept_bytes(store, project.project, entry.approved[-1])
+
+
+def kept_bytes(store: TrustStore, project: str, approval: Approval) -> dict[str, bytes] | None:
+    """Return the kept files of an approval by name, `None` when they are gone."""
+    kept = store.kept_files(project, approval)
+    if kept is None:
+        return None
+    return {name: kept[os.path.join(project, name)].data for name in approval.files}
+
+
+def bytes_of(found: ProjectSet) -> dict[str, bytes]:
+    """Return the files of a set by name."""
+    return {file.name: file.data for file in found.files}
+
+
+def same_content(store: TrustStore, project: ProjectTrust) -> list[str]:
+    """Return the other projects in which the person has approved the very same set."""
+    digest = project.found.digest
+    return [
+        entry.root
+        for key, entry in store.entries.items()
+        if key != project.key and entry.approval(digest) is not None and project.found.files
+    ]
+
+
+# ---- the terminal ----------------------------------------------------------------------------------------------------
+
+
+def look() -> Look:
+    """Return the way in which stderr shows a text: its columns, and colours unless they are not wanted."""
+    columns = 100
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if terminal:
+        with suppress(OSError):
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return Look(min(columns, _WIDEST), terminal and not plain)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines on stderr whose texts have been made harmless; characters that it cannot encode become escapes."""
+    if sys.stderr is None:
+        return
+    encoding = sys.stderr.encoding or "ascii"
+    text = "".join(f"{line}\n" for line in lines)
+    with suppress(OSError):
+        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """Print one line on stderr."""
+    say_lines([f"agent-hooks: {text}"])
+
+
+def confirm(question: str) -> bool | None:
+    """Ask yes or no at the terminal; Enter is no, and the end of the input is no answer."""
+    import termios
+
+    # Keys that were pressed before the question was shown do not answer it.
+    with suppress(termios.error, OSError):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    line = _line()
+    if line is None:
+        say_lines([""])
+        return None
+    return line.strip().lower() in ("y", "yes")
+
+
+def _line() -> str | None:
+    """Read one line from the terminal and nothing behind it; `None` at the end of the input."""
+    data = b""
+    while not data.endswith(b"\n"):
+        try:
+            chunk = os.read(sys.stdin.fileno(), 1024)
+        # The terminal is gone, or this process is in its background.
+        except OSError:
+            chunk = b""
+        if not chunk:
+            break
+        data += chunk
+    return data.decode("utf-8", "replace") if data else None
+
+
+def refuse_below_agent(action: str) -> None:
+    """Raise `TrustError` when an agent started this process, because only a person decides this."""
+    if (agent := agent_ancestor()) is not None:
+        raise TrustError(
+            f"{action} is a person's decision, and {agent} started this process; use a terminal of your own"
+        )

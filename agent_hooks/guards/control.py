@@ -1,0 +1,119 @@
+"""The files that control an agent: hooks and their settings, and the state of this program.
+
+They are judged by their names and by lists of absolute paths; nothing is opened.  There are three kinds:
+
+1. Hooks, transformers and settings of any `.agent` directory, also of one that does not exist yet.  A person may unlock
+   them for a limited time.
+2. Sealed files, which no agent writes at any time: the trust store, records, the unlock state, the generated clients,
+   the cache of bytecode, this package and its command.
+3. Records, which are sealed, and which no agent reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from agent_hooks.guards.base import DEFAULT_OPTIONS, GuardOptions
+from agent_hooks.guards.sensitive import UNKNOWN
+
+FOLDER = ".agent"
+"""The directory of a project that holds its hooks and settings."""
+_HOOKS = ("hooks", "transformers", "settings.json", "command_intercept.yaml")
+_SEALED = ("trust.json", "trust", "records", "unlock.json", "unlocked", "bridges")
+_RECORDS = "records"
+# Our package where pip puts it, and our command where pip, pipx and uv put it.
+_PACKAGE = re.compile(r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks")
+_GLOB = re.compile(rf"[*?\[{UNKNOWN}]")
+
+
+class ControlFiles:
+    """The files that control the agent of one call.
+
+    `options`: the lists of absolute paths; `unlocked`: the directories whose hooks and settings the person lets the agent
+    change at present.
+    """
+
+    def __init__(self, options: GuardOptions = DEFAULT_OPTIONS, unlocked: Iterable[str] = ()) -> None:
+        self._home = options.agent_home.lower()
+        self._protected = tuple(path.lower() for path in options.protected)
+        self._sealed = tuple(path.lower() for path in options.sealed)
+        self._records = tuple(path.lower() for path in options.records)
+        self._unlocked = tuple(path.lower() for path in unlocked)
+
+    def stops_writing(self, path: str) -> bool:
+        """Return whether the agent may not write a normalised path, which may be a glob or partly unknown."""
+        path = path.lower()
+        kind = _kind(path)
+        if kind == "sealed" or self._is_sealed(path):
+            return True
+        return (kind == "hooks" or any(_inside(path, own) for own in self._protected)) and not self._is_unlocked(path)
+
+    def stops_removing(self, path: str) -> bool:
+        """Return whether the agent may not remove or move a tree: it is or holds such a file."""
+        if self.stops_writing(path):
+            return True
+        path = path.lower()
+        return any(covers(path, own) for own in (*self._sealed, *self._records)) or any(
+            covers(path, own) for own in self._protected if not self._is_unlocked(own)
+        )
+
+    def stops_reading(self, path: str) -> bool:
+        """Return whether the agent may not read a path, because it is a record or the directory above the records."""
+        path = path.lower()
+        return _kind(path, records=True) == "sealed" or any(
+            _inside(path, own) or path == own.rpartition("/")[0] for own in self._records
+        )
+
+    def _is_sealed(self, path: str) -> bool:
+        return bool(_PACKAGE.fullmatch(path)) or any(_inside(path, own) for own in (*self._sealed, *self._records))
+
+    def _is_unlocked(self, path: str) -> bool:
+        """Return whether the person has unlocked a path; the agent home is never part of a project."""
+        at_home = bool(self._home) and _inside(path, self._home)
+        return any(
+            _inside(path, root) and (not at_home or _inside(root, self._home)) for root in self._unlocked if root
+        )
+
+
+def _kind(path: str, *, records: bool = False) -> str | None:
+    """Return the kind of a path by the names in it: `hooks`, `sealed`, or `None`; `records`: only records count."""
+    parts = path.split("/")
+    for at, part in enumerate(parts):
+        if not _may_be(part, FOLDER):
+            continue
+        rest = parts[at + 1 :]
+        if records:
+            if rest and _may_be(rest[0], _RECORDS):
+                return "sealed"
+        elif not rest or any(_may_be(rest[0], name) for name in _HOOKS):
+            return "hooks"
+        elif any(_may_be(rest[0], name) for name in _SEALED):
+            return "sealed"
+    return None
+
+
+def _may_be(part: str, name: str) -> bool:
+    """Return whether a component of a path is a name, or a glob or a partly unknown text that may become it."""
+    if part == name:
+        return True
+    if not _GLOB.search(part) or (name[0] == "." and part[0] != "."):
+        # In a glob, only a dot matches a leading dot; a text that is unknown from its beginning may be anything.
+        return False
+    return fnmatchcase(name, part.replace(UNKNOWN, "*").replace("[^", "[!"))
+
+
+def _inside(path: str, tree: str) -> bool:
+    return path == tree or path.startswith(f"{tree}/")
+
+
+def covers(pattern: str, path: str) -> bool:
+    """Return whether `path` lies in a tree that `pattern`, a path or a glob, matches."""
+    trees, parts = pattern.split("/"), path.split("/")
+    return len(trees) <= len(parts) and all(map(_fits, parts, trees))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Return whether a glob matches a name; only a dot matches a leading dot."""
+    return name == pattern or ((name[:1] != "." or pattern[:1] == ".") and fnmatchcase(name, pattern))

@@ -1,0 +1,258 @@
+"""Rules that keep an agent from switching its hooks off: by our own commands, by ending their process, by a client."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from agent_hooks.errors import HookUsageError
+from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.options import ParsedOptions
+from agent_hooks.guards.shell.words import Text, Word
+from agent_hooks.patterns import found_in
+
+OURS = re.compile(r"agent[-_.]?hooks", re.IGNORECASE)
+# The text of a person's decision in code of another language.
+_DECISION = re.compile(r"\b(?:trust|untrust|unlock|install|uninstall)\b|allow.once")
+# Marks a text with the number of a process that judges calls.
+OWN_PROCESS = frozenset({"own-process"})
+
+
+# ---- our own commands ------------------------------------------------------------------------------------------------
+
+
+def own(command: Command) -> None:
+    """`agent-hooks trust`, `unlock`, `install` and others are a person's decisions; `records` and `why` show records."""
+    words = command.argv[1:]
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    verb, rest = (str(words[at]), words[at + 1 :]) if at < len(words) else ("", [])
+    if "--" not in rest and rest[-1:] in (["--help"], ["-h"]):
+        return
+    if not command.argv[0].known or (words and not words[0].known):
+        verb = verb or "?"
+    if "AGENT_HOME" in command.environment or "AGENT_HOME" in command.shell.variables.values:
+        command.report("write-guard-settings", "runs without the person's own hooks and settings")
+    if any(word.startswith("--allow-once") for word in rest):
+        command.report("write-guard-settings", "lets a call pass that only a person allows")
+    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "records": "verify", "unlock": ""}
+    if verb in _DECISIONS and not (shows.get(verb) and shows[verb] in rest and "--yes" not in rest):
+        command.report("write-guard-settings", "only a person decides about hooks and their settings")
+    if verb == "serve" and "--stop" in rest:
+        command.report("write-guard-settings", "stops the process that judges calls")
+    if verb in ("records", "why") and "verify" not in rest[:1]:
+        command.report("read-records", "reads records of decisions")
+    if verb and not words[at].known and verb != "?":
+        command.interpreter.report(
+            "write-guard-settings", "the command's verb is not known; a person decides", command, undecidable=True
+        )
+
+
+_DECISIONS = {"trust", "untrust", "unlock", "install", "uninstall", "new"}
+
+
+def own_package(command: Command) -> None:
+    """`pip uninstall agent-hooks`, `uv remove` and others remove or replace this package."""
+    words = command.argv[1:]
+    names = [word for word in words if re.match(r"agent[-_.]hooks(?!.*/)", word)]
+    verbs = {"uninstall", "remove", "rm", "upgrade", "reinstall", "downgrade", "inject", "uninject"}
+    replaces = "install" in words and (
+        any(re.match(r"--force|--upgrade$|-\w*U|--target|--ignore-installed|-I$", word) for word in words)
+        or any(re.search(r"[=<~@]", name) for name in names)
+    )
+    if names and (verbs.intersection(words) or replaces):
+        command.report("write-guard-settings", "removes or replaces the package that judges calls")
+
+
+def another_name(command: Command) -> None:
+    """`ln -s /usr/bin/agent-hooks x` gives our command another name."""
+    if any(re.search(r"(?:^|/)agent-hooks$", word) for word in command.argv[1:]):
+        command.report("write-guard-settings", "gives the command of a person's decisions another name")
+
+
+def terminal(command: Command) -> None:
+    """`tmux send-keys`, `expect` and `script` type a command, or run it in a terminal."""
+    words = command.argv[1:]
+    if command.name == "expect":
+        texts = [*ParsedOptions(command.argv, "cf").value("c"), Word(command.stdin.text or "")]
+        for text in texts:
+            for found in re.findall(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]]+)", text):
+                command.shell_code(Word(found.replace("{", "").replace("}", "")))
+    elif command.name == "script":
+        options = ParsedOptions(command.argv, "cEImOoBTt", ("--command",), stop_early=True)
+        if len(options.operands) > 1:
+            command.runs(options.operands[1:])
+    elif "send-keys" in words or "send" in words or "stuff" in words:
+        typed = " ".join(word for word in words if word not in ("Enter", "C-m"))
+        if found := re.search(r"\bagent-hooks\b.*", typed.replace(" Space ", " ")):
+            command.shell_code(Word(found[0]))
+
+
+# ---- the process that judges -----------------------------------------------------------------------------------------
+
+
+def kill(command: Command) -> None:
+    """`kill` of the process that judges calls, or of all processes."""
+    words = command.argv[1:]
+    if words[:1] in (["-0"], ["-l"], ["-L"]) or words[:2] == ["-s", "0"]:
+        return
+    targets = words[1:] if words and re.fullmatch(r"-(?:[A-Z]\w*|[1-9]\d?)", words[0]) else words
+    process = command.interpreter.call.process
+    for word in targets:
+        named = word == "-1" or (process and word in (str(process), f"-{process}"))
+        if named or word.taint >= OWN_PROCESS or OURS.search(word):
+            command.report("write-guard-settings", "stops the process that judges calls")
+
+
+# The names and command lines of the processes that judge calls, for the patterns of `pkill`.
+_NAMES = ("agent-hooks", "python", "python3", "python3.12")
+_LINES = (
+    "/usr/bin/python3 /usr/local/bin/agent-hooks run",
+    "/usr/bin/python3 -P -E /usr/lib/python3/dist-packages/agent_hooks/__main__.py serve",
+)
+
+
+def kill_by_name(command: Command) -> None:
+    """`pkill` and `killall` stop the processes whose name or command line fits."""
+    options = ParsedOptions(command.argv, "gGPstuUFynoOJkZ" if command.name == "pkill" else "oysunZ", ("--signal",))
+    if options.has("l", "--list", "V") or "-0" in command.argv:
+        return
+    by_pattern = command.name == "pkill" or options.has("r", "--regexp")
+    patterns = [word for word in options.operands if not re.fullmatch(r"-?\d+", word)]
+    if not patterns and (options.value("u", "U", "--user", "--euid", "s", "g") or options.has("--user")):
+        command.report("write-guard-settings", "stops the process that judges calls, with all others of a user")
+    for pattern in patterns:
+        if _fits_ours(str(pattern), full=options.has("f", "--full"), by_pattern=by_pattern):
+            command.report("write-guard-settings", "stops the process that judges calls")
+
+
+def _fits_ours(pattern: str, *, full: bool, by_pattern: bool) -> bool:
+    if OURS.search(pattern):
+        return True
+    if not by_pattern:
+        return pattern in _NAMES
+    try:
+        return any(found_in(pattern, text) for text in (_LINES if full else _NAMES))
+    except HookUsageError:
+        return False
+
+
+def listing(command: Command) -> None:
+    """`pgrep`, `lsof -t` and `grep` print the numbers of processes."""
+    words = command.argv[1:]
+    ours = any(OURS.search(word) or command.controls(word) for word in words if not word.startswith("-"))
+    if command.name in ("pgrep", "pidof"):
+        options = ParsedOptions(command.argv, "gGPstuUFyO")
+        full = options.has("f", "--full")
+        ours = ours or any(
+            _fits_ours(str(word), full=full, by_pattern=command.name == "pgrep") for word in options.operands
+        )
+    if ours:
+        taint = command.stdin.taint | OWN_PROCESS
+        command.output = Text(None, taint)
+
+
+def fuser(command: Command) -> None:
+    """`fuser -k` stops the processes that use a file."""
+    options = ParsedOptions(command.argv, "n")
+    if options.has("k", "--kill") and any(command.controls(word) for word in options.operands):
+        command.report("write-guard-settings", "stops the process that judges calls")
+
+
+# ---- the flags and settings of a client ------------------------------------------------------------------------------
+
+# Variables with which a client reads other settings, and so other hooks.
+_ELSEWHERE = {
+    "claude": ("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_MANAGED_SETTINGS_PATH"),
+    "codex": ("CODEX_HOME",),
+    "gemini": ("GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH", "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"),
+    "qwen": ("QWEN_HOME", "QWEN_CODE_SYSTEM_SETTINGS_PATH"),
+    "copilot": ("COPILOT_HOME",),
+    "opencode": ("OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_PURE"),
+    "pi": ("PI_CODING_AGENT_DIR",),
+    "openclaw": ("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"),
+    "cursor-agent": ("CURSOR_CONFIG_DIR",),
+}
+# Flags with which a client runs without hooks.
+_WITHOUT = {
+    "claude": r"--bare|--safe-mode",
+    "codex": r"--disable[= ]\S*hooks|.*\bhooks\S*=\s*(?:false|\[|\{).*|--ignore-user-config",
+    "pi": r"--no-extensions|-ne",
+    "opencode": r"--pure",
+    "copilot": r"--config-dir(?:=.*)?",
+    "gemini": r"hooks",
+    "qwen": r"hooks",
+}
+_SOURCES = {"user", "project", "local"}
+
+
+def client(command: Command) -> None:
+    """A client's flags and variables that switch hooks off, or lead it to other settings."""
+    name = command.name.removesuffix("-code")
+    words = command.argv[1:]
+    if words in (["--version"], ["--help"], ["-h"], ["-v"]):
+        return
+    variables = command.shell.variables.values
+    exported = {key for key in variables if key not in ("HOME",)}
+    for key in _ELSEWHERE.get(name, ()):
+        if key in command.environment or key in exported:
+            _report(command, f"{key}=")
+    if "HOME" in command.environment or "XDG_CONFIG_HOME" in command.environment:
+        _report(command, "HOME=")
+    pairs = [f"{word} {words[at + 1] if at + 1 < len(words) else ''}" for at, word in enumerate(words)]
+    pattern = _WITHOUT.get(name, r"(?!)")
+    if name in ("gemini", "qwen"):
+        if words[:1] == ["hooks"] and any(word.startswith("disable") for word in words):
+            _report(command)
+    elif any(re.fullmatch(pattern, text) for text in (*words, *pairs)):
+        _report(command)
+    if name == "claude":
+        _claude(command, words)
+
+
+def _claude(command: Command, words: list[Word]) -> None:
+    options = ParsedOptions(command.argv, "", ("--settings", "--setting-sources"))
+    for value in options.value("--settings"):
+        _claude_settings(command, value)
+    for value in options.value("--setting-sources"):
+        if not {part.strip() for part in value.split(",")} >= _SOURCES:
+            _report(command)
+    # An empty value leaves every source out.
+    if any(word == "--setting-sources=" for word in words):
+        _report(command)
+    if words[:2] == ["config", "set"] and any("hooks" in word.lower() for word in words):
+        _report(command)
+
+
+def _claude_settings(command: Command, value: Word) -> None:
+    text = value.strip()
+    if not text.startswith("{"):
+        written = command.interpreter.content(value, command.shell).text
+        if written is None:
+            reason = "a client's settings that cannot be read may switch hooks off"
+            command.interpreter.report("write-guard-settings", reason, value, undecidable=True)
+            return
+        text = written
+    try:
+        keys = set(json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        keys = {"hooks"}
+    if keys & {"disableAllHooks", "hooks", "allowManagedHooksOnly", "env"}:
+        _report(command)
+
+
+def _report(command: Command, culprit: object = None) -> None:
+    command.report("write-guard-settings", "starts a client without its hooks", culprit)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    **rules_of("agent-hooks", own),
+    **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
+    **rules_of("ln cp mv install", another_name),
+    **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
+    "kill": (kill,),
+    **rules_of("pkill killall", kill_by_name),
+    **rules_of("pgrep pidof lsof grep", listing),
+    "fuser": (fuser,),
+    **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
+    **rules_of("copilot opencode pi openclaw cursor-agent", client),
+}

@@ -1,0 +1,57 @@
+"""Projects with files to approve, and the person's yes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.policy import ProjectTrust, Trust
+
+GATE = "def register(api): ...\n"
+
+
+def agent_file(project: Path, name: str = "hooks/gate.py", text: str | bytes = GATE) -> Path:
+    """Write a file below the `.agent` of a project."""
+    path = project / ".agent" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def approve(project: Path, by: str = "trust") -> str:
+    """Approve the files of a project as they are, and return the digest of the set."""
+    store = Trust().store()
+    found = read_set(os.path.realpath(project))
+    return store.approve(store.key(found.project), found, by=by).digest
+
+
+def state(cwd: Path, project: Path | None = None) -> ProjectTrust:
+    """Return the decision about a project as seen from a directory, by default the only project there."""
+    projects = Trust().sources(cwd).projects
+    if project is None:
+        [only] = projects
+        return only
+    [found] = [each for each in projects if each.project == os.path.realpath(project)]
+    return found
+
+
+def judged_names(found: ProjectTrust) -> set[str]:
+    """Return the names of the files that count, relative to the project."""
+    return {os.path.relpath(path, found.project) for path in found.files or ()}
+
+
+def git(*args: str, cwd: Path) -> None:
+    """Run git, as a person does."""
+    identity = (
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "init.defaultBranch=main",
+    )
+    subprocess.run(["git", *identity, *args], cwd=cwd, check=True, capture_output=True, timeout=60)

@@ -1,0 +1,53 @@
+"""Hooks that the settings of an approved project name are loaded from the approved bytes, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent_hooks import discover_and_load_hooks, load_settings
+from agent_hooks.hooks.loader import LoadResult
+from agent_hooks.trust.policy import Trust
+from trust.approving import agent_file, approve
+
+pytestmark = pytest.mark.anyio
+MARK = "from pathlib import Path\nPath({!r}).touch()\ndef register(api): ...\n"
+
+
+async def load(project: Path) -> LoadResult:
+    """Load the hooks of a project as a command does."""
+    settings = load_settings(cwd=project, trust=Trust())
+    return await discover_and_load_hooks(settings.hooks, cwd=project, trust=Trust())
+
+
+@pytest.mark.behaviour("A18")
+async def test_a_hook_that_was_missing_when_the_settings_were_approved_never_runs_from_the_disk(project: Path) -> None:
+    """Somebody may write it later; until its approval, calls are blocked."""
+    agent_file(project, "settings.json", '{"hooks": ["../later.py"]}')
+    approve(project)
+    (project / "later.py").write_text(MARK.format(str(project / "ran")))
+    loaded = await load(project)
+    assert loaded.hooks == []
+    assert "not among the approved files; read and approve: agent-hooks trust" in str(loaded.errors[0])
+    assert not (project / "ran").exists()
+    approve(project)
+    assert (await load(project)).errors == []
+    assert (project / "ran").exists()
+
+
+@pytest.mark.behaviour("A18")
+@pytest.mark.parametrize("named", ["../my gate.py", "../my\u00a0gate.py", "../pkg"])
+async def test_a_named_hook_that_was_changed_runs_as_it_was_approved(project: Path, named: str) -> None:
+    """However its name is spelled, and in a package too."""
+    for name in ("my gate.py", "pkg/__init__.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(MARK.format(str(project / "approved")))
+    agent_file(project, "settings.json", f'{{"hooks": ["{named}"]}}')
+    approve(project)
+    for name in ("my gate.py", "pkg/__init__.py"):
+        (project / name).write_text(MARK.format(str(project / "changed")))
+    loaded = await load(project)
+    assert (len(loaded.hooks), loaded.errors) == (1, [])
+    assert (project / "approved").exists()
+    assert not (project / "changed").exists()
