@@ -197,6 +197,7 @@ class Observed(Line, frozen=True, kw_only=True, tag="observed"):
     """The observers of a finished call have run; absent when a call has no observers."""
 
     tool: str
+    native_tool: str = ""
     steps: tuple[Step, ...] = ()
 
 
@@ -214,6 +215,7 @@ class Question(Line, frozen=True, kw_only=True, tag="question"):
     # `person`: our own dialog; `client`: handed over to the other agent.
     to: Literal["person", "client"] = "person"
     tool: str = ""
+    native_tool: str = ""
     # The keyed digest of the exact input that the question is about.
     digest: str = ""
 
@@ -230,6 +232,7 @@ class Answer(Line, frozen=True, kw_only=True, tag="answer"):
     # The login name of the user whose process it was.
     user: str = ""
     tool: str = ""
+    native_tool: str = ""
     # The keyed digest of the exact input that was answered about.
     digest: str = ""
     # Milliseconds from the question to the answer.

@@ -90,9 +90,9 @@ class StepMaker:
 
     def _of_answer(self, answer: Any) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        name = answer if isinstance(answer, str) else _NAMES.get(type(answer))
-        if name is not None:
-            fields["answer"] = name
+        kind = answer if isinstance(answer, str) else _NAMES.get(type(answer))
+        if kind is not None:
+            fields["answer"] = kind
         match answer:
             case Block():
                 fields |= {"reason": answer.reason, "rule": answer.rule, "remedy": answer.remedy}
@@ -108,8 +108,9 @@ class StepMaker:
                 fields |= {"answer": status, "outcome": "settled"}
         if isinstance(answer, _STOPS):
             fields["outcome"] = "blocked"
-        if "reason" in fields:
-            fields["reason"] = self._cleaner.text(fields["reason"])
+        for name in ("reason", "remedy"):
+            if name in fields:
+                fields[name] = self._cleaner.text(fields[name])
         return fields
 
     def _of_handler(self, handler: Handler | None) -> dict[str, Any]:

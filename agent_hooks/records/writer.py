@@ -32,6 +32,7 @@ from agent_hooks.records.reading import tail
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError
 from agent_hooks.storage.locks import try_lock
+from agent_hooks.values.wire import to_json
 
 HEAD_LINES = 64
 HEAD_SECONDS = 5.0
@@ -65,6 +66,7 @@ class ChainWriter:
         self._sha256 = fastest_sha256()
         self._lock = Lock()
         self._prefix = os.urandom(6).hex()
+        self._id_forks = _forks[0]
         self._ids = 0
         self._forget()
 
@@ -84,6 +86,8 @@ class ChainWriter:
 
     def new_id(self) -> str:
         """Return an id that no other call has."""
+        if self._id_forks != _forks[0]:
+            self._id_forks, self._prefix = _forks[0], os.urandom(6).hex()
         self._ids += 1
         return f"{self._prefix}{self._ids:06x}"
 
@@ -124,11 +128,10 @@ class ChainWriter:
     def _open(self) -> None:
         make_directory(self.directory)
         if self._fd >= 0:
-            # The descriptor is that of the parent process, which goes on with its file and its ids.
+            # The descriptor is that of the parent process, which goes on with its file.
             os.close(self._fd)
             # The lock is shared with that process as well.
             self._index.close()
-            self._prefix = os.urandom(6).hex()
         self._forget()
         pid, start = os.getpid(), time.time_ns() // 1_000_000
         while True:
@@ -151,7 +154,7 @@ class ChainWriter:
                 "offset": offset,
                 "bytes": size - offset,
             }
-            self._append(Note, fields, _encode({"session": self.session})[1:-1])
+            self._append(Note, fields, to_json({"session": self.session})[1:-1])
             # The mark that this end has been noted.
             with suppress(OSError):
                 os.chmod(path, 0o400)
@@ -202,7 +205,7 @@ class ChainWriter:
     def _write_head(self, at: str, patience: float = 0.0) -> None:
         self._due = time.monotonic_ns() + int(HEAD_SECONDS * 1e9)
         fields = {
-            "session": self.session,
+            "session": self.session.encode("utf-8", "replace").decode(),
             "file": self.name,
             "lines": self._number,
             "bytes": self._size,

@@ -1,0 +1,868 @@
+"""Every call and event of a recorded runner is written down, with its steps, its questions and its result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, TypeVar
+
+import anyio
+import pytest
+
+from agent_hooks import (
+    AfterToolCall,
+    AgentEnd,
+    AgentStart,
+    Ask,
+    AssistantMessage,
+    BeforeToolCall,
+    Block,
+    Cancel,
+    Continue,
+    GuardedCall,
+    HookAPI,
+    HookContext,
+    HookRunner,
+    LoadedHook,
+    PermissionInput,
+    PermissionOutput,
+    Replace,
+    Rewrite,
+    SessionEvent,
+    ToolAfterInput,
+    ToolAfterOutput,
+    ToolBeforeInput,
+    ToolBeforeOutput,
+    ToolCall,
+    ToolOutput,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    load_hooks,
+    wrap_tool,
+)
+from agent_hooks.bridges.claude_code import ClaudeCode
+from agent_hooks.bridges.driver import BridgeUI, Bridging
+from agent_hooks.guards import builtin_guards
+from agent_hooks.records import Records
+from agent_hooks.records.files import make_directory
+from agent_hooks.records.lines import (
+    Answer,
+    Decision,
+    Happened,
+    Line,
+    Note,
+    Observed,
+    Prompt,
+    Question,
+    Result,
+    Run,
+    Session,
+    Step,
+    Turn,
+)
+from agent_hooks.records.reading import check_chain, read_heads, read_lines, record_files
+from agent_hooks.redaction import Redactor
+from agent_hooks.testing import ScriptedUI, StandInTool, call_tool
+from agent_hooks.transformers import builtin_transformer
+from agent_hooks.transformers.base import ConfiguredTransformer
+from agent_hooks.values.events import Event
+from running import Command
+from support import PATIENCE, hook_of, hook_on
+
+pytestmark = pytest.mark.anyio
+
+L = TypeVar("L", bound=Line)
+TOKEN = "ghp_" + "0123456789abcdefghij" * 2
+PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent.parent / "bridges" / "claude_code.json").read_text())
+CLAUDE = ClaudeCode()
+MESSAGE = AssistantMessage(content="done", timestamp=0, provider="none", model="none")
+
+
+class Recorded:
+    """A home with records, the runners that write them, and the lines."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.directory = home / "records"
+
+    def runner(self, *hooks: LoadedHook, records: dict[str, Any] | None = None, **options: Any) -> HookRunner:
+        """Return a runner of hooks that writes records."""
+        wish = Records(home=str(self.home), **(records or {}))
+        return HookRunner(list(hooks), cwd=str(self.home), records=wish, **options)
+
+    def lines(self, kind: type[L]) -> list[L]:
+        """Return all lines of a kind; the chains are checked."""
+        paths = record_files(str(self.directory))
+        assert [check_chain(path) for path in paths] == [None] * len(paths)
+        return [line for path in paths for line in read_lines(path) if isinstance(line, kind)]
+
+    def line(self, kind: type[L]) -> L:
+        """Return the only line of a kind."""
+        (line,) = self.lines(kind)
+        return line
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    """Give a home for records."""
+    return Recorded(tmp_path)
+
+
+def text(recorded: Recorded) -> str:
+    """Return all bytes of the record files."""
+    return "".join(path.read_text() for path in recorded.directory.glob("*.jsonl"))
+
+
+def facts(step: Step) -> tuple[str, ...]:
+    """Return the stage, the name, the answer and the outcome of a step."""
+    return (step.stage, step.by, step.answer, step.outcome)
+
+
+# ---- a call ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("R8")
+async def test_a_call_has_a_decision_before_the_tool_and_a_result_after_it(recorded: Recorded) -> None:
+    """Both bear the same id, also where no handler objects, and when the tool runs only the decision is there."""
+    seen: list[int] = []
+
+    async def bash(command: str) -> str:
+        """Run."""
+        seen.extend([len(recorded.lines(Decision)), len(recorded.lines(Result))])
+        return "out"
+
+    async with recorded.runner() as runner:
+        await wrap_tool(bash, runner).execute("c1", {"command": "ls"})
+    assert seen == [1, 0]
+    decision, result = recorded.line(Decision), recorded.line(Result)
+    assert decision.id == result.id
+    assert (decision.verdict, decision.tool, decision.input) == ("pass", "bash", {"command": "ls"})
+    assert (decision.client_call, decision.cwd, decision.mode) == ("c1", str(recorded.home), "embedded")
+    assert len(decision.digest) == 64
+    assert (result.status, result.size) == ("ok", 3)
+    assert result.ms is not None
+    assert read_heads(str(recorded.directory)).popitem()[1].lines == 2
+
+
+@pytest.mark.behaviour("R12")
+async def test_an_embedded_runner_writes_no_records_unless_asked(tmp_path: Path, home: Path) -> None:
+    """Nothing appears in the home."""
+    async with HookRunner([], cwd=str(tmp_path)) as runner:
+        await call_tool(runner, "bash", {"command": "ls"})
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.behaviour("R8")
+async def test_each_step_of_a_call_is_in_its_lines(recorded: Recorded) -> None:
+    """Handlers, interceptors, transformers and guards, in order, silent or not; rewrites are patches."""
+
+    async def rewrite(event: BeforeToolCall, ctx: HookContext) -> Rewrite:
+        return Rewrite({**event.params, "command": "ls -la"})
+
+    def silent(event: ToolCall, ctx: HookContext) -> None:
+        """Have no opinion."""
+
+    async def change(event: ToolResult, ctx: HookContext) -> Replace:
+        return Replace(content="changed")
+
+    async def observe(event: AfterToolCall, ctx: HookContext) -> None:
+        await anyio.sleep(0)
+
+    def before(input: ToolBeforeInput, output: ToolBeforeOutput) -> None:
+        output.args["limit"] = 5
+
+    def after(input: ToolAfterInput, output: ToolAfterOutput) -> None:
+        output.result.details = {"x": 1}
+
+    def register(api: HookAPI) -> None:
+        api.on("before_tool_call", rewrite)
+        api.on("tool_call", silent, priority=3)
+        api.on("tool_result", change)
+        api.on("after_tool_call", observe)
+        api.intercept("tool.before", before, id="b")
+        api.intercept("tool.after", after, id="a")
+
+    default = ConfiguredTransformer(
+        tool="bash",
+        name="default_args",
+        transformer=builtin_transformer("default_args"),
+        config={"set": {"timeout": 9}},
+    )
+    runner = recorded.runner(hook_of(register, __file__), guards=builtin_guards(), transformers=[default])
+    async with runner:
+        await call_tool(runner, "bash", {"command": "ls"})
+    decision, result, observed = recorded.line(Decision), recorded.line(Result), recorded.line(Observed)
+    stages = [step.stage for step in decision.steps]
+    assert stages == ["transform", "tool.before", "before_tool_call", "guards", "guards", "tool_call"]
+    transform, intercepted, rewritten, guard, _, gate = decision.steps
+    assert [(change.op, change.path) for change in transform.rewrite] == [("add", "/timeout")]
+    assert [(change.op, change.path) for change in intercepted.rewrite] == [("add", "/limit")]
+    assert [(change.op, change.path, change.value) for change in rewritten.rewrite] == [
+        ("replace", "/command", "ls -la")
+    ]
+    assert {step.answer for step in (transform, intercepted, rewritten)} == {"rewrite"}
+    assert sorted(change.path for change in decision.rewrite) == ["/command", "/limit", "/timeout"]
+    assert guard.programs == ("ls",)
+    assert (gate.handler, gate.file, gate.priority, gate.answer) == (silent.__name__, __file__, 3, "silent")
+    assert gate.line == silent.__code__.co_firstlineno
+    assert len(gate.sha256) == 64
+    assert [facts(step)[0::2] for step in result.steps] == [("tool_result", "replace"), ("tool.after", "changed")]
+    assert result.steps[0].changed == ("content",)
+    assert [step.stage for step in observed.steps] == ["after_tool_call"]
+    assert [step.at for step in decision.steps] == sorted(step.at for step in decision.steps)
+
+
+@pytest.mark.behaviour("R8")
+async def test_a_blocked_call_has_both_lines(recorded: Recorded) -> None:
+    """The decision names the blocker, its reason and its rule, and no later step; the result says `blocked`."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> dict[str, Any]:
+        return {"block": True, "reason": "not here"}
+
+    async def never(event: ToolCall, ctx: HookContext) -> None:
+        raise AssertionError
+
+    runner = recorded.runner(hook_on("tool_call", gate, never))
+    output = await call_tool(runner, "bash", {"command": "ls"})
+    assert output.is_error
+    runner.end_records()
+    decision, result = recorded.line(Decision), recorded.line(Result)
+    assert (decision.verdict, decision.reason, decision.by, decision.cause) == ("block", "not here", "hook.py", "hook")
+    assert [facts(step) for step in decision.steps] == [("tool_call", "hook.py", "block", "blocked")]
+    assert (result.status, result.ms) == ("blocked", None)
+    assert "not here" in result.error
+
+
+async def failing(event: ToolCall, ctx: HookContext) -> None:
+    """Raise."""
+    raise ValueError("boom")
+
+
+async def wrong(event: ToolCall, ctx: HookContext) -> Any:
+    """Return a wrong answer."""
+    return {"blocked": 1}
+
+
+async def slow(event: ToolCall, ctx: HookContext) -> None:
+    """Take longer than the deadline."""
+    await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize(
+    ("handler", "answer", "outcome", "reason"),
+    [
+        (failing, "failed", "blocked", "ValueError: boom"),
+        (wrong, "failed", "blocked", "wrong answer"),
+        (slow, "timeout", "timeout", "timed out after"),
+    ],
+)
+async def test_a_failure_of_a_gate_is_a_step(
+    recorded: Recorded, handler: Callable[..., Any], answer: str, outcome: str, reason: str
+) -> None:
+    """It has the kind of the failure and its text."""
+    runner = recorded.runner(hook_on("tool_call", handler), tool_call_timeout=0.05)
+    runner.on_error(lambda error: None)
+    await call_tool(runner, "bash", {"command": "ls"})
+    runner.end_records()
+    (step,) = recorded.line(Decision).steps
+    assert (step.answer, step.outcome) == (answer, outcome)
+    assert reason in step.reason
+    assert recorded.line(Decision).verdict == "block"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_handler_that_does_not_stop_is_a_step(
+    recorded: Recorded, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handlers of other hooks after it are steps as well."""
+    monkeypatch.setattr("agent_hooks.concurrency.deadlines.asyncio.GRACE", 0.1)
+
+    async def stubborn(event: AfterToolCall, ctx: HookContext) -> None:
+        while True:
+            try:
+                await anyio.sleep(0.2)
+            except asyncio.CancelledError:
+                pass
+
+    async def next_one(event: AfterToolCall, ctx: HookContext) -> None:
+        """Have no opinion."""
+
+    hooks = hook_on("after_tool_call", stubborn, path="a.py"), hook_on("after_tool_call", next_one, path="b.py")
+    runner = recorded.runner(*hooks, timeout=0.05)
+    runner.on_error(lambda error: None)
+    await call_tool(runner, "bash", {"command": "ls"})
+    runner.end_records()
+    assert [facts(step)[1:] for step in recorded.line(Observed).steps] == [
+        ("a.py", "timeout", "timeout"),
+        ("b.py", "silent", "continued"),
+    ]
+
+
+async def test_a_failing_guard_or_transformer_is_a_step(recorded: Recorded) -> None:
+    """It blocks the call."""
+
+    class Broken:
+        name = "broken"
+
+        def judge(self, call: GuardedCall) -> None:
+            raise ValueError("boom")
+
+    runner = recorded.runner(guards=[Broken()])
+    runner.on_error(lambda error: None)
+    await call_tool(runner, "bash", {"command": "ls"})
+    runner.end_records()
+    (step,) = recorded.line(Decision).steps
+    assert facts(step) == ("guards", "broken", "failed", "blocked")
+
+
+@pytest.mark.behaviour("R8")
+async def test_an_aborted_call_has_a_result(recorded: Recorded) -> None:
+    """While the tool runs, and while a gate judges."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> None:
+        if event.input.get("slow"):
+            await anyio.sleep_forever()
+
+    runner = recorded.runner(hook_on("tool_call", gate))
+    tool = StandInTool("bash")
+    started = anyio.Event()
+
+    async def forever(*args: Any, **options: Any) -> ToolOutput:
+        started.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    tool.execute = forever  # type: ignore[method-assign]
+    for given, moment in (({"command": "ls"}, started), ({"slow": True}, None)):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wrap_tool(tool, runner).execute, "c1", given)
+            await (moment.wait() if moment else anyio.wait_all_tasks_blocked())
+            tasks.cancel_scope.cancel()
+    runner.end_records()
+    assert [line.verdict for line in recorded.lines(Decision)] == ["pass", "aborted"]
+    assert recorded.line(Result).status == "aborted"
+
+
+async def test_a_call_that_the_end_of_the_runner_aborts_has_a_result(recorded: Recorded) -> None:
+    """Its status is `aborted`; a later call is blocked."""
+    tool = StandInTool("bash")
+    started = anyio.Event()
+
+    async def forever(*args: Any, **options: Any) -> ToolOutput:
+        started.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    tool.execute = forever  # type: ignore[method-assign]
+    async with anyio.create_task_group() as tasks:
+        async with recorded.runner() as runner:
+            tasks.start_soon(wrap_tool(tool, runner).execute, "c1", {})
+            await started.wait()
+        await call_tool(runner, "bash", {})
+    runner.end_records()
+    assert sorted(line.status for line in recorded.lines(Result)) == ["aborted", "blocked"]
+
+
+async def test_calls_within_calls_name_their_parent(recorded: Recorded) -> None:
+    """The parent is the id of the outer call's lines."""
+    runner = recorded.runner()
+    inner = wrap_tool(StandInTool("inner"), runner)
+
+    async def outer() -> str:
+        """Call another tool."""
+        await inner.execute("i", {})
+        return ""
+
+    await wrap_tool(outer, runner).execute("o", {})
+    runner.end_records()
+    by_tool = {line.tool: line for line in recorded.lines(Decision)}
+    assert by_tool["inner"].parent == by_tool["outer"].id
+    assert by_tool["outer"].parent is None
+
+
+async def test_a_call_from_a_handlers_thread_is_recorded(recorded: Recorded) -> None:
+    """It is judged at once, as a call of its own."""
+    tools: list[Any] = []
+
+    def gate(event: ToolCall, ctx: HookContext) -> None:
+        if event.tool_name == "outer":
+            from anyio import from_thread
+
+            from_thread.run(tools[0].execute, "i", {})
+
+    async with recorded.runner(hook_on("tool_call", gate)) as runner:
+        tools.append(wrap_tool(StandInTool("inner"), runner))
+        await wrap_tool(StandInTool("outer"), runner).execute("o", {})
+    assert sorted(line.tool for line in recorded.lines(Result)) == ["inner", "outer"]
+
+
+# ---- questions -------------------------------------------------------------------------------------------------------
+
+
+async def asking(event: ToolCall, ctx: HookContext) -> Ask:
+    """Ask the person."""
+    return Ask("Sure?", f"with {TOKEN}", rule="r1")
+
+
+@pytest.mark.behaviour("R9")
+@pytest.mark.parametrize(("answer", "reply", "verdict"), [(True, "yes", "allow"), (False, "no", "block")])
+async def test_a_question_and_its_answer_have_a_line_each(
+    recorded: Recorded, answer: bool, reply: str, verdict: str
+) -> None:
+    """With the call's id and the digest of the exact input; the decision has the question's title."""
+    runner = recorded.runner(hook_on("tool_call", asking), ui=ScriptedUI(answer))
+    await call_tool(runner, "bash", {"command": "ls"})
+    runner.end_records()
+    question, given, decision = recorded.line(Question), recorded.line(Answer), recorded.line(Decision)
+    assert (question.title, question.by, question.to) == ("Sure?", "hook.py (r1)", "person")
+    assert (given.reply, given.who) == (reply, "person")
+    assert given.user
+    assert given.ms is not None
+    assert question.id == given.id == decision.id
+    assert question.digest == given.digest == decision.digest
+    assert decision.verdict == verdict
+    assert question.n < given.n < decision.n
+
+
+async def test_a_question_that_cannot_be_shown_or_is_left_is_recorded(recorded: Recorded) -> None:
+    """The reply is `failed` or `expired`."""
+    for ui in (ScriptedUI(), ScriptedUI(lambda asked: anyio.sleep_forever())):
+        runner = recorded.runner(hook_on("tool_call", asking), ui=ui)
+        with anyio.move_on_after(0.1):
+            await call_tool(runner, "bash", {})
+        runner.end_records()
+    assert sorted(line.reply for line in recorded.lines(Answer)) == ["expired", "failed"]
+    assert sorted(line.verdict for line in recorded.lines(Decision)) == ["aborted", "block"]
+
+
+@pytest.mark.behaviour("R9")
+async def test_a_handlers_own_dialogs_are_recorded(recorded: Recorded) -> None:
+    """Each has a number; a text is redacted."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> None:
+        await ctx.ui.confirm("One?")
+        await ctx.ui.select("Two?", ["a", "b"])
+        await ctx.ui.input("Three?")
+        await ctx.ui.input("Four?")
+
+    async def broken(event: ToolCall, ctx: HookContext) -> None:
+        await ctx.ui.confirm("Five?")
+
+    ui = ScriptedUI(True, None, TOKEN, None)
+    runner = recorded.runner(hook_on("tool_call", gate, broken), ui=ui)
+    runner.on_error(lambda error: None)
+    await call_tool(runner, "bash", {})
+    runner.end_records()
+    questions, answers = recorded.lines(Question), recorded.lines(Answer)
+    assert [(line.number, line.about, line.title) for line in questions] == [
+        (1, "dialog", "One?"),
+        (2, "dialog", "Two?"),
+        (3, "dialog", "Three?"),
+        (4, "dialog", "Four?"),
+        (5, "dialog", "Five?"),
+    ]
+    assert [line.reply for line in answers] == ["yes", "cancelled", "text", "cancelled", "failed"]
+    assert answers[2].text == "[redacted github-token]"
+    assert {line.id for line in questions} == {recorded.line(Decision).id}
+
+
+async def test_permission_ask_is_a_step_that_settles_the_question(recorded: Recorded) -> None:
+    """No question is opened."""
+
+    def allow(input: PermissionInput, output: PermissionOutput) -> None:
+        output.status = "allow"
+
+    def register(api: HookAPI) -> None:
+        api.on("tool_call", asking)
+        api.intercept("permission.ask", allow, id="p")
+
+    runner = recorded.runner(hook_of(register))
+    await call_tool(runner, "bash", {})
+    runner.end_records()
+    assert facts(recorded.line(Decision).steps[-1]) == ("permission.ask", "p", "allow", "settled")
+    assert recorded.lines(Question) == []
+    assert recorded.line(Decision).verdict == "allow"
+
+
+# ---- events ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("R10")
+async def test_sessions_runs_and_turns_have_lines_also_where_all_are_silent(recorded: Recorded) -> None:
+    """A turn counts its calls, and the calls name their turn."""
+    runner = recorded.runner(session_id="s1")
+    events: list[Event[Any]] = [SessionEvent(reason="start"), AgentStart(), TurnStart(turn_index=3, timestamp=0)]
+    for event in events:
+        await runner.emit(event)
+    await call_tool(runner, "bash", {})
+    for event in (TurnEnd(turn_index=3, message=MESSAGE), AgentEnd(), SessionEvent(reason="shutdown")):
+        await runner.emit(event)
+    assert [line.event for line in recorded.lines(Session)] == ["start", "end"]
+    assert [line.event for line in recorded.lines(Run)] == ["start", "end"]
+    assert [(line.event, line.turn, line.calls) for line in recorded.lines(Turn)] == [("start", 3, 0), ("end", 3, 1)]
+    assert recorded.line(Decision).turn == 3
+    assert {line.session for line in recorded.lines(Line)} == {"s1"}
+    assert next(iter(read_heads(str(recorded.directory)).values())).at == "end"
+
+
+async def test_the_answers_to_events_are_in_their_lines(recorded: Recorded) -> None:
+    """A cancelled action, a run that a hook continues; the start names the hooks and guards."""
+
+    async def session(event: SessionEvent, ctx: HookContext) -> Any:
+        if event.reason == "before_switch":
+            return Cancel("not now")
+        return None
+
+    async def end(event: AgentEnd, ctx: HookContext) -> Continue:
+        return Continue("go on")
+
+    path = recorded.home / "hook.py"
+    path.write_text("# a hook")
+
+    def register(api: HookAPI) -> None:
+        api.on("session", session)
+        api.on("agent_end", end)
+
+    runner = recorded.runner(hook_of(register, str(path)), guards=builtin_guards())
+    for reason in ("start", "before_switch"):
+        await runner.emit(SessionEvent(reason=reason))
+    await runner.emit(AgentEnd())
+    runner.end_records()
+    start, switch = recorded.lines(Session)
+    assert [(hook.path, len(hook.sha256)) for hook in start.hooks] == [(str(path), 64)]
+    assert start.guards
+    assert (switch.verdict, switch.reason) == ("cancelled", "not now")
+    assert [step.answer for step in switch.steps] == ["cancel"]
+    assert recorded.line(Run).go_on == "go on"
+
+
+# ---- another agent ---------------------------------------------------------------------------------------------------
+
+
+def bridging(recorded: Recorded, *hooks: LoadedHook, attended: bool = True) -> tuple[HookRunner, Bridging]:
+    """Return a bridge whose runner writes records."""
+    ui = BridgeUI(attended=attended)
+    runner = recorded.runner(*hooks, mode="bridge", ui=ui, records={"client": "claude-code"})
+    return runner, Bridging(runner, ui, attended=attended)
+
+
+@pytest.mark.behaviour("R11")
+async def test_the_halves_of_another_agents_call_are_joined_by_their_id(recorded: Recorded) -> None:
+    """Also where two runners, and so two processes, wrote them; the client's own words are kept."""
+    before, after = PAYLOADS["PreToolUse:Bash"], PAYLOADS["PostToolUse:Bash"]
+    after = {**after, "tool_use_id": before["tool_use_id"], "session_id": before["session_id"]}
+    for payload in (before, after):
+        runner, bridge = bridging(recorded)
+        await bridge.answer(CLAUDE.decode(payload))
+        runner.end_records()
+    decision, result = recorded.line(Decision), recorded.line(Result)
+    assert decision.id == result.id
+    assert (decision.tool, decision.native_tool, decision.client) == ("bash", "Bash", "claude-code")
+    assert decision.client_session == before["session_id"]
+    assert decision.transcript == before["transcript_path"]
+    assert result.status == "ok"
+
+
+@pytest.mark.behaviour("R11")
+async def test_a_question_that_is_handed_over_is_settled_by_what_the_agent_does(recorded: Recorded) -> None:
+    """A tool that ran was allowed; a run that ends leaves the question expired."""
+    before, after = PAYLOADS["PreToolUse:Bash"], PAYLOADS["PostToolUse:Bash"]
+    runner, bridge = bridging(recorded, hook_on("tool_call", asking))
+    verdict = await bridge.answer(CLAUDE.decode(before))
+    assert verdict.ask is not None, verdict
+    assert recorded.line(Decision).verdict == "ask"
+    assert recorded.line(Question).to == "client"
+    assert recorded.lines(Answer) == []
+    same = {"tool_use_id": before["tool_use_id"], "session_id": before["session_id"]}
+    await bridge.answer(CLAUDE.decode({**after, **same}))
+    assert (recorded.line(Answer).reply, recorded.line(Answer).who) == ("yes", "client")
+    await bridge.answer(CLAUDE.decode({**before, "tool_use_id": "other"}))
+    await bridge.answer(CLAUDE.decode({**PAYLOADS["Stop"], "session_id": before["session_id"]}))
+    assert [line.reply for line in recorded.lines(Answer)] == ["yes", "expired"]
+    await bridge.answer(CLAUDE.decode({**before, "tool_use_id": "third"}))
+    runner.end_records()
+    assert [line.reply for line in recorded.lines(Answer)] == ["yes", "expired", "unknown"]
+
+
+async def test_the_question_of_another_agent_is_recorded(recorded: Recorded) -> None:
+    """With the answer, where an interceptor settles it."""
+
+    def deny(input: PermissionInput, output: PermissionOutput) -> None:
+        output.status = "deny"
+
+    hook = hook_of(lambda api: api.intercept("permission.ask", deny, id="p"))
+    for hooks in ((), (hook,)):
+        runner, bridge = bridging(recorded, *hooks)
+        await bridge.answer(CLAUDE.decode(PAYLOADS["PermissionRequest:Bash"]))
+        runner.end_records()
+    assert [line.about for line in recorded.lines(Question)] == ["permission", "permission"]
+    assert sorted(line.reply for line in recorded.lines(Answer)) == ["no", "unknown"]
+
+
+@pytest.mark.behaviour("R10")
+async def test_prompts_and_other_events_of_another_agent_are_recorded(recorded: Recorded) -> None:
+    """Also without any handler."""
+    runner, bridge = bridging(recorded)
+    await bridge.answer(CLAUDE.decode({**PAYLOADS["UserPromptSubmit"], "prompt": f"use {TOKEN}"}))
+    await bridge.answer(CLAUDE.decode({**PAYLOADS["Stop"], "hook_event_name": "Notification"}))
+    runner.end_records()
+    prompt = recorded.line(Prompt)
+    assert (prompt.text, prompt.size, prompt.verdict) == ("use [redacted github-token]", 48, "pass")
+    assert recorded.line(Happened).event == "Notification"
+
+
+async def test_a_prompt_that_hooks_block_or_rewrite_is_recorded(recorded: Recorded) -> None:
+    """With the interceptor's step."""
+
+    def change(input: Any, output: Any) -> None:
+        if output.message == "stop":
+            output.block, output.block_reason = True, "no"
+        else:
+            output.message += "!"
+
+    hook = hook_of(lambda api: api.intercept("message.before", change, id="m"))
+    runner, bridge = bridging(recorded, hook)
+    for words in ("stop", "go"):
+        await bridge.answer(CLAUDE.decode({**PAYLOADS["UserPromptSubmit"], "prompt": words}))
+    runner.end_records()
+    stopped, rewritten = recorded.lines(Prompt)
+    assert (stopped.verdict, stopped.reason, stopped.by) == ("block", "no", "m")
+    assert rewritten.verdict == "rewrite"
+    assert [step.stage for step in rewritten.steps] == ["message.before"]
+
+
+# ---- privacy ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("R7")
+async def test_no_secret_reaches_a_record(recorded: Recorded) -> None:
+    """In the input, a reason, a rewrite, a question, an error, a path or a prompt, with redaction of results off."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> Any:
+        match event.input.get("command"):
+            case "block":
+                return Block(f"because {TOKEN}", remedy=TOKEN)
+            case "raise":
+                raise ValueError(TOKEN)
+            case _:
+                return Ask(f"Sure {TOKEN}?", TOKEN)
+
+    async def rewrite(event: BeforeToolCall, ctx: HookContext) -> Rewrite:
+        return Rewrite({**event.params, TOKEN: TOKEN})
+
+    def register(api: HookAPI) -> None:
+        api.on("tool_call", gate)
+        api.on("before_tool_call", rewrite)
+
+    place = recorded.home / TOKEN
+    place.mkdir()
+    wish = Records(home=str(recorded.home))
+    runner = HookRunner([hook_of(register)], cwd=str(place), records=wish, ui=ScriptedUI(True))
+    runner.on_error(lambda error: None)
+    for command in ("block", "raise", f"echo {TOKEN}"):
+        tool = StandInTool("bash", ToolOutput(TOKEN, is_error=True))
+        await call_tool(runner, "bash", {"command": command}, tool=tool)
+    runner.end_records()
+    assert len(recorded.lines(Result)) == 3
+    assert "ghp_" not in text(recorded)
+
+
+async def test_hidden_secrets_of_a_result_are_counted(recorded: Recorded) -> None:
+    """By kind."""
+    runner = recorded.runner(redactor=Redactor())
+    tool = StandInTool("bash", ToolOutput(f"{TOKEN} {TOKEN}"))
+    await call_tool(runner, "bash", {}, tool=tool)
+    runner.end_records()
+    assert recorded.line(Result).redacted == {"github-token": 2}
+
+
+@pytest.mark.behaviour("R7")
+@pytest.mark.parametrize(
+    "input", [{"command": "x" * 10_000_000}, {"\ud800": "\udfff"}, {"a": [{"b": [1, None, True, 0.5]}]}]
+)
+async def test_any_input_is_recorded(recorded: Recorded, input: dict[str, Any]) -> None:
+    """Large ones are cut, and half of a surrogate pair becomes a question mark, in names and ids as well."""
+    runner = recorded.runner()
+    await call_tool(runner, "bash", input, tool_call_id="c\ud800")
+    runner.end_records()
+    decision = recorded.line(Decision)
+    assert decision.input_cut == ("command" in input)
+    assert len(text(recorded)) < 100_000
+    assert decision.input_size > len(decision.input)
+
+
+# ---- records that cannot be written ----------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("R4")
+@pytest.mark.parametrize("required", [False, True])
+async def test_records_that_cannot_be_written_stop_only_where_they_are_required(
+    recorded: Recorded, required: bool
+) -> None:
+    """Otherwise the gates judge as ever, and the failure is reported once."""
+
+    async def gate(event: ToolCall, ctx: HookContext) -> Block | None:
+        return Block("no") if event.input["command"] == "rm" else None
+
+    recorded.directory.write_text("a file is in the way")
+    errors: list[str] = []
+    runner = recorded.runner(hook_on("tool_call", gate), records={"required": required})
+    runner.on_error(lambda error: errors.append(str(error)))
+    allowed = await call_tool(runner, "bash", {"command": "ls"})
+    blocked = await call_tool(runner, "bash", {"command": "rm"})
+    assert blocked.is_error
+    assert "no (hook.py)" in blocked.text
+    assert allowed.is_error == required
+    if required:
+        assert "records.required" in allowed.text
+    assert len(errors) == 1
+    runner.end_records()
+
+
+async def test_a_value_that_cannot_be_read_costs_a_record_and_no_call(recorded: Recorded) -> None:
+    """Where records are required, the call does not run."""
+    for required in (False, True):
+        runner = recorded.runner(records={"required": required, "limit": "no number"}, ui=ScriptedUI(True))
+        errors: list[str] = []
+        runner.on_error(lambda error, errors=errors: errors.append(str(error)))  # type: ignore[misc]  # a lambda's default has no type
+        output = await call_tool(runner, "bash", {"command": "ls", "x": 1})
+        assert output.is_error == required
+        assert "could not be made" in errors[0]
+        runner.end_records()
+
+
+FULL_DISK = """
+    import asyncio, resource, sys
+    from agent_hooks import Block, HookAPI, HookRunner, LoadedHook
+    from agent_hooks.records import Records
+    from agent_hooks.testing import call_tool
+
+    async def gate(event, ctx):
+        return Block("no") if event.input["command"] == "rm" else None
+
+    async def main():
+        api = HookAPI("hook.py")
+        api.on("tool_call", gate)
+        hooks = [LoadedHook("hook.py", "hook.py", "hook", api)]
+        runner = HookRunner(hooks, cwd=".", records=Records(home=sys.argv[1], required=sys.argv[2] == "required"))
+        runner.on_error(lambda error: print("reported", error))
+        for command in ("ls", "rm", "ls", "rm"):
+            output = await call_tool(runner, "bash", {"command": command, "x": "y" * 3000})
+            print(command, output.is_error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1:] * 2)
+        await call_tool(runner, "bash", {"command": "ls"})
+        runner.end_records()
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.behaviour("R4")
+@pytest.mark.parametrize("required", ["required", "optional"])
+def test_a_full_disk_opens_no_gate(recorded: Recorded, required: str) -> None:
+    """The lines that fit are whole, and the number of the others is noted when there is room again."""
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(FULL_DISK), recorded.home, required],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    calls = [line.split() for line in done.stdout.splitlines() if not line.startswith("reported")]
+    assert calls[0] == ["ls", "False"]
+    assert [call for call in calls if call[0] == "rm"] == [["rm", "True"]] * 2
+    assert calls[2] == ["ls", str(required == "required")]
+    assert done.stdout.count("reported") == 1
+    assert {note.about for note in recorded.lines(Note)} == {"lost"}
+
+
+# ---- the commands ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("R3")
+def test_a_kill_while_a_tool_runs_leaves_the_decision(project: Path, home: Path) -> None:
+    """Who allowed the call is known, though it has no result."""
+    command = Command(project)
+    process = subprocess.Popen(
+        command.line("run", "@bash echo started > there; sleep 60"), cwd=project, start_new_session=True
+    )
+    try:
+        deadline = anyio.run(_wait_for, project / "there")
+        assert deadline
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+    recorded = Recorded(home / ".agent")
+    assert recorded.line(Decision).verdict == "pass"
+    assert recorded.lines(Result) == []
+
+
+async def _wait_for(path: Path) -> bool:
+    with anyio.move_on_after(PATIENCE):
+        while not path.exists():
+            await anyio.sleep(0.02)
+        return True
+    return False
+
+
+@pytest.mark.behaviour("R12")
+def test_run_writes_records_unless_the_person_turns_them_off(project: Path, home: Path) -> None:
+    """A project's section does not count, and a warning says so."""
+    command, recorded = Command(project), Recorded(home / ".agent")
+    (project / ".agent").mkdir()
+    (project / ".agent" / "settings.json").write_text('{"records": {"enabled": false}}')
+    done = command("run", "@bash echo hi")
+    assert "'records' counts only in your own settings" in done.stderr
+    assert (recorded.line(Decision).client, recorded.line(Result).status) == ("agent-hooks", "ok")
+    assert recorded.line(Prompt).text == "@bash echo hi"
+    (home / ".agent" / "settings.json").write_text('{"records": {"enabled": false}}')
+    command("run", "@bash echo hi")
+    assert len(recorded.lines(Decision)) == 1
+
+
+@pytest.mark.behaviour("R12")
+@pytest.mark.parametrize("event", ["PreToolUse:Bash", "UserPromptSubmit"])
+def test_a_bridge_writes_records_without_any_hook(project: Path, home: Path, event: str) -> None:
+    """In a process of its own."""
+    payload = {**PAYLOADS[event], "cwd": str(project)}
+    Command(project)("bridge", "claude-code", payload["hook_event_name"], stdin=json.dumps(payload))
+    recorded = Recorded(home / ".agent")
+    assert {line.client for line in recorded.lines(Line)} == {"claude-code"}
+    assert len(recorded.lines(Decision if "Tool" in event else Prompt)) == 1
+
+
+@pytest.mark.behaviour("R12")
+def test_other_commands_write_no_records(project: Path, home: Path) -> None:
+    """They judge nothing that happens."""
+    command = Command(project)
+    command("list")
+    command("emit", "tool_call", stdin='{"type":"tool_call","toolName":"bash","toolCallId":"1","input":{}}', code=None)
+    command("guard", "ls", code=None)
+    assert not (home / ".agent" / "records").exists()
+
+
+async def test_a_directory_for_records_is_made_below_an_absent_home(tmp_path: Path) -> None:
+    """Also one in which nothing has been yet."""
+    make_directory(str(tmp_path / "a" / "b" / "records"))
+    assert (tmp_path / "a" / "b" / "records").is_dir()
+
+
+async def test_loaded_hooks_are_named_by_their_files(tmp_path: Path) -> None:
+    """The digest is that of the file."""
+    path = tmp_path / "gate.py"
+    path.write_text("def register(api):\n    api.on('tool_call', lambda event, ctx: None, inline=True)\n")
+    loaded = await load_hooks([str(path)], cwd=tmp_path)
+    runner = HookRunner(loaded, cwd=tmp_path, records=Records(home=str(tmp_path / "home")))
+    await call_tool(runner, "bash", {})
+    runner.end_records()
+    (step,) = Recorded(tmp_path / "home").line(Decision).steps
+    assert (step.by, step.file, len(step.sha256)) == ("gate.py", str(path), 64)
