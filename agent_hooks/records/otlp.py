@@ -14,7 +14,7 @@ Without `inputs`, a span or log holds only the fields that `PUBLIC` names: no te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -53,13 +53,13 @@ _MOST_EVENTS = 512
 class Joiner:
     """Joins the lines of calls and agents to spans.
 
-    `inputs`: spans and logs hold inputs, reasons and all other texts too; `started`: the time at which each session
-    began, if that is before its first line here, in nanoseconds since 1970.
+    `inputs`: spans and logs hold inputs, reasons and all other texts too; `started`: returns the time
+    at which a session began, in nanoseconds since 1970, if its first lines are not here.
     """
 
-    def __init__(self, *, inputs: bool = False, started: Mapping[str, int] | None = None) -> None:
+    def __init__(self, *, inputs: bool = False, started: Callable[[str], int | None] = lambda session: None) -> None:
         self._inputs = inputs
-        self._started = started or {}
+        self._started = started
         self._calls: dict[tuple[str, str], list[CallLine]] = {}
         self._done: dict[tuple[str, str], None] = {}
         self._agents: dict[tuple[str, str], _Agent] = {}
@@ -73,7 +73,7 @@ class Joiner:
                 self._done[key] = None
             self._note(line)
         else:
-            self._note(line).add(line, self._values(line), self._inputs)
+            self._note(line).add(line, self._values(line))
         return self._log(line, file, digest)
 
     def finished(self) -> list[Span]:
@@ -107,11 +107,12 @@ class Joiner:
         lines = self._calls.pop(key, None)
         if lines is None:
             return []
-        if any(isinstance(line, Decision | Result | Observed) for line in lines):
+        if any(isinstance(line, Decision | Result) for line in lines):
             return [_call_span(lines, [self._values(line) for line in lines], self._inputs)]
-        # The dialogs of a handler outside of every call.
-        for line in lines:
-            self._note(line).add(line, self._values(line), self._inputs)
+        if not any(line.tool for line in lines):
+            # The dialogs of a handler outside of every call.
+            for line in lines:
+                self._note(line).add(line, self._values(line))
         return []
 
     def _values(self, line: AnyLine) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class _Agent:
         if line.client:
             self._line = line
 
-    def add(self, line: AnyLine, values: dict[str, Any], inputs: bool) -> None:
+    def add(self, line: AnyLine, values: dict[str, Any]) -> None:
         """Add a line and its steps as events."""
         self.ended = self.ended or (isinstance(line, Session) and line.event == "end")
         steps = getattr(line, "steps", ())
@@ -173,7 +174,7 @@ class _Agent:
         self._events += events[:room]
         self._left_out += len(events[room:])
 
-    def span(self, started: Mapping[str, int]) -> Span:
+    def span(self, started: Callable[[str], int | None]) -> Span:
         line = self._line
         name = line.client or "agent-hooks"
         attributes = gen_ai(line) | {"gen_ai.operation.name": "invoke_agent"}
@@ -185,7 +186,7 @@ class _Agent:
             id=agent_span_id(line.session, line.agent),
             parent=None if line.agent == "main" else agent_span_id(line.session, "main"),
             name=f"invoke_agent {name}",
-            start=min(self._first, started.get(line.session, self._first)),
+            start=min(self._first, started(line.session) or self._first),
             end=self._last,
             attributes=attributes | prefixed(facts),
             events=tuple(self._events),

@@ -77,11 +77,6 @@ class Exporter:
                 return problem
         return ""
 
-    def stop(self) -> None:
-        """End the wait before a repetition, from another thread."""
-        self._spans.shutdown()
-        self._logs.shutdown()
-
     def _send(self, exporter: Any, batch: Sequence[Any], success: Any) -> str:
         self._session.problem = ""
         with self._quiet:
@@ -158,7 +153,7 @@ class _Session(requests.Session):
 
 
 class _PlainTLS(HTTPAdapter):
-    """Verifies certificates with those that the HTTP client brings, and writes no keys to a file that a variable names."""
+    """Verifies certificates with those that the HTTP client brings, and writes no keys into a file."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options, ssl_context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # type: ignore[no-untyped-call,unused-ignore]  # in versions without types
