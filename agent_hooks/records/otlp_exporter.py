@@ -161,14 +161,14 @@ class _PlainTLS(HTTPAdapter):
 
 def _reason(exc: requests.RequestException) -> str:
     """Return why a request failed, in the words of the system if it has any."""
-    cause: BaseException | None = exc
-    while cause is not None:
+    causes: list[BaseException] = [exc]
+    # The libraries below wrap it in several ways.
+    for cause in causes:
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
-        found = [each for each in cause.args if isinstance(each, BaseException)]
-        cause = getattr(cause, "reason", None) if isinstance(getattr(cause, "reason", None), BaseException) else None
-        cause = cause or (found[0] if found else None)
-    return "no answer in time" if isinstance(exc, requests.Timeout) else type(exc).__name__
+        inner = (*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__)
+        causes += [each for each in inner if isinstance(each, BaseException) and each not in causes]
+    return "it did not answer in time" if isinstance(exc, requests.Timeout) else describe(exc)
 
 
 class _Quiet(logging.Filter):

@@ -30,7 +30,7 @@ PUBLIC = frozenset((
 ))
 # fmt: on
 """The keys of a line, and of the steps in it, that hold no input, output or free text."""
-ALSO = {"note": {"reason"}, "tombstone": {"files", "first", "last"}}
+ALSO = {"note": {"reason"}, "tombstone": {"files"}}
 # Only in the log itself; the other keys of a line are attributes of its span or event.
 _CHAIN = {"v", "prev", "n", "time", "clock", "kind", "steps", "pid"}
 _START = datetime.fromtimestamp(0, UTC)
