@@ -28,7 +28,7 @@ from agent_hooks.storage.files import StorageError
 from agent_hooks.values.wire import to_json
 
 if TYPE_CHECKING:
-    from agent_hooks.records.exporting import LiveExport
+    from agent_hooks.records.live_export import LiveExport
 
 # Sessions that one recorder keeps open; a resident server leaves them one after another.
 _OPEN = 16
@@ -132,7 +132,7 @@ class Sink:
             return None
         if self._export is None:
             # Imported here, because few people export their records.
-            from agent_hooks.records.exporting import LiveExport
+            from agent_hooks.records.live_export import LiveExport
 
             self._export = LiveExport(self.records.otlp, self._directory, self._report_export)
         return self._export.take

@@ -28,12 +28,13 @@ from agent_hooks import (
     ToolCall,
     TurnStart,
 )
-from agent_hooks.records import Records, exporting, lines
+from agent_hooks.records import Records, exporting, lines, live_export
 from agent_hooks.records.otlp_values import ALSO, PUBLIC, agent_span_id, call_span_id, trace_id
 from agent_hooks.records.reading import record_files
 from agent_hooks.settings import OtlpSettings
 from agent_hooks.storage.digests import sha256
 from agent_hooks.testing import StandInTool, call_tool
+from other_agent import CALL, OtherAgent
 from otlp_endpoint import Endpoint, body, otlp_endpoint, plain
 from running import Command
 from support import PATIENCE, hook_of
@@ -251,7 +252,7 @@ async def test_a_dead_endpoint_delays_no_call_and_is_reported_once(
     tmp_path: Path, dead: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten thousand calls run; no call waits for the endpoint, and the end waits two seconds at most."""
-    monkeypatch.setattr(exporting, "QUEUE_LINES", 1000)
+    monkeypatch.setattr(live_export, "QUEUE_LINES", 1000)
     errors: list[HookError] = []
     tool = StandInTool("bash", "out")
     with dead() as url:
@@ -267,13 +268,27 @@ async def test_a_dead_endpoint_delays_no_call_and_is_reported_once(
         ended = time.perf_counter() - ended
     # A wait for the endpoint would take seconds; a busy machine does not.
     assert slowest < 2
-    assert ended < exporting.PATIENCE + 3
+    assert ended < live_export.PATIENCE + 3
     texts = [str(error) for error in errors]
     assert len([text for text in texts if "records not exported to" in text]) == 1, texts
     assert len([text for text in texts if "records are not exported to" in text]) <= 1, texts
     # Both lines of each call are in the file.
     (path,) = record_files(str(tmp_path / "records"))
     assert Path(path).read_bytes().count(b"\n") == 20_000
+
+
+@pytest.mark.behaviour("O4")
+def test_an_end_without_patience_leaves_the_last_batch_to_the_thread(tmp_path: Path) -> None:
+    """A resident server goes on with its other sessions when one ends; its process waits at its own end."""
+    with silent_endpoint() as url:
+        export = live_export.LiveExport(OtlpSettings(endpoint=url), str(tmp_path), print)
+        export.take("s.1.1.jsonl", b"{}\n")
+        began = time.perf_counter()
+        export.close(0)
+        assert time.perf_counter() - began < 1
+        began = time.perf_counter()
+        live_export._flush()
+        assert time.perf_counter() - began < live_export.PATIENCE + 3
 
 
 @pytest.mark.behaviour("O4")
@@ -378,6 +393,53 @@ def test_only_the_persons_settings_name_an_endpoint(command: Command, home: Path
     assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
 
 
+@pytest.mark.behaviour("O8")
+def test_a_resident_server_exports_the_calls_of_another_agent(command: Command, home: Path, endpoint: Endpoint) -> None:
+    """The spans bear the other agent's own ids; its environment does not count."""
+    with otlp_endpoint() as elsewhere:
+        use(home, endpoint)
+        agent = OtherAgent(command)
+        agent.environment |= hostile_variables(elsewhere.url)
+        agent("SessionStart", source="startup")
+        agent(tool_use_id="toolu_1", tool_input={"command": f"echo {SECRET_WORDS}"})
+        ended = {**CALL, "tool_use_id": "toolu_1", "tool_response": {"stdout": SECRET_WORDS}}
+        agent("PostToolUse", **(ended | {"hook_event_name": "PostToolUse"}))
+        agent("SessionEnd", reason="other")
+        deadline = time.monotonic() + PATIENCE
+        while not any(span.name.startswith("invoke_agent") for span in endpoint.spans):
+            assert time.monotonic() < deadline, [log.event_name for log in endpoint.logs]
+            time.sleep(0.05)
+        assert not elsewhere.bodies
+    span = endpoint.span("execute_tool bash")
+    facts = plain(span.attributes)
+    assert span.parent_span_id == endpoint.span("invoke_agent claude-code").span_id
+    assert facts["gen_ai.tool.call.id"] == "toolu_1"
+    assert facts["agent_hooks.native_tool"] == "Bash"
+    assert facts["gen_ai.agent.name"] == "claude-code"
+    assert "agent_hooks.incomplete" not in facts
+    assert SECRET_WORDS.encode() not in b"".join(endpoint.bodies)
+
+
+@pytest.mark.behaviour("O8")
+def test_a_process_of_one_event_leaves_the_export_to_the_command(
+    command: Command, home: Path, endpoint: Endpoint
+) -> None:
+    """Its answer is the agent's next step, so it does not load the SDK; `records export` sends its records."""
+    use(home, endpoint)
+    payload = {**CALL, "session_id": "s", "cwd": str(command.project)}
+    command("bridge", "claude-code", stdin=json.dumps(payload))
+    assert not endpoint.bodies
+    command("records", "export")
+    assert plain(endpoint.span("execute_tool bash").attributes)["agent_hooks.incomplete"] is True
+
+
+def use(home: Path, endpoint: Endpoint) -> None:
+    """Write the person's settings, which name an endpoint."""
+    (home / ".agent").mkdir()
+    mine = {"records": {"otlp": {"endpoint": endpoint.url}}}
+    (home / ".agent" / "settings.json").write_text(json.dumps(mine))
+
+
 @pytest.mark.behaviour("O6")
 @pytest.mark.parametrize(
     ("otlp", "problem"),
@@ -417,9 +479,7 @@ def test_without_the_extra_calls_go_on_and_an_error_names_the_remedy(
     command: Command, home: Path, endpoint: Endpoint
 ) -> None:
     """Records stay in their files, and `records export` names the command that installs the extra."""
-    (home / ".agent").mkdir()
-    mine = {"records": {"otlp": {"endpoint": endpoint.url}}}
-    (home / ".agent" / "settings.json").write_text(json.dumps(mine))
+    use(home, endpoint)
     command.first = WITHOUT
     done = command("run", "@bash echo hello")
     assert "hello" in done.stdout
@@ -436,7 +496,7 @@ async def test_a_child_of_a_fork_exports_by_a_thread_of_its_own(tmp_path: Path, 
     program = (
         # A fork during an import would leave half a module behind.
         "import os, sys, agent_hooks.records.otlp_exporter\n"
-        "from agent_hooks.records.exporting import LiveExport\n"
+        "from agent_hooks.records.live_export import LiveExport\n"
         "from agent_hooks.settings import OtlpSettings\n"
         'line = b\'{"kind":"event","v":1,"prev":"","n":1,"time":"2026-01-02T03:04:05Z","clock":1,\'\n'
         'line += b\'"id":"%d","session":"s","event":"e"}\\n\'\n'
