@@ -86,6 +86,14 @@ def command(project: Path) -> Command:
 
 
 @pytest.fixture
+def no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests themselves may run inside an agent, whose variables would count."""
+    agents = ("AI_AGENT", "CLAUDE", "CLINE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "QWEN")
+    for name in [name for name in os.environ if name.startswith(agents)]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
 def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> OtherAgent:
     """Give another agent in an empty project."""
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:

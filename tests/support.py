@@ -38,6 +38,14 @@ def approve(directory: Path | str) -> None:
                 store.set_always(key, project, always=True)
 
 
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a change that another process makes."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
 def eager_loop() -> asyncio.AbstractEventLoop:
     """Return an event loop whose tasks take their first step at once."""
     loop = asyncio.new_event_loop()

@@ -35,7 +35,7 @@ def follow_saves(trust: Trust, projects: Sequence[str], seconds: float) -> int:
     """Approve each save in the projects for a time, and return the exit code; Ctrl-C ends it too."""
     following = _Following(trust, projects, time.monotonic() + seconds)
     minutes = count(round(seconds / 60), "minute") if seconds >= 60 else f"{seconds:g} s"
-    say(f"each save counts for {minutes}, whoever makes it; Ctrl-C ends this")
+    say(f"each save counts for {minutes}, also that of an agent; Ctrl-C ends this")
     try:
         code = following.run()
     except KeyboardInterrupt:

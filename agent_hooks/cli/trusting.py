@@ -1,4 +1,4 @@
-"""Ask the person whether a project's set counts, where they can be asked; otherwise say what waits, and how to approve.
+"""Ask the person whether a project's set counts; where they cannot be asked, name the sets that wait, and the remedy.
 
 `settle` is the one function that commands call.  A person can be asked where stdin and stderr are a terminal and no
 agent started this process: an agent could answer its own question.
@@ -79,7 +79,7 @@ def ask(
 ) -> bool:
     """Show a set and ask whether it counts; keep the answer, and return it.
 
-    The set that is approved is the one in memory, which was shown, whatever has become of its files since.  `named`: the
+    The set that is approved is the one in memory, which was shown, even if its files have changed since.  `named`: the
     files to show in full.  Raises `TrustError`.
     """
     show(project, store, named=named)

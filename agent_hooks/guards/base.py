@@ -123,6 +123,6 @@ def subject(call: GuardedCall) -> str:
 def remedy(rule: str) -> str:
     """Return how a person allows the calls that a rule stops; the agent reads it as well."""
     if rule in SELF_PROTECTION:
-        return "a person can let the agent change hooks for a limited time: agent-hooks unlock 15m"
+        return "only a person does this; to let the agent change hooks for a limited time: agent-hooks unlock 15m"
     always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
     return f"a person can allow it: {always}, or once: {once}"

@@ -85,7 +85,7 @@ def _kind(path: str, *, records: bool = False) -> str | None:
             continue
         rest = parts[at + 1 :]
         if records:
-            if rest and _may_be(rest[0], _RECORDS):
+            if rest and rest[0] == _RECORDS:
                 return "sealed"
         elif not rest or any(_may_be(rest[0], name) for name in _HOOKS):
             return "hooks"
@@ -98,14 +98,20 @@ def _may_be(part: str, name: str) -> bool:
     """Return whether a component of a path is a name, or a glob or a partly unknown text that may become it."""
     if part == name:
         return True
-    if not _GLOB.search(part) or (name[0] == "." and part[0] != "."):
+    if not name or not _GLOB.search(part) or (name[0] == "." and part[0] != "."):
         # In a glob, only a dot matches a leading dot; a text that is unknown from its beginning may be anything.
         return False
     return fnmatchcase(name, part.replace(UNKNOWN, "*").replace("[^", "[!"))
 
 
 def _inside(path: str, tree: str) -> bool:
-    return path == tree or path.startswith(f"{tree}/")
+    """Return whether a path, or one that a glob may become, lies in a tree."""
+    if path == tree or path.startswith(f"{tree}/"):
+        return True
+    if not _GLOB.search(path) or path.startswith(UNKNOWN):
+        return False
+    parts, trees = path.split("/"), tree.split("/")
+    return len(parts) >= len(trees) and all(map(_may_be, parts, trees))
 
 
 def covers(pattern: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 
@@ -51,6 +51,16 @@ class ActionOutcome(NamedTuple):
 ABORTED = ActionOutcome(cancelled=True, reason="aborted")
 
 
+class SessionChecks(Protocol):
+    """Decides which session files this host may go on with."""
+
+    def wrote(self, session: Session) -> None:
+        """Note a session that the host works on from now on."""
+
+    async def accept(self, session: Session) -> None:
+        """Return if a session that was opened may be continued; raises `SessionError`."""
+
+
 class Actions:
     """Carries out the actions of one host, one at a time, and only while no run is going on.
 
@@ -59,13 +69,21 @@ class Actions:
     """
 
     def __init__(
-        self, *, runner: HookRunner, agent: Agent, runs: Runs, view: View, settings: CompactionSettings
+        self,
+        *,
+        runner: HookRunner,
+        agent: Agent,
+        runs: Runs,
+        view: View,
+        settings: CompactionSettings,
+        checks: SessionChecks | None = None,
     ) -> None:
         self._runner = runner
         self._agent = agent
         self._runs = runs
         self._view = view
         self._settings = settings
+        self._checks = checks
         self._tokens = TokenCounter()
         # The part of an action that an abort ends: the hooks' dialogs, or the model's summary.
         self._scope: anyio.CancelScope | None = None
@@ -101,6 +119,8 @@ class Actions:
         for note in session.notes:
             self._view.warning(note)
         agent.session = session
+        if self._checks is not None:
+            self._checks.wrote(session)
         with paused_collector():
             agent.messages = list(conversation(session.entries))
         agent.turns = session.turns()
@@ -150,8 +170,10 @@ class Actions:
                 raise SessionError(f"{path}: this session is already open")
             session = Session.open(path, self._runner.cwd, home=self._agent.session.home)
             try:
+                if self._checks is not None:
+                    await self._checks.accept(session)
                 cancelled = await self._consult("before_switch")
-            # A cancellation must not leave the file locked either.  The exception goes on to the caller.
+            # Neither a refusal nor a cancellation may leave the file locked.  The exception goes on to the caller.
             except BaseException:
                 session.close()
                 raise

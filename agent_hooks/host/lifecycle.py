@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agent_hooks.errors import CommandBlockedError
-from agent_hooks.host.actions import ActionOutcome, Actions
+from agent_hooks.host.actions import ActionOutcome, Actions, SessionChecks
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.runs import Runs
@@ -46,7 +46,8 @@ class SessionHost:
 
     Create it on the event loop.  A message that is submitted before the start waits for the start, and `state` works.
     `thinking_level`: `None` for the level that the session was last used with; `settings`: when to compact
-    automatically, and the settings that interceptors of `config` get.
+    automatically, and the settings that interceptors of `config` get; `checks`: decides which session files may be
+    continued, all of them without it.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
     """
 
@@ -60,6 +61,7 @@ class SessionHost:
         view: View,
         thinking_level: ThinkingLevel | None = None,
         settings: Settings = Settings(),  # noqa: B008  # frozen
+        checks: SessionChecks | None = None,
     ) -> None:
         self._runner = runner
         self._settings = settings
@@ -68,7 +70,7 @@ class SessionHost:
         )
         self._runs = Runs(self._agent, view)
         self._actions = Actions(
-            runner=runner, agent=self._agent, runs=self._runs, view=view, settings=settings.compaction
+            runner=runner, agent=self._agent, runs=self._runs, view=view, settings=settings.compaction, checks=checks
         )
         self._tasks: TaskGroup | None = None
         self._actions.use(session, thinking_level)

@@ -41,13 +41,15 @@ class ReadEntries(NamedTuple):
 class SessionSummary(NamedTuple):
     """A session in the list that a person chooses from.
 
-    `written`: the time of the last write, ISO 8601; `first_text`: the first prompt; `messages`: how many there are.
+    `written`: the time of the last write, ISO 8601; `first_text`: the first prompt; `messages`: how many there are;
+    `session_id`: the id in the header.
     """
 
     path: str
     written: str
     first_text: str
     messages: int
+    session_id: str
 
 
 def open_file(path: Path) -> int:
@@ -162,7 +164,7 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                     messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
                     written = os.fstat(file.fileno()).st_mtime_ns
                     return written, SessionSummary(
-                        str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages
+                        str(path), datetime.fromtimestamp(written / 1e9, UTC).isoformat(), text, messages, header.id
                     )
     except (OSError, *_MALFORMED):
         # Not a session to list; opening it gives the reason.

@@ -6,7 +6,7 @@
             print(line.n, line)
 
 `read_lines` passes over any line that is none (half a line, zeros, another program's text), and over kinds of lines of a
-later version.  `check_chain` finds the first place where a file is not what its writer wrote, and `read_heads` gives the
+later version.  `check_chain` finds the first damage of a file, and `read_heads` gives the
 heads that the index knows, by file name.
 """
 
@@ -40,7 +40,7 @@ _decoder: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
 
 
 class Damage(Struct, frozen=True):
-    """The first place where a file differs from what its writer wrote.
+    """The first damage of a record file: a change since its writer wrote it.
 
     `kind`: `unfinished`, the file ends in a part of a line; `changed`, a line is no line, is out of order, or does not
     bear the hash of the line before; `line`: its number, from 1; `offset`: its first byte.

@@ -17,11 +17,14 @@ from agent_hooks.trust.fact import KINDS, Fact, Kind
 from agent_hooks.trust.manifest import ProjectSet, absolute, named_in_settings
 
 Role = Literal["hook", "module", "transformer", "settings", "intercept", "unused", "data"]
-"""What the runtime does with a file.
+"""The use that the runtime makes of a file.
 
 `hook`: it is loaded; `module`: a hook may import it; `transformer`: it rewrites inputs if `intercept` names it;
 `settings`, `intercept`: it is obeyed; `unused`: it is code that is never imported; `data`: a hook may read it.
 """
+MOST_READ = 4 << 20
+"""The most bytes of a set whose syntax is read; a syntax tree takes a hundred times the room of its text."""
+TOO_LARGE = Fact("unknown", "all of it: the set is too large to be read")
 _PYTHON = ".py"
 _INTERCEPT = "command_intercept.yaml"
 _UNUSED = (".so", ".pyc", ".pyo", ".pyd", ".dylib", ".dll", ".zip", ".egg", ".whl", ".pth")
@@ -44,11 +47,14 @@ def set_facts(found: ProjectSet, only: Iterable[str] | None = None) -> tuple[Fil
     """Return the facts about each file of a set, or about the files whose names are in `only`; raises nothing."""
     wanted = None if only is None else set(only)
     roles = _Roles(found)
-    return tuple(
-        FileFacts(file.name, roles.of(file.name), grouped(_facts(file.data, roles, file.name)), file.target)
-        for file in found.files
-        if wanted is None or file.name in wanted
-    )
+    facts: list[FileFacts] = []
+    read = 0
+    for file in found.files:
+        if wanted is None or file.name in wanted:
+            read += len(file.data)
+            known = _facts(file.data, roles, file.name) if read <= MOST_READ else [TOO_LARGE]
+            facts.append(FileFacts(file.name, roles.of(file.name), grouped(known), file.target))
+    return tuple(facts)
 
 
 def grouped(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -88,6 +94,7 @@ class _Roles:
         settings = next((file for file in found.files if file.name == self._agent + SETTINGS_FILE), None)
         directory = os.path.join(found.project, PROJECT_DIRECTORY)
         named = set() if settings is None else set(named_in_settings(settings.data, directory))
+        self._modules = _modules_by_directory(self._names)
         self._named = {
             name
             for name in self._names
@@ -114,12 +121,17 @@ class _Roles:
     def beside(self, name: str) -> frozenset[str]:
         """Return the names of the modules that a file can import from its set."""
         directories = {os.path.dirname(name), self._hooks, self._transformers}
-        found = set()
-        for directory in directories:
-            above = directory + os.sep
-            for each in self._names:
-                if each.startswith(above):
-                    first, _, rest = each[len(above) :].partition(os.sep)
-                    if rest or first.endswith(_PYTHON):
-                        found.add(first.removesuffix(_PYTHON))
-        return frozenset(found)
+        return frozenset(module for directory in directories for module in self._modules.get(directory, ()))
+
+
+def _modules_by_directory(names: Iterable[str]) -> dict[str, set[str]]:
+    """Return the modules and packages of each directory of a set."""
+    found: dict[str, set[str]] = {}
+    for name in names:
+        directory, base = os.path.split(name)
+        if base.endswith(_PYTHON):
+            found.setdefault(directory, set()).add(base.removesuffix(_PYTHON))
+        while directory and (above := os.path.dirname(directory)) != directory:
+            found.setdefault(above, set()).add(os.path.basename(directory))
+            directory = above
+    return found

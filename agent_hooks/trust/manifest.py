@@ -130,7 +130,7 @@ class _Reader:
             self._read_named(path)
 
     def _read_named(self, path: str) -> None:
-        """Read a file or package that the settings name; another directory is no hook, whatever it contains."""
+        """Read a file or package that the settings name; another directory is no hook."""
         self._count()
         if not os.path.isdir(path):
             # The loader finds the file under the name in the settings, however it is spelled on the disk.

@@ -126,7 +126,7 @@ class Trust:
         """Return the source trees that count for `cwd`, and for `more` directories where the agent works.
 
         Raises `SettingsError` when the person's settings cannot be read, and `TrustError` when a directory cannot be
-        one, or when another user can change the agent home, the store, or files that count whatever their content is.
+        one, or when another user can change the agent home, the store, or files of which any content counts.
         """
         store = self.store()
         try:
@@ -148,8 +148,14 @@ class Trust:
         return TrustedSources(place, home, projects, store.problem)
 
     def trees(self, cwd: str | os.PathLike[str]) -> tuple[SourceTree, ...]:
-        """Return the trees of `sources(cwd)`."""
-        return self.sources(cwd).trees
+        """Return the trees of `sources(cwd)`, for a program that asks for nothing else.
+
+        Raises `TrustError` also where a project denies every call: without its gates, no call may run.
+        """
+        found = self.sources(cwd)
+        if message := next((each.message for each in found.projects if each.blocks), None):
+            raise TrustError(message)
+        return found.trees
 
     def _requires(self) -> bool:
         settings = read_settings_file(os.path.join(self.agent_home, "settings.json"))
@@ -209,7 +215,7 @@ def _check_rights(project: ProjectTrust) -> None:
 
 def _check_owner(path: str) -> None:
     if (reason := check_owner(path)) is not None:
-        raise TrustError(f"nothing is trusted while another user can decide what runs: {reason}")
+        raise TrustError(f"nothing is trusted, because another user could change it: {reason}")
 
 
 def _reason(project: ProjectTrust) -> str:

@@ -35,7 +35,9 @@ from agent_hooks.trust.python_names import (
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 _UTF_8 = re.compile(r"utf[-_]?8([-_](sig|unix|dos|mac))?", re.IGNORECASE)
-_METADATA = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_BLOCK = re.compile(r"# /// [a-zA-Z0-9-]+")
+_SCRIPT = "# /// script"
+_BLOCK_END = "# ///"
 _BOM = b"\xef\xbb\xbf"
 _SUBSCRIBING = ("on", "intercept", "register_tool", "adopt", "start_task")
 _OURS = "agent_hooks"
@@ -68,7 +70,7 @@ def python_facts(data: bytes, *, beside: frozenset[str] = frozenset(), hook: boo
 def _encoding_problem(data: bytes) -> str | None:
     """Return the reason why the text that a person reads is not surely the one that Python would run."""
     # Python ends a line at each kind of line end, and looks for the cookie in the first two lines.
-    lines = re.split(rb"\r\n|\r|\n", data[:65536], maxsplit=2)[:2]
+    lines = re.split(rb"\r\n|\r|\n", data, maxsplit=2)[:2]
     for line in lines:
         cookie = _COOKIE.match(line.removeprefix(_BOM).decode("latin-1"))
         if cookie is not None and not _UTF_8.fullmatch(cookie[1]):
@@ -82,19 +84,29 @@ def _encoding_problem(data: bytes) -> str | None:
 
 def _metadata(text: str) -> Iterator[Fact]:
     """Yield the dependencies that the metadata block of a script names (PEP 723)."""
-    for match in _METADATA.finditer(text.replace("\r\n", "\n").replace("\r", "\n") + "\n"):
-        if match["type"] != "script":
-            continue
-        content = "".join(
-            line[2:] if line.startswith("# ") else line[1:] for line in match["content"].splitlines(keepends=True)
-        )
+    for block in _blocks(text):
+        content = "\n".join(line[2:] for line in block)
         try:
             named = tomllib.loads(content).get("dependencies", [])
         except (tomllib.TOMLDecodeError, RecursionError):
             yield Fact("unknown", "the dependencies in its metadata block, which is no TOML")
             continue
         for each in named if isinstance(named, list) else [named]:
-            yield Fact("needs", f"{each} (metadata block)")
+            yield Fact("needs", f"{shortened(str(each))} (metadata block)")
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Yield the lines of each metadata block for scripts: the comments up to the last end mark behind its head."""
+    comments: list[str] = []
+    for line in [*re.split(r"\r\n|\r|\n", text), ""]:
+        if line == "#" or line.startswith("# "):
+            comments.append(line)
+            continue
+        head = next((number for number, each in enumerate(comments) if _BLOCK.fullmatch(each)), None)
+        ends = [number for number, each in enumerate(comments) if each == _BLOCK_END]
+        if head is not None and ends and ends[-1] > head and comments[head] == _SCRIPT:
+            yield comments[head + 1 : ends[-1]]
+        comments = []
 
 
 def _register(tree: ast.Module, beside: frozenset[str]) -> Iterator[Fact]:

@@ -10,6 +10,8 @@ import msgspec
 from agent_hooks.trust.fact import Fact, shortened
 
 _YAML = "tag:yaml.org,2002:"
+# The most bytes of a YAML file that are read; its reader takes seconds for each MiB.
+_MOST_YAML = 1 << 20
 # The most nodes of a YAML file that are read; an alias can make a short file very large.
 _MOST_NODES = 10_000
 
@@ -84,6 +86,8 @@ def _list(section: dict[str, Any], key: str) -> list[Any]:
 
 def intercept_facts(data: bytes) -> list[Fact]:
     """Return the facts about the text of a `command_intercept.yaml`; raises nothing."""
+    if len(data) > _MOST_YAML:
+        return [Fact("unknown", "all of it: it is too large to be read")]
     # Imported here, because few processes show facts.
     import yaml
 

@@ -15,13 +15,6 @@ from running import Command
 
 
 @pytest.fixture
-def no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests themselves may run inside an agent, whose variables would count."""
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture
 def on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """`agent-hooks` is there, as in a shell whose environment is active."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")

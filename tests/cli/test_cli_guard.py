@@ -79,9 +79,7 @@ def test_the_agent_cannot_change_what_it_is_run_with(
     done = command("run", "--no-session", "--hook", str(given), "\n".join(calls))
     assert done.stdout.count("guard-settings)") == len(calls), done.stdout
     assert named.read_text() == given.read_text() == "def register(api): pass\n"
-    assert sorted(path.name for path in elsewhere.iterdir()) == [
-        "hooks", "records", "settings.json", "trust", "trust.json"
-    ]  # fmt: skip
+    assert {"hooks", "settings.json"} <= {path.name for path in elsewhere.iterdir()}
 
 
 def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command) -> None:

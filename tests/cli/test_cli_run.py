@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from running import Command
-from support import PATIENCE
+from support import PATIENCE, until
 
 GATE = """
     from agent_hooks import Block
@@ -567,3 +567,16 @@ def test_interactive_mode_without_a_terminal_says_what_to_use_instead(command: C
     done = command("run", "--mode", "interactive", code=2)
     assert "interactive mode needs a terminal" in done.stderr
     assert "-p PROMPT" in done.stderr
+
+
+def test_untrust_ends_a_run_whose_hooks_it_concerns(command: Command) -> None:
+    """The hooks' tasks end with it, and no later call is judged by rules that do not count any more."""
+    command.trusted = False
+    command.add_hook(f"{GATE}        open('loaded', 'w').close()\n")
+    command("trust", "--yes")
+    run = command.start("run", "--no-session", "@bash touch began; sleep 60")
+    until(lambda: (command.project / "began").exists())
+    command("untrust")
+    _, stderr = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130
+    assert f"the approval of {command.project} was taken back, so its hooks end" in stderr

@@ -298,7 +298,7 @@ def test_named_files_are_shown_in_full_and_the_rest_in_summary(command: Command)
     """A file that is no part of the set is refused."""
     add_gate(command)
     command.add_hook("import socket\ndef register(api): ...\n# the rest\n", "other.py")
-    assert "is not part of what can be approved here" in command("trust", "pyproject.toml", code=2).stderr
+    assert "belongs to no set that can be approved here" in command("trust", "pyproject.toml", code=2).stderr
     dialog = command.dialog("trust", ".agent/hooks/gate.py")
     shown = dialog.sees(ASKS)
     dialog.type("y\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions
+from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
 from guard_corpus import rows
 
@@ -41,16 +42,121 @@ def answer(command: str, **facts: object) -> str:
 
 
 def of(expected: str) -> list[tuple[str, str]]:
-    return [(row["command"], row["answer"]) for row in rows("self_protection.tsv") if row["expected"] == expected]
+    both = [*rows("self_protection.tsv"), *rows("self_protection_2.tsv")]
+    return [(row["command"], row["answer"]) for row in both if row["expected"] == expected]
 
 
+@pytest.mark.behaviour("G4")
 @pytest.mark.parametrize(("command", "expected"), of("deny"))
 def test_every_known_way_around_the_hooks_is_stopped(command: str, expected: str) -> None:
     """A way that can be read is blocked, and the person is asked about the others."""
     assert answer(command) == expected, findings(command)
 
 
+@pytest.mark.behaviour("G5")
 @pytest.mark.parametrize(("command", "expected"), of("allow"))
 def test_reading_hooks_and_everyday_work_pass(command: str, expected: str) -> None:
     """No question and no block hinders work that leaves the hooks alone."""
     assert answer(command) == expected, findings(command)
+
+
+# ---- file tools ------------------------------------------------------------------------------------------------------
+
+KEPT = [
+    ".agent/hooks/gate.py",
+    "packages/web/.agent/hooks/new.py",
+    ".agent/hooks/../settings.json",
+    ".agent/command_intercept.yaml",
+    ".agent/transformers/deep/t.py",
+    "~/.agent/settings.json",
+    "~/.agent/trust.json",
+    "~/.agent/trust/sets/ab/gate.py",
+    "~/.agent/unlock.json",
+    "~/.agent/records/s1.1.2.jsonl",
+    "~/.agent/bridges/agent-hooks-claude-code.py",
+    "~/.claude/settings.json",
+    "~/.cache/agent-hooks/bytecode/x.pyc",
+    ".venv/bin/agent-hooks",
+    "/opt/v/lib/python3.12/site-packages/agent_hooks/guards/table.py",
+]
+
+
+def path_rules(tool: str, path: str, **facts: object) -> set[str]:
+    return {finding.rule for finding in SecurityAudit(OPTIONS).find(call(tool, path=path, **facts))}
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize("tool", ["write", "edit"])
+@pytest.mark.parametrize("path", KEPT)
+def test_file_tools_write_none_of_the_files_that_control_the_agent(tool: str, path: str) -> None:
+    """They are known by name in every `.agent` directory, also in one that does not exist yet."""
+    assert "guard-settings" in path_rules(tool, path)
+
+
+@pytest.mark.parametrize(
+    "path", [".agent/rules/style.md", ".agents/hooks/a.py", "agent/hooks/a.py", "src/settings.json"]
+)
+def test_file_tools_write_other_files_beside_them(path: str) -> None:
+    """Other programs keep files in `.agent`, and other directories have similar names."""
+    assert path_rules("write", path) == set()
+
+
+@pytest.mark.behaviour("G5")
+@pytest.mark.parametrize("tool", ["read", "grep"])
+@pytest.mark.parametrize("path", ["~/.agent/records/s1.1.2.jsonl", "~/.agent/records", "~/.agent"])
+def test_file_tools_read_no_records(tool: str, path: str) -> None:
+    """A search of the agent home would show them too."""
+    assert path_rules(tool, path) == {"records"}
+
+
+def test_file_tools_read_hooks() -> None:
+    """An agent may know the rules that it works under."""
+    assert path_rules("read", ".agent/hooks/gate.py") == path_rules("grep", ".agent") == set()
+
+
+# ---- unlocked --------------------------------------------------------------------------------------------------------
+
+UNLOCKED = (f"{PROJECT}/.agent",)
+OWN = (*UNLOCKED, f"{HOME}/.agent")
+
+
+@pytest.mark.behaviour("G6")
+def test_while_hooks_are_unlocked_the_agent_may_change_those_and_nothing_else() -> None:
+    """Own hooks need `--own`; the store, records, the state, clients and commands stay sealed."""
+    for unlocked in (UNLOCKED, OWN):
+        assert path_rules("write", ".agent/hooks/gate.py", unlocked=unlocked) == set()
+        assert answer("sed -i s/a/b/ .agent/hooks/gate.py && mv .agent/settings.json /tmp", unlocked=unlocked) == "pass"
+        own = path_rules("write", "~/.agent/hooks/gate.py", unlocked=unlocked)
+        assert own == (set() if unlocked == OWN else {"guard-settings"})
+        for path in KEPT[6:]:
+            assert "guard-settings" in path_rules("write", path, unlocked=unlocked), path
+        assert path_rules("write", "packages/web/.agent/hooks/new.py", unlocked=unlocked) == {"guard-settings"}
+        assert answer("agent-hooks trust --yes", unlocked=unlocked) == "block"
+        assert answer("rm -r ~/.agent", unlocked=unlocked) == "block"
+        assert path_rules("read", "~/.agent/records/s1.jsonl", unlocked=unlocked) == {"records"}
+
+
+# ---- git stash -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("command", "facts", "expected"),
+    [
+        ("git stash", (False, True), "pass"),
+        ("git stash -u", (False, True), "block"),
+        ("git stash push --include-untracked -m wip", (False, True), "block"),
+        ("git stash -u -- src", (False, True), "pass"),
+        ("git stash", (True, False), "block"),
+        ("git stash save wip", (True, False), "block"),
+        ("git stash push -m wip", (True, True), "block"),
+        ("git stash push src/a.py", (True, True), "pass"),
+        ("git stash pop", (True, True), "pass"),
+        ("git stash -u", (False, False), "pass"),
+    ],
+)
+def test_a_stash_is_stopped_where_it_would_move_hooks_away(
+    command: str, facts: tuple[bool, bool], expected: str
+) -> None:
+    """`facts`: whether hooks have changes that git would put back, and whether git does not know them."""
+    assert answer(command, stash=facts) == expected

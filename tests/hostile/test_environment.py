@@ -128,6 +128,7 @@ def test_a_shared_entry_keeps_the_variables_of_an_installation(
     assert f"'XDG_CONFIG_HOME': '{tmp_path}/other'" in generated.read_text()
 
 
+@pytest.mark.behaviour("T47")
 def test_a_user_without_an_entry_in_the_password_database_is_denied(stranger: Stranger, tmp_path: Path) -> None:
     """HOME could be the project's, so a shared entry has no home to go to."""
     program = write_shared_command(tmp_path / "bin", tmp_path) / "agent-hooks"
@@ -185,3 +186,25 @@ def test_the_home_of_the_account_is_the_one_of_the_password_database(
     monkeypatch.setattr("os.getuid", lambda: 3_000_000_000)
     with pytest.raises(SettingsError, match=r"not in the password database, .*; install with --user"):
         fixed.fixed_for_account()
+
+
+@pytest.mark.behaviour("T47")
+def test_doctor_says_the_power_that_a_project_keeps(stranger: Stranger, home: Path, tmp_path: Path) -> None:
+    """It names the variables that lead an entry elsewhere, and what a shared entry leaves open."""
+    write_shared_command(tmp_path / "bin", home)
+    stranger.environment["PATH"] = f"{tmp_path}/bin:{stranger.environment['PATH']}"
+    stranger.entry("project")
+    settings = stranger.top / ".claude/settings.json"
+    theirs = {"PATH": "./bin", "LD_PRELOAD": "./x.so", "PYTHONPATH": ".", "CLAUDECODE": "", "LANG": "C"}
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "env": theirs}))
+    try:
+        found = json.loads(stranger.run("doctor", "--json").stdout)["findings"]
+    finally:
+        end_server(stranger.top)
+    texts = {each["text"]: each["status"] for each in found}
+    (warning,) = [text for text in texts if "`env` sets" in text]
+    assert "`env` sets LD_PRELOAD, CLAUDECODE, PATH, PYTHONPATH, by which" in warning
+    assert texts[warning] == "warning"
+    (shared,) = [text for text in texts if "names no path of this machine" in text]
+    assert "`disableAllHooks` switches all hooks off" in shared
+    assert texts[shared] == "ok"

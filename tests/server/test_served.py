@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 from running import write_shared_command
-from support import PATIENCE
+from support import PATIENCE, until
 
 COUNTING = """
 n = 0
@@ -43,14 +42,6 @@ def calls_end_after(seconds: float) -> dict[str, tuple[float, str]]:
     """Return the time limits of all events, with this one for calls."""
     events = config_of(BRIDGE)["events"]
     return {**events, "PreToolUse": (seconds, events["PreToolUse"][1])}
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for a change that another process makes."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
 
 
 def reason_of(said: Any) -> str:
@@ -126,6 +117,24 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
     assert agent()["systemMessage"] == "call 1 of s"
     (agent.command.project / ".agent" / "settings.json").write_text("{")
     assert "settings.json" in reason_of(agent())
+
+
+@pytest.mark.behaviour("G10")
+def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent: OtherAgent, home: Path) -> None:
+    """The sentence names the files once; a change in the project is a matter of its approval."""
+    own = home / ".agent" / "hooks" / "own.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("def register(api): pass\n")
+    assert agent() == {}
+    own.write_text("def register(api): return None\n")
+    assert f"your own hooks or settings changed while the session runs: {own}" in agent()["systemMessage"]
+    assert agent() == {}
+    (home / ".agent" / "settings.json").write_text("{}")
+    assert "settings.json" in agent()["systemMessage"]
+    own.unlink()
+    assert "own.py" in agent()["systemMessage"]
+    agent.command.add_hook("def register(api): pass")
+    assert "your own hooks" not in json.dumps(agent())
 
 
 @pytest.mark.behaviour("B13")

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks.trust.fact import KINDS, Fact
-from agent_hooks.trust.facts import FileFacts, set_facts
+from agent_hooks.trust.facts import TOO_LARGE, FileFacts, set_facts
 from agent_hooks.trust.manifest import read_set
 from agent_hooks.trust.python_facts import python_facts
 from agent_hooks.trust.settings_facts import intercept_facts, settings_facts
@@ -185,6 +185,7 @@ def test_the_metadata_block_of_a_script_names_dependencies() -> None:
         (b"#!x\r# vim: set fileencoding=cp037 :\r", "cp037"),
         (b"\x0c# coding=rot13\n", "rot13"),
         (b"\xef\xbb\xbf# coding: ascii\n", "ascii"),
+        (b"#" + b"x" * 70_000 + b"coding: utf-7\n", "utf-7"),
         (b"x = '\xff'\n", "byte 5 is 0xff"),
         (b"def (:\n", "it is not Python"),
         (b"x = 1\0\n", "it is not Python"),
@@ -361,3 +362,16 @@ def test_a_link_out_of_the_project_is_shown_with_its_target(project: Path, tmp_p
     found = facts_of(project, ".agent/hooks/link.py")
     assert found.target == str(elsewhere)
     assert found.of("connections")
+
+
+def test_the_time_for_a_large_set_is_limited(project: Path) -> None:
+    """Files beyond the first MiB are not read, and the facts say so."""
+    write(project, {f"hooks/{name}.py": "x = 1\n" * 200_000 for name in "abcdef"})
+    found = set_facts(read_set(str(project)))
+    assert [each.facts == (TOO_LARGE,) for each in found] == [False] * 3 + [True] * 3
+
+
+def test_blocks_of_metadata_take_linear_time() -> None:
+    """Many heads without an end are skipped together."""
+    assert texts("# /// script\n" * 50_000, "needs") == []
+    assert texts("# /// script\n" * 3 + "# ///\n", "unknown")

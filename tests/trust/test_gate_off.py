@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from agent_hooks.trust.manifest import MOST_FILES
 from agent_hooks.trust.policy import Trust
+from support import PATIENCE
 from trust.approving import agent_file, approve, git, judged_names, state
 
 GATE = ".agent/hooks/gate.py"
@@ -232,3 +235,31 @@ def test_the_removal_of_all_hooks_can_be_approved(project: Path) -> None:
     approve(project)
     found = state(project)
     assert (found.state, found.files, found.message) == ("approved", {}, None)
+
+
+BLOCKING = """
+from agent_hooks import Block
+
+def register(api):
+    @api.on("tool_call", tool="bash")
+    def gate(event, ctx):
+        return Block("stopped by the gate")
+"""
+
+
+@pytest.mark.behaviour("A5")
+@pytest.mark.parametrize("change", [edit, remove_all, fifo, too_many, inner_repository])
+def test_the_real_command_is_stopped_by_a_gate_that_was_switched_off(
+    project: Path, change: Callable[[Path], None]
+) -> None:
+    """Also in a subdirectory, where a repository has begun."""
+    (project / "src").mkdir()
+    agent_file(project, text=BLOCKING)
+    approve(project)
+    change(project)
+    line = [sys.executable, "-m", "agent_hooks", "run", "--no-session", "@bash touch done"]
+    done = subprocess.run(
+        line, cwd=project / "src", capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
+    )
+    assert "stopped by the gate" in done.stdout
+    assert not (project / "src" / "done").exists()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from agent_hooks import discover_and_load_hooks, load_settings
+from agent_hooks import AgentHooksError, discover_and_load_hooks, load_settings
 from agent_hooks.hooks.loader import LoadResult
 from agent_hooks.trust.policy import Trust
 from trust.approving import agent_file, approve
@@ -51,3 +52,18 @@ async def test_a_named_hook_that_was_changed_runs_as_it_was_approved(project: Pa
     assert (len(loaded.hooks), loaded.errors) == (1, [])
     assert (project / "approved").exists()
     assert not (project / "changed").exists()
+
+
+@pytest.mark.behaviour("A7")
+async def test_an_embedding_program_gets_an_error_where_no_call_may_run(project: Path, home: Path) -> None:
+    """Hooks without the project's gates would let the calls through that these stop."""
+    agent_file(project)
+    assert (await discover_and_load_hooks(cwd=project, trust=Trust())).hooks == []
+    with pytest.raises(AgentHooksError, match="every tool call is blocked; read and approve: agent-hooks trust"):
+        await discover_and_load_hooks(cwd=project, trust=Trust(required=True))
+    approve(project)
+    assert len((await discover_and_load_hooks(cwd=project, trust=Trust(required=True))).hooks) == 1
+    shutil.rmtree(home / ".agent" / "trust" / "sets")
+    agent_file(project, text="changed")
+    with pytest.raises(AgentHooksError, match="the approved ones are gone"):
+        load_settings(cwd=project, trust=Trust())

@@ -88,7 +88,7 @@ def test_a_hook_spelled_with_another_kind_of_space_belongs_to_the_set(project: P
 
 @pytest.mark.behaviour("A8")
 def test_a_mixture_of_two_approved_sets_is_not_approved(project: Path) -> None:
-    """A gate of one branch with the settings of another is a set that nobody has read."""
+    """A gate of one branch with the settings of another is a set that no person has read."""
     for gate, settings in (("one", '{"hookTimeout": 1}'), ("two", '{"hookTimeout": 2}')):
         agent_file(project, "hooks/gate.py", f"# {gate}\n")
         agent_file(project, "settings.json", settings)
@@ -179,7 +179,16 @@ def test_a_link_that_leads_out_of_the_project_is_read_and_shown_with_its_target(
     assert all(file.target is not None for file in read(project).files)
 
 
-NAMES = ["two\nlines.py", "\x1b[2Jgone.py", "bidi\u202e.py", b"\xff\xfe.py", "a\tb.py", "-rf.py", "'q\".py", "\x7f.py"]
+NAMES: list[str | bytes] = [
+    "two\nlines.py",
+    "\x1b[2Jgone.py",
+    "bidi\u202e.py",
+    b"\xff\xfe.py",
+    "a\tb.py",
+    "-rf.py",
+    "'q\".py",
+    "\x7f.py",
+]
 
 
 @pytest.mark.behaviour("A9")
@@ -187,9 +196,7 @@ def test_any_name_can_be_approved_kept_and_found_again(project: Path) -> None:
     """Names with newlines, escape sequences, bytes that are no UTF-8: the store gives back the very same."""
     hooks = agent_file(project).parent
     for name in NAMES:
-        with open(
-            os.path.join(os.fsencode(hooks), name if isinstance(name, bytes) else os.fsencode(name)), "w"
-        ) as file:
+        with open(os.path.join(os.fsencode(hooks), os.fsencode(name)), "w") as file:
             file.write("x")
     approve(project)
     assert state(project).state == "approved"
@@ -239,7 +246,7 @@ def test_directories_nested_without_end_are_a_problem_of_the_set(project: Path) 
     here = os.open(".", os.O_RDONLY)
     os.chdir(hooks)
     try:
-        for _ in range(1_500):
+        for _ in range(200):
             os.mkdir("d")
             os.chdir("d")
     finally:

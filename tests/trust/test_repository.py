@@ -80,7 +80,7 @@ def test_a_directory_that_names_a_repository_which_does_not_name_it_has_its_own_
 
 @pytest.mark.behaviour("A12")
 def test_a_worktree_made_by_an_archive_for_itself_has_a_key_inside_of_it(tmp_path: Path) -> None:
-    """It may prove whatever it likes about a repository that it brings along."""
+    """It may prove anything about a repository that it brings along."""
     archive = tmp_path / "archive"
     entry = archive / "fake" / "worktrees" / "x"
     entry.mkdir(parents=True)

@@ -87,7 +87,7 @@ def test_a_store_cut_off_at_any_byte_trusts_nothing_and_denies_the_projects_that
 def test_a_store_with_any_byte_exchanged_trusts_nothing_that_was_not_approved(
     stored: Path, project: Path, other: Path
 ) -> None:
-    """Whatever is read from it, another content is never trusted."""
+    """Another content is never trusted, in any reading of the store."""
     whole = stored.read_bytes()
     agent_file(project, text="changed after the approval")
     for at in range(len(whole)):

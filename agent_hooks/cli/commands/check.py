@@ -57,7 +57,7 @@ async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: problems.append(str(error)))
-    runner.know_tools(merge_settings(Trust().trees(cwd)).known_tools)
+    runner.know_tools(merge_settings(Trust().sources(cwd).trees).known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

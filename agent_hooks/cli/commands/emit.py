@@ -139,7 +139,7 @@ class Emitted(NamedTuple):
 
 
 async def _emit(event: Event[Any], hook_files: tuple[str, ...], cwd: str) -> Emitted:
-    settings = merge_settings(Trust().trees(cwd))
+    settings = merge_settings(Trust().sources(cwd).trees)
     loaded = await load_hooks([os.path.abspath(file) for file in hook_files], cwd=cwd)
     answers: dict[Handler, Any] = {}
     errors: list[HookError] = []

@@ -57,7 +57,7 @@ def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> S
 
 def _settings(cwd: str, level: Level | None) -> GuardSettings:
     """Return the guards' section of the settings, and warn of expired rules; raises `SettingsError`."""
-    settings = read_sections(merge_settings(Trust().trees(cwd)).guards, tuple(BUILTIN))
+    settings = read_sections(merge_settings(Trust().sources(cwd).trees).guards, tuple(BUILTIN))
     for sentence in expired(settings, date.today()):
         click.echo(sentence, err=True)
     return settings if level is None else msgspec.structs.replace(settings, level=level)

@@ -10,12 +10,14 @@ import click
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option
+from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model
 from agent_hooks.trust.policy import Trust
+from agent_hooks.ui.harmless import harmless
 
 
 @click.command("run")
@@ -48,6 +50,7 @@ from agent_hooks.trust.policy import Trust
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
 @click.option("--resume", metavar="PATH", help="Go on with the session in this file.")
+@click.option(FLAG, "trust_session", is_flag=True, help="Resume a session of another machine without a question.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
 @click.option(
     "--allow-once",
@@ -70,6 +73,7 @@ def command(
     resume: str | None,
     as_json: bool,
     allow_once: tuple[str, ...],
+    trust_session: bool,
 ) -> None:
     """Run an agent on PROMPT (or on the text of stdin), with your hooks.
 
@@ -99,9 +103,28 @@ def command(
         go_on=go_on,
         resume=resume,
         allow_once=allow_once,
+        trust_session=trust_session,
         sources=asked(Trust(required=require_trusted), cwd),
     )
+    if name != "rpc":
+        _ask_about_session(start)
     ctx.exit(anyio.run(mode(name), start))
+
+
+def _ask_about_session(start: Start) -> None:
+    """Ask about a session that this machine did not write, if a person can be asked; a mode refuses it without a yes."""
+    attended = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+    if start.trust_session or not attended:
+        return
+    checks = SessionCheck()
+    home = start.cwd if start.sources is None else start.sources.sessions_home
+    if (session := start.resumed(home, checks)) is None:
+        return
+    try:
+        if not checks.knows(session) and click.confirm(f"{harmless(question(session))}\n{TITLE}", err=True):
+            checks.wrote(session)
+    finally:
+        session.close()
 
 
 def _prompt(prompt: str | None) -> str:

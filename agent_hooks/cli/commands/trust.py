@@ -127,7 +127,7 @@ def _chosen(sources: TrustedSources, files: Sequence[str]) -> list[ProjectTrust]
     for file in files:
         if not any(_names(project, [file]) for project in sources.projects):
             known = ", ".join(each.directory for each in sources.projects)
-            raise click.UsageError(f"{one_line(file)} is not part of what can be approved here: {one_line(known)}")
+            raise click.UsageError(f"{one_line(file)} belongs to no set that can be approved here: {one_line(known)}")
     return [project for project in sources.projects if _names(project, files)]
 
 

@@ -48,7 +48,7 @@ def _project(project: ProjectTrust) -> Iterator[Diagnosis]:
         yield from (Diagnosis("warning", "not loaded", one_line(_words(each))) for each in waiting_facts(project))
     elif project.state == "always":
         text = f"{one_line(project.directory)}: any content counts, on every branch that is checked out there"
-        yield Diagnosis("warning", _WHAT, text, _END)
+        yield Diagnosis("ok", _WHAT, text, _END)
     elif project.approval is not None:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(project.approval.at))
         text = f"{one_line(project.directory)}: approved on {at} (by {project.approval.by})"

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
+from agent_hooks.cli.session_check import Confirm, SessionCheck
 from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
@@ -26,15 +27,17 @@ from agent_hooks.hooks.loader import LoadedHook
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
-from agent_hooks.host.session_file import list_sessions
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.trust.policy import TrustedSources
+from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.base import UI
 from agent_hooks.values.tool import Tool
 
 Report = Callable[[str], object]
+APPROVAL_INTERVAL = 0.2
+"""Seconds between two checks of whether the loaded projects still have their approval."""
 
 
 class Start(NamedTuple):
@@ -42,6 +45,7 @@ class Start(NamedTuple):
 
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
     latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
+    `trust_session`: resume sessions that this machine did not write, too;
     `sources`: the trees that count, after the person was asked.
     """
 
@@ -55,6 +59,7 @@ class Start(NamedTuple):
     go_on: bool = False
     resume: str | None = None
     allow_once: tuple[str, ...] = ()
+    trust_session: bool = False
     sources: TrustedSources | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
@@ -76,16 +81,21 @@ class Start(NamedTuple):
         runner.know_tools(setup.settings.known_tools)
         return runner
 
-    def host(self, setup: Setup, runner: HookRunner, view: View) -> SessionHost:
-        """Return the agent and its session; raises `SessionError` when the session to resume cannot be read."""
+    def host(self, setup: Setup, runner: HookRunner, view: View, confirm: Confirm | None = None) -> SessionHost:
+        """Return the agent and its session; raises `SessionError` when the session to resume cannot be read.
+
+        `confirm`: asks the person about a later session that this machine did not write; without it, it is refused.
+        """
+        checks = SessionCheck(accept_all=self.trust_session, confirm=confirm)
         return SessionHost(
             runner=runner,
             model=self.model,
             tools=_tools(setup.cwd, setup.loaded.hooks, view.warning),
-            session=self._session(setup.cwd, setup.sources.sessions_home, view.warning),
+            session=self._session(setup.cwd, setup.sources.sessions_home, checks, view.warning),
             view=view,
             thinking_level=self.thinking_level,
             settings=setup.settings,
+            checks=checks,
         )
 
     def _guards(self, setup: Setup) -> list[Guard]:
@@ -93,15 +103,18 @@ class Start(NamedTuple):
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
         return setup.guards(replace(settings, exceptions=(*once, *settings.exceptions)))
 
-    def _session(self, cwd: str, home: str, warn: Report) -> Session:
+    def resumed(self, home: str, checks: SessionCheck) -> Session | None:
+        """Return the session to resume, if there is one; raises `SessionError`."""
+        if self.resume is None and not self.go_on:
+            return None
+        path = checks.latest(home) if self.resume is None else self.resume
+        return Session.open(path, os.path.abspath(self.cwd), home=home)
+
+    def _session(self, cwd: str, home: str, checks: SessionCheck, warn: Report) -> Session:
         """Return the session to begin or to resume; `home`: the directory whose `.agent` has the session files."""
-        if self.resume is not None:
-            return Session.open(self.resume, cwd, home=home)
-        if self.go_on:
-            sessions = list_sessions(home)
-            if not sessions:
-                raise SessionError(f"{home}: there is no session to go on with; leave out --continue")
-            return Session.open(sessions[0].path, cwd, home=home)
+        if (session := self.resumed(home, checks)) is not None:
+            checks.check(session)
+            return session
         if self.no_session:
             return Session(cwd=cwd, home=home)
         try:
@@ -126,12 +139,16 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:
 
 @asynccontextmanager
 async def until_signal(
-    *, before: Callable[[], object] = lambda: None, last_words: Callable[[], object] = lambda: None
+    standing: Standing,
+    *,
+    before: Callable[[], object] = lambda: None,
+    last_words: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel the block on SIGINT, SIGTERM or SIGHUP; afterwards, `cancelled_caught` of the scope tells whether it was.
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP, and when a loaded project loses its approval.
 
-    `before` is called before the cancellation.  A second signal calls `last_words` and ends the process at once, except
-    for SIGHUP: it comes twice when a terminal closes, from the shell and from the system.
+    Afterwards, `cancelled_caught` of the scope tells whether it was.  `before` is called before the cancellation.  A
+    second signal calls `last_words` and ends the process at once, except for SIGHUP: it comes twice when a terminal
+    closes, from the shell and from the system.
     """
 
     async def watch() -> None:
@@ -146,12 +163,20 @@ async def until_signal(
                 before()
                 scope.cancel()
 
+    async def watch_approvals() -> None:
+        while (reason := standing.withdrawn()) is None:
+            await anyio.sleep(APPROVAL_INTERVAL)
+        complain(reason)
+        before()
+        scope.cancel()
+
     # Not `async with`: a task group would wrap the mode's own exception in a group.
     tasks = anyio.create_task_group()
     await tasks.__aenter__()
     try:
         with anyio.CancelScope() as scope:
             tasks.start_soon(watch)
+            tasks.start_soon(watch_approvals)
             yield scope
     finally:
         tasks.cancel_scope.cancel()

@@ -22,6 +22,8 @@ from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.settings import agent_home
+from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.terminal import TerminalUI
 
 HISTORY_FILE = "prompt_history"
@@ -75,8 +77,8 @@ class Interactive:
         runner = start.runner(setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
         async with runner:
-            async with until_signal(last_words=self._terminal.give_back) as scope:
-                await self._talk(start.host(setup, runner, screen), setup)
+            async with until_signal(Standing(Trust(), setup.sources), last_words=self._terminal.give_back) as scope:
+                await self._talk(start.host(setup, runner, screen, self._ui.confirm), setup)
             code = INTERRUPTED if scope.cancelled_caught else OK
             leave_soon(code, last_words=self._terminal.give_back)
         return code

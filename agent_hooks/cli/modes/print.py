@@ -7,6 +7,8 @@ from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.screen.output import JsonScreen, Screen
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.errors import ModelError
+from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.standing import Standing
 
 
 async def run(start: Start) -> int:
@@ -29,7 +31,7 @@ async def _run(start: Start, screen: Screen) -> int:
     code = OK
     async with runner:
         host = start.host(setup, runner, screen)
-        async with until_signal() as scope:
+        async with until_signal(Standing(Trust(), setup.sources)) as scope:
             try:
                 async with host:
                     answer = await host.prompt(start.prompt)

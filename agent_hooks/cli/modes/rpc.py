@@ -31,6 +31,8 @@ from agent_hooks.cli.rpc.view import RpcView
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.hooks.loader import LoadError
+from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
 
 # Seconds for runs to end after the end of stdin.
@@ -100,7 +102,7 @@ class _Server:
         async with runner:
             host = start.host(setup, runner, RpcView(self._send, self._warn))
             self._requests.use_host(host)
-            async with until_signal(before=self._ui.close) as scope:
+            async with until_signal(Standing(Trust(), setup.sources), before=self._ui.close) as scope:
                 with anyio.CancelScope() as life:
                     tasks.start_soon(self._limit, life)
                     async with host, anyio.create_task_group() as actions:

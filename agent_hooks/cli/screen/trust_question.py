@@ -68,9 +68,9 @@ def set_text(
     changed = _changed(found, approved)
     if named is None:
         named = [] if is_large(found) else [file.name for file in changed]
-    inside = [file for file in changed if file.name in set(named)]
-    shown = {file.name for file in inside}
-    rest = [file for file in changed if file.name not in shown]
+    wanted = set(named)
+    inside = [file for file in changed if file.name in wanted]
+    rest = [file for file in changed if file.name not in wanted]
     facts = {each.name: each for each in set_facts(found, [file.name for file in changed])}
     for file in inside:
         yield from _facts_text(file, facts[file.name], look)

@@ -76,7 +76,7 @@ class Command:
 
     def controls(self, word: Word) -> bool:
         """Return whether a word names a file that controls the agent, and that the agent may not change."""
-        return self.interpreter.control.stops_writing(self.path(word))
+        return self.interpreter.controls(word, self.shell)
 
     def path(self, word: str) -> str:
         return self.interpreter.path(word, self.shell)

@@ -145,6 +145,13 @@ class Inspector(ABC):
             return posixpath.normpath(word)
         return normalise(word, cwd=shell.cwd, home=self.directories.home) if word else shell.cwd
 
+    def controls(self, word: str, shell: Shell) -> bool:
+        """Return whether a word names a file that controls the agent, and that the agent may not change."""
+        if word.startswith(UNKNOWN) and self.control.stops_writing(shell.cwd):
+            # The name is not known, but the directory is.
+            return True
+        return self.control.stops_writing(self.path(word, shell))
+
     def content(self, word: Word, shell: Shell) -> Text:
         """Return the known content of a file."""
         if word.startswith("/dev/fd/") and "process" in word.taint:
@@ -171,7 +178,7 @@ class Inspector(ABC):
         if not word:
             return
         path = self.path(word, shell)
-        if self.control.stops_writing(path):
+        if self.controls(word, shell):
             self.report("write-guard-settings", CONTROLS, word)
         elif raw_device(path):
             self.report("disk", "writes to a device", word)

@@ -269,8 +269,17 @@ class Interpreter(Inspector):
             inner = self._carry(name, argv, shell, stdin, environment)
             if inner is None:
                 return self._judge(name, argv, shell, stdin, environment)
+            if name == "env":
+                shell = self._changed_directory(argv, shell)
             argv = inner
         raise Unreadable("commands within commands are nested too deeply")
+
+    def _changed_directory(self, argv: list[Word], shell: Shell) -> Shell:
+        """Return the shell in the directory that `env -C` changes to."""
+        for directory in ParsedOptions(argv, "uC", ("--chdir", "--unset"), stop_early=True).value("C", "--chdir"):
+            shell = shell.copy()
+            shell.cwd = self.path(directory, shell)
+        return shell
 
     def program(self, word: Word) -> str:
         """Return the name of the program that a command word runs, and report a disguised one."""

@@ -15,7 +15,7 @@ NETWORK = re.compile(
 QUOTED = r"(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)')"
 _RUNS = re.compile(
     rf"(?:system|exec(?:Sync|File|FileSync|vp?|lp?)?|spawn(?:Sync)?|popen[23e]?|passthru|shell_exec|proc_open|os\.execute|io\.popen|qx|"
-    rf"do shell script|backtick)\s*\(?\s*{QUOTED}((?:\s*,\s*\[?\s*{QUOTED})*)"
+    rf"do shell script|do script|backtick)\s*\(?\s*{QUOTED}((?:\s*,\s*\[?\s*{QUOTED})*)"
 )
 _BACKTICKS = re.compile(r"`([^`]*)`|qx[{(]([^})]*)[})]|%x[{(]([^})]*)[})]")
 _TREES = re.compile(
@@ -34,6 +34,8 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
     """Judge the known calls in the code of a language: commands, removals, files, sockets, decoded code."""
     source = str(text)
     _control_files(command, source)
+    for numbers in re.findall(r"\bkill\b([^;)\n]*)", source):
+        command.runs([Word("kill"), Word("-9"), *map(Word, re.findall(r"-?\d{2,}", numbers))])
     for match in _RUNS.finditer(source):
         first = unquote(match[1] or match[2])
         rest = [unquote(one or two) for one, two in re.findall(QUOTED, match[3] or "")]

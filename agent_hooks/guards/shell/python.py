@@ -38,6 +38,8 @@ _SHELL_CALLS = {
     "subprocess.getstatusoutput",
     "commands.getoutput",
     "pty.spawn",
+    "pexpect.spawn",
+    "pexpect.run",
 }
 _PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")} | {
     f"os.{name}" for name in ("execv", "execvp", "execl", "execlp", "spawnv", "spawnvp", "spawnl", "posix_spawn")
@@ -62,6 +64,7 @@ _HARMLESS_TEXT = (
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
 _OUR_PARTS = (
     "agent_hooks.cli",
+    "agent_hooks.__main__",
     "agent_hooks.trust",
     "agent_hooks.records",
     "agent_hooks.installs",
@@ -109,6 +112,8 @@ class _PythonJudge(ast.NodeVisitor):
             self._names[alias.asname or alias.name] = alias.name
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if (node.module or "").startswith(_OUR_PARTS) and any(alias.name == "*" for alias in node.names):
+            self._command.report("write-guard-settings", "decides about hooks in the place of a person", node.module)
         for alias in node.names:
             self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 

@@ -105,13 +105,13 @@ def _language(command: Command) -> None:
             command.reads(*operands)
         return
     if "m" in options.flags:
-        words = list(command.argv)
-        at = words.index(Word("-m")) if "-m" in words else len(words)
-        module, rest = "".join(words[at + 1 : at + 2]), words[at + 2 :]
+        module, rest = "".join(options.value("m")[:1]), operands
         if module.partition(".")[0] == "agent_hooks":
             command.runs([Word("agent-hooks"), *rest])
         elif module in ("pip", "pipx", "uv"):
             command.runs([Word(module), *rest])
+        elif module in ("zipfile", "tarfile") and options.has("m"):
+            command.writes(*(word for word in rest[1:] if command.controls(word)))
         return
     if operands and operands[0] not in ("-", "/dev/stdin"):
         word = operands[0]

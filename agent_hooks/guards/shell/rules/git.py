@@ -114,7 +114,8 @@ def _own_files(command: Command, verb: str, words: list[Word]) -> None:
     """Report a path of a hook or of settings, given to a verb that changes files; `git stash` moves all changes away."""
     if verb == "stash" and words[:1] not in ([], ["push"], ["save"]) and not words[0].startswith("-"):
         return
-    if verb in _KEEP_FILES or (verb == "rm" and "--cached" in words):
+    only_index = {"rm": "--cached", "restore": "--staged"}.get(verb)
+    if verb in _KEEP_FILES or (only_index in words and "--worktree" not in words):
         return
     for word in named_files(words):
         plain = marked(_MAGIC.sub("", word), word)

@@ -25,29 +25,32 @@ def own(command: Command) -> None:
     """`agent-hooks trust`, `unlock`, `install` and others are a person's decisions; `records` and `why` show records."""
     words = command.argv[1:]
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-    verb, rest = (str(words[at]), words[at + 1 :]) if at < len(words) else ("", [])
+    if at == len(words):
+        return
+    verb, rest = words[at], words[at + 1 :]
     if "--" not in rest and rest[-1:] in (["--help"], ["-h"]):
         return
-    if not command.argv[0].known or (words and not words[0].known):
-        verb = verb or "?"
     if "AGENT_HOME" in command.environment or "AGENT_HOME" in command.shell.variables.values:
         command.report("write-guard-settings", "runs without the person's own hooks and settings")
     if any(word.startswith("--allow-once") for word in rest):
         command.report("write-guard-settings", "lets a call pass that only a person allows")
-    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "records": "verify", "unlock": ""}
-    if verb in _DECISIONS and not (shows.get(verb) and shows[verb] in rest and "--yes" not in rest):
+    if verb in _DECISIONS and not _only_shows(verb, rest):
         command.report("write-guard-settings", "only a person decides about hooks and their settings")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
-    if verb in ("records", "why") and "verify" not in rest[:1]:
+    if verb == "why" or (verb == "records" and rest[:1] != ["verify"]):
         command.report("read-records", "reads records of decisions")
-    if verb and not words[at].known and verb != "?":
-        command.interpreter.report(
-            "write-guard-settings", "the command's verb is not known; a person decides", command, undecidable=True
-        )
+    if not verb.known:
+        reason = "the verb of a command that may be a person's decision is not known"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 _DECISIONS = {"trust", "untrust", "unlock", "install", "uninstall", "new"}
+
+
+def _only_shows(verb: str, rest: list[Word]) -> bool:
+    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run"}.get(verb)
+    return shows in rest and "--yes" not in rest
 
 
 def own_package(command: Command) -> None:
@@ -84,7 +87,14 @@ def terminal(command: Command) -> None:
     elif "send-keys" in words or "send" in words or "stuff" in words:
         typed = " ".join(word for word in words if word not in ("Enter", "C-m"))
         if found := re.search(r"\bagent-hooks\b.*", typed.replace(" Space ", " ")):
-            command.shell_code(Word(found[0]))
+            command.shell_code(Word(re.sub(r"(?:\\[nr]|\^M|\\015)+$", "", found[0])))
+
+
+def debugger(command: Command) -> None:
+    """`gdb -p` can end the process that judges calls."""
+    process = str(command.interpreter.call.process)
+    if any(word in (process, f"-p{process}", f"--pid={process}") for word in command.argv[1:]):
+        command.report("write-guard-settings", "stops the process that judges calls")
 
 
 # ---- the process that judges -----------------------------------------------------------------------------------------
@@ -175,7 +185,7 @@ _ELSEWHERE = {
 # Flags with which a client runs without hooks.
 _WITHOUT = {
     "claude": r"--bare|--safe-mode",
-    "codex": r"--disable[= ]\S*hooks|.*\bhooks\S*=\s*(?:false|\[|\{).*|--ignore-user-config",
+    "codex": r"--disable[= ]\S*hooks|.*hooks[^=]*=\s*(?:false|\[|\{).*|--ignore-user-config",
     "pi": r"--no-extensions|-ne",
     "opencode": r"--pure",
     "copilot": r"--config-dir(?:=.*)?",
@@ -247,12 +257,13 @@ def _report(command: Command, culprit: object = None) -> None:
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("agent-hooks", own),
     **rules_of("pip pip3 pipx uv poetry pdm hatch rye conda", own_package),
-    **rules_of("ln cp mv install", another_name),
+    **rules_of("ln cp mv install hash", another_name),
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
     **rules_of("pkill killall", kill_by_name),
-    **rules_of("pgrep pidof lsof grep", listing),
+    **rules_of("pgrep pidof lsof grep egrep rg awk gawk mawk", listing),
     "fuser": (fuser,),
+    **rules_of("gdb lldb", debugger),
     **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
     **rules_of("copilot opencode pi openclaw cursor-agent", client),
 }

@@ -43,6 +43,8 @@ def every_program(command: Command) -> None:
     """Ask about a program that is not known to read only, when one of its words names a file that controls the agent."""
     if command.name in _READERS or _only_checks(command):
         return
+    if _DECISION.search(" ".join(command.argv[1:])):
+        command.report("write-guard-settings", "only a person decides about hooks and their settings")
     for word in named_files(command.argv[1:]):
         if command.controls(word):
             command.interpreter.report("write-guard-settings", f"may be changed: {CONTROLS}", word, undecidable=True)
@@ -52,6 +54,10 @@ def every_program(command: Command) -> None:
 # Programs that only check their files unless an option tells them to change them, and the words for the one or the other.
 _CHECKERS = {"ruff": r"check|rule|linter", "black": r"--check|--diff", "isort": r"--check.*|-c|--diff", "eslint": r".*",
              "prettier": r"--check|-c|--list-different|-l", "biome": r"check|lint", "tsc": r"--noEmit"}  # fmt: skip
+
+
+# Our command among the words of a program that may run it, a terminal for example.
+_DECISION = re.compile(r"(?:^|[\s/'\":])agent-hooks[\s,]+(?:trust|untrust|unlock|install|uninstall|new)\b")
 
 
 def _only_checks(command: Command) -> bool:
@@ -148,6 +154,10 @@ def archive(command: Command) -> None:
             if command.controls(word):
                 command.writes(word)
         _over_everything(command, words)
+        into = _directory(words)
+        if not command.interpreter.directories.in_temp(command.path(into)):
+            before = map(Word, command.interpreter.pipeline_words)
+            command.writes(*(word for word in before if command.controls(word)))
 
 
 def _unpacks(name: str, words: list[Word]) -> bool:
@@ -168,12 +178,38 @@ def _over_everything(command: Command, words: list[Word]) -> None:
     replaces = "--overwrite" in words or "--recursive-unlink" in words or "--unlink-first" in words
     if command.name == "unzip":
         replaces = any(re.match(r"-\w*o", word) for word in words)
-    into = next((words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-C", "-d", "--directory", "-D")), Word("."))
+    into = _directory(words)
     path, directories = command.path(into), command.interpreter.directories
     home = path in ("/", directories.home) or f"{directories.home}/".startswith(f"{path}/")
     if (replaces or home) and command.interpreter.control.stops_removing(path):
         reason = f"unpacks over it what cannot be known: {CONTROLS}"
         command.interpreter.report("write-guard-settings", reason, into, undecidable=True)
+
+
+def _directory(words: list[Word]) -> Word:
+    """Return the directory in which an archive is unpacked."""
+    return next((words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-C", "-d", "--directory", "-D")), Word("."))
+
+
+def volume(command: Command) -> None:
+    """`docker run -v .agent:/x` lets a container write there."""
+    for word in command.argv[1:]:
+        for source, target in re.findall(r"(?:^|source=|src=)([^:,=]+)[:,](.*)", word):
+            if command.controls(Word(source)) and not re.search(r"[:,](?:ro|readonly)\b", target):
+                reason = f"a container may change it: {CONTROLS}"
+                command.interpreter.report("write-guard-settings", reason, word, undecidable=True)
+
+
+def link_into(command: Command) -> None:
+    """`ln -t .agent/hooks` makes links there."""
+    into = ParsedOptions(command.argv, "tS", ("--target-directory",)).value("t", "--target-directory")
+    command.writes(*(word for word in into if command.controls(word)))
+
+
+def sed_writes(command: Command) -> None:
+    """`sed 's/a/b/w file'` writes a file."""
+    for word in command.argv[1:]:
+        _texts(command, re.findall(r"w\s+([^\s;}]+)", word))
 
 
 def sources_removed(command: Command) -> None:
@@ -213,6 +249,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("chmod chown chgrp setfacl", rights),
     **rules_of("tar bsdtar zip unzip bsdunzip 7z 7za 7zz cpio pax rar unrar", archive),
     "rsync": (sources_removed,),
+    "ln": (link_into,),
+    "sed": (sed_writes,),
+    **rules_of("docker podman nerdctl", volume),
     "patch": (patch,),
     "yq": (searcher,),
 }

@@ -27,6 +27,9 @@ def xargs(command: Command) -> None:
     for word in coming:
         word.taint = command.stdin.taint
         word.unsure = text is None
+    if text is None:
+        # The items may be found in the directories that the commands before name.
+        coming += [word for word in map(Word, command.interpreter.pipeline_words) if command.controls(word)]
     carried = options.operands or [Word("echo")]
     if replaced:
         for each in coming[:16] or [Word(UNKNOWN)]:

@@ -1,0 +1,121 @@
+"""`agent-hooks unlock`, and what an agent can do meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_hooks.trust.ancestors import _MARKS
+from agent_hooks.trust.unlocked import state_path
+from running import Command, read_all
+
+
+@pytest.fixture(autouse=True)
+def _no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in _MARKS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def hook(command: Command) -> Path:
+    path = command.project / ".agent" / "hooks" / "gate.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("def register(api): pass\n")
+    return path
+
+
+def typed(command: Command, *words: str, code: int = 0, shell: list[str] | None = None) -> str:
+    """Run a command in a terminal, as a person does, and return the screen."""
+    ours, theirs = pty.openpty()
+    line = command.line(*words)
+    if shell is not None:
+        # With a second command, the shell stays, instead of becoming the first.
+        line = [*shell, f"{' '.join(line)}; exit $?"]
+    process = subprocess.Popen(line, cwd=command.project, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = read_all(ours)
+    assert process.wait(timeout=60) == code, seen
+    return " ".join(seen.split())
+
+
+@pytest.mark.behaviour("G6")
+def test_a_person_lets_the_agent_change_hooks_for_a_while(command: Command, hook: Path) -> None:
+    """The edit passes meanwhile, doctor tells of it, and the end shows the diff."""
+    edit = f"@write {json.dumps({'path': str(hook), 'content': 'def register(api): ...' + chr(10)})}"
+    assert "guard-settings" in command("run", "--no-session", edit).stdout
+    assert "until" in typed(command, "unlock", "15m")
+    assert "guard-settings" not in command("run", "--no-session", edit).stdout
+    assert hook.read_text() == "def register(api): ...\n"
+    assert "1 file changed while unlocked: .agent/hooks/gate.py" in " ".join(
+        command("doctor", code=None).stdout.split()
+    )
+    stopped = command("run", "--no-session", f"@bash echo > {state_path()}\n@bash agent-hooks trust").stdout
+    assert stopped.count("(builtin:command-safety-guard (write-guard-settings))") == 2
+    seen = typed(command, "unlock", "--end")
+    assert "-def register(api): pass +def register(api): ..." in seen
+    assert "agent-hooks trust" in seen
+    assert "guard-settings" in command("run", "--no-session", edit).stdout
+
+
+@pytest.mark.behaviour("G8")
+def test_the_next_command_after_the_time_shows_the_changes(command: Command, hook: Path) -> None:
+    """The person need not be there at the end."""
+    typed(command, "unlock", "1h")
+    hook.write_text("def register(api): ...\n")
+    state = json.loads(Path(state_path()).read_text())
+    Path(state_path()).write_text(json.dumps({**state, "until": state["started"]}))
+    assert "the time is over" in " ".join(command("doctor", code=None).stdout.split())
+    seen = typed(command, "unlock", "10m")
+    assert "locked again: 1 file changed" in seen
+    assert "until" in seen
+
+
+@pytest.mark.behaviour("G9")
+def test_unlock_needs_a_terminal(command: Command, hook: Path) -> None:
+    """A program that runs it for the person is refused."""
+    assert "terminal" in command("unlock", "15m", code=1).stderr
+    assert not Path(state_path()).exists()
+
+
+@pytest.mark.behaviour("G9")
+def test_unlock_refuses_below_an_agent(command: Command, hook: Path, tmp_path: Path) -> None:
+    """A terminal that an agent has opened is not a person's."""
+    claude = tmp_path / "claude"
+    shutil.copy("/bin/bash", claude)
+    seen = typed(command, "unlock", "15m", code=1, shell=[str(claude), "-c"])
+    assert "claude (process" in seen
+    seen = typed(command, "unlock", "15m", code=1, shell=["/usr/bin/env", "CLAUDECODE=1", "bash", "-c"])
+    assert "claude (by $CLAUDECODE) has started this process" in seen
+    assert not Path(state_path()).exists()
+
+
+@pytest.mark.behaviour("G9")
+def test_a_shell_of_our_host_is_below_an_agent(command: Command) -> None:
+    """The check finds the host among the ancestors of a command that it runs."""
+    ask = "from agent_hooks.trust.ancestors import agent_ancestor; print(agent_ancestor())"
+    (command.project / "ask.sh").write_text(f"{sys.executable} -c '{ask}'; true\n")
+    assert "agent-hooks (process" in command("run", "--no-session", "@bash bash ask.sh; true").stdout
+
+
+@pytest.mark.parametrize("words", [["15"], ["soon"], ["9h"], ["0m"], ["1h x"], []])
+def test_wrong_durations_are_refused(command: Command, words: list[str]) -> None:
+    """The error names the right form."""
+    code = 1 if words in (["9h"], ["0m"]) else 2
+    assert "15m" in typed(command, "unlock", *words, code=code)
+    assert not Path(state_path()).exists()
+
+
+def test_ending_what_is_not_unlocked_is_no_error(command: Command) -> None:
+    """It also removes a state that cannot be read."""
+    Path(state_path()).parent.mkdir(exist_ok=True)
+    Path(state_path()).write_text("{")
+    assert "all hooks are locked" in " ".join(command("doctor", code=None).stdout.split())
+    assert "nothing is unlocked" in typed(command, "unlock", "--end")
+    assert not Path(state_path()).exists()

@@ -1,0 +1,77 @@
+"""The hooks that exist around a directory, and the stashes that would move them away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agent_hooks.pipeline.guarding import guarded_call
+from agent_hooks.pipeline.present import control_files, stash_moves
+
+
+def git(project: Path, *words: str) -> None:
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+        cwd=project,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture
+def hook(project: Path) -> Path:
+    """Give a hook in a git working tree, which git does not know."""
+    git(project, "init", "-q")
+    path = project / ".agent" / "hooks" / "gate.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("def register(api): pass\n")
+    return path
+
+
+def test_the_hooks_of_the_place_and_of_the_person_are_found(hook: Path, project: Path, home: Path) -> None:
+    """The search starts in any directory of the project."""
+    own = home / ".agent" / "settings.json"
+    own.parent.mkdir()
+    own.write_text("{}")
+    (project / "src").mkdir()
+    assert set(control_files(str(project / "src"))) == {str(hook), str(own)}
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_a_stash_moves_new_and_changed_hooks(hook: Path, project: Path, version: str) -> None:
+    """Only `-u` takes a file that git does not know; a committed one that is unchanged stays in its place."""
+    assert stash_moves(str(project)) == (False, True)
+    git(project, "add", ".agent")
+    git(project, "commit", "-qm", "x")
+    if version == "3":
+        git(project, "add", "-N", ".agent")
+    git(project, "update-index", "--index-version", version)
+    unreadable = version == "4"
+    assert stash_moves(str(project)) == (False, unreadable)
+    hook.write_text("def register(api): ...  # longer than before\n")
+    assert stash_moves(str(project)) == (not unreadable, unreadable)
+
+
+def test_without_hooks_or_git_a_stash_moves_nothing(project: Path) -> None:
+    """A project without hooks has none to lose."""
+    assert stash_moves(str(project)) == (False, False)
+
+
+@pytest.mark.parametrize("index", [b"", b"DIRC", b"DIRC\0\0\0\2\0\0\xff\xff", b"x" * 100])
+def test_a_broken_index_counts_as_one_that_knows_no_hooks(hook: Path, project: Path, index: bytes) -> None:
+    """The guard then stops a stash of all files."""
+    (project / ".git" / "index").write_bytes(index)
+    assert stash_moves(str(project)) == (False, True)
+
+
+def test_the_facts_are_found_for_the_commands_that_need_them(hook: Path, project: Path) -> None:
+    """Other commands do not pay for them."""
+    assert guarded_call("bash", {"command": "find . -name x"}, str(project)).present == (str(hook),)
+    assert guarded_call("bash", {"command": "git stash -u"}, str(project)).stash == (False, True)
+    plain = guarded_call("bash", {"command": "ls"}, str(project))
+    assert (plain.present, plain.stash, plain.process) == ((), (False, False), os.getpid())
