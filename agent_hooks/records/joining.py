@@ -101,9 +101,12 @@ class Record(Struct):
     @property
     def lead(self) -> Line:
         """The line that says most about the record: the decision, if it is there."""
-        questions = [each for pair in self.exchanges for each in (pair.question, pair.answer)]
-        found = [self.decision, self.other, self.result, self.observed, *questions]
-        return next(line for line in found if line is not None)
+        line = self.decision or self.other or self.result or self.observed
+        if line is None:
+            exchange = self.exchanges[0]
+            line = exchange.question or exchange.answer
+        assert line is not None
+        return line
 
     @property
     def time(self) -> datetime:

@@ -15,7 +15,7 @@ from agent_hooks.cli.reports.recorded import (
     type_of,
     who,
 )
-from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.cli.screen.wording import console, plain_table, short
 from agent_hooks.errors import at, count
 from agent_hooks.records.joining import Exchange, Record
 from agent_hooks.records.lines import Change, Decision, Result, Step
@@ -86,7 +86,7 @@ def _print_steps(record: Record) -> None:
 
 
 def _signature(step: Step) -> str:
-    place = at(step.file, step.line) if step.file else ""
+    place = at(short(step.file), step.line) if step.file else ""
     name = f"{step.by} {step.handler}".strip() if not place else step.handler
     return f"{place or ''} {name}".strip()
 
