@@ -95,7 +95,7 @@ class LiveExport:
         _living.add(self)
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Send what is queued, and wait for that at most `patience` seconds; 0 leaves it to the thread."""
+        """Send the queued lines, and wait for that at most `patience` seconds; with 0, the thread sends them later."""
         thread = self._thread
         if thread is None or self._pid != os.getpid():
             return
@@ -166,7 +166,7 @@ class LiveExport:
             self._problem = reason
 
     def _end(self) -> None:
-        """Report what was not exported, once."""
+        """Report the number of lines that were not exported, once."""
         with self._lock:
             lost, self._lost = self._lost + len(self._queue), 0
             self._queue.clear()

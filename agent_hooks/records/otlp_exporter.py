@@ -172,7 +172,7 @@ def _reason(exc: requests.RequestException) -> str:
 
 
 class _Quiet(logging.Filter):
-    """While it is entered, drops what the SDK logs in this thread: the caller reports each problem once."""
+    """While it is entered, drops the log messages of the SDK in this thread: the caller reports each problem once."""
 
     def __enter__(self) -> None:
         self._thread = threading.get_ident()
