@@ -51,7 +51,7 @@ class Exporter:
     """
 
     def __init__(self, endpoint: str, headers: Mapping[str, str] | None = None, timeout: float = 5.0) -> None:
-        self._session = _Session(headers or {})
+        self._session = _Session(headers or {}, is_secure=endpoint.startswith("https:"))
         options: dict[str, Any] = {
             "headers": dict(headers or {}) or {"user-agent": "agent-hooks"},
             "timeout": timeout,
@@ -129,13 +129,14 @@ def _batches(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
 class _Session(requests.Session):
     """Sends requests that are the same in every environment; `problem`: why the last one failed."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], *, is_secure: bool) -> None:
         super().__init__()
         self.problem = ""
         self._own = dict(headers)
         # No proxy, no .netrc, no certificates of the environment.
         self.trust_env = False
-        self.mount("https://", _PlainTLS())
+        if is_secure:
+            self.mount("https://", _PlainTLS())
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         kept = {name: request.headers[name] for name in ("Content-Type", "Content-Length")}
