@@ -28,7 +28,7 @@ COMMANDS = {
     "check": "Load hook files and report their problems.",
     "emit": "Fire one event at a hook and show its answers.",
     "replay": "Show the calls of recorded sessions that your hooks would have stopped.",
-    "records": "Show, verify and remove the records of what was decided.",
+    "records": "Show, verify and remove the records of calls and decisions.",
     "why": "Say why the last call was stopped, asked about or changed, and how to allow it.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",

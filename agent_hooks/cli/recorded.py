@@ -1,4 +1,4 @@
-"""What the commands about records share: the person's records, and one record or session by the beginning of its id."""
+"""The common parts of the commands about records: a reader, and one record or session by the beginning of its id."""
 
 from __future__ import annotations
 

@@ -277,14 +277,14 @@ class Reader:
         selected = [group for group in groups(self.directory) if _may_hold(group, wanted)]
         yield from _merged(selected, lambda group: self.of_group(group, wanted))
 
-    def newest(self, wanted: Wanted) -> Record | None:
-        """Return the newest selected record that is `notable`; `None` without one."""
+    def newest(self, wanted: Wanted, *, notable: bool = True) -> Record | None:
+        """Return the newest selected call; `None` without one.  `notable`: only calls that are."""
         best: Record | None = None
         for group in sorted(groups(self.directory), key=lambda group: -group.last):
             if best is not None and group.last < best.time.timestamp():
                 break
             for record in self.of_group(group, wanted):
-                if record.is_call and record.notable and (best is None or record.time >= best.time):
+                if record.is_call and (record.notable or not notable) and (best is None or record.time >= best.time):
                     best = record
         return best
 

@@ -39,7 +39,7 @@ class Kept(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """A difference between a file and what was written; `line`: its number, from 1, `None` for the whole file."""
+    """A place where a file is not as it was written; `line`: its number, from 1, `None` for the whole file."""
 
     file: str
     line: int | None
@@ -212,7 +212,7 @@ class _Verifying:
             self._note(name, None, f"{stretch} unproven: after the last head{written}")
 
     def _add_notes(self, path: str) -> None:
-        """Take over what a writer noted about lost lines."""
+        """Take over the notes of a writer about lost lines."""
         for _, data in raw_lines(path):
             # Few lines are notes, so the others are not decoded once more.
             line = decode_line(data) if b'"lost"' in data else None

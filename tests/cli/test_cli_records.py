@@ -299,7 +299,7 @@ def test_a_session_that_is_being_recorded_is_not_forgotten(command: Command, rec
     writer.close()
 
 
-# ---- who may read ----------------------------------------------------------------------------------------------------
+# ---- agents may not read ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("R29")
@@ -309,7 +309,10 @@ def test_an_agent_does_not_read_or_remove_records(
     """Below our host or another agent, the commands refuse; `verify` and `head` show no content, so they run."""
     write(records, decision("secretid", "block"))
     monkeypatch.setenv("PATH", f"{Path(command.line()[0]).parent}:{os.environ['PATH']}")
-    shown = command("run", "--no-session", "@bash agent-hooks why secretid; agent-hooks records; true").stdout
+    assert "(read-records)" in command("run", "--no-session", "@bash agent-hooks why secretid").stdout
+    # The guard does not read the project's own programs.
+    (command.project / "report.sh").write_text("agent-hooks why secretid\nagent-hooks records\ntrue\n")
+    shown = command("run", "--no-session", "@bash sh report.sh").stdout
     assert shown.count("is for a person, and") == 2
     monkeypatch.setenv("CLAUDECODE", "1")
     for args in (["records"], ["records", "show", "s"], ["records", "prune"], ["records", "forget", "s"], ["why"]):
@@ -376,7 +379,7 @@ def test_any_record_is_shown(kinds: list[type[Line]], data: st.DataObject) -> No
     """Every value that a line can hold is a row, an object, a ladder and an explanation, each harmless."""
     record = Record("x")
     for kind in kinds:
-        line = {
+        line: dict[str, Any] = {
             "kind": kind.__struct_config__.tag,
             "v": 1,
             "prev": "",

@@ -29,7 +29,14 @@ AT = int(START.timestamp()) * 1_000_000_000
 
 def line(kind: type[L], when: int, id: str = "c", /, **fields: Any) -> L:
     """Return a line of session `s`, so many milliseconds after the start."""
-    common = {"v": 1, "prev": "", "n": 1, "clock": 1, "session": "s", "time": START + timedelta(milliseconds=when)}
+    common: dict[str, Any] = {
+        "v": 1,
+        "prev": "",
+        "n": 1,
+        "clock": 1,
+        "session": "s",
+        "time": START + timedelta(milliseconds=when),
+    }
     return kind(**(common | {"id": id} | fields))
 
 

@@ -95,7 +95,7 @@ def test_the_lines_of_a_call_are_one_record(directory: Path) -> None:
 
 @pytest.mark.behaviour("R20")
 def test_halves_in_files_of_different_processes_are_joined(directory: Path) -> None:
-    """The files of one session are read together, in whatever order its processes began."""
+    """The files of one session are read together, in any order of its processes."""
     write(directory, (Result, {"id": "c", "tool": "bash", "status": "ok"}))
     write(directory, (Decision, {"id": "c", "tool": "bash", "verdict": "pass"}))
     write(directory, (Decision, {"id": "c", "tool": "bash", "verdict": "block"}), session="other")
@@ -233,7 +233,7 @@ _KEYS = [field.encode_name for kind in (Decision, Result, Answer) for field in m
 @pytest.mark.behaviour("R21")
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"\0" * 9, b"[" * 9999]), max_size=5))
 def test_any_bytes_in_a_record_file_are_read(parts: list[bytes]) -> None:
-    """Whatever stands in the files and in the index, no reader fails."""
+    """No reader fails, whether the bytes stand in the files or in the index."""
     with TemporaryDirectory() as directory:
         write(Path(directory), (Prompt, {"id": "1"}))
         for path in [*record_files(directory), f"{directory}/{INDEX}"]:

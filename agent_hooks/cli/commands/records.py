@@ -17,7 +17,7 @@ from agent_hooks.cli.recorded import find, find_session, opened
 from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
-from agent_hooks.errors import count
+from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.records.joining import CHANGED, VERDICTS, Wanted
 from agent_hooks.records.lines import Removed
 from agent_hooks.settings import agent_home, merge_settings
@@ -54,7 +54,7 @@ def command(
     last: int | None,
     as_json: bool,
 ) -> None:
-    """Show the recorded tool calls: which hook stopped what, when, and who said yes.
+    """Show the recorded tool calls, with the hooks that stopped them and the persons who said yes.
 
     The newest call is the last. Prompts, sessions and files have a row when a hook or a person had a part in them. With
     --json, each call is one object on a line of its own.
@@ -96,12 +96,17 @@ command.add_command(export_command)
 
 
 @command.command("show")
-@click.argument("id")
+@click.argument("id", required=False)
 @json_option
-def show_command(id: str, as_json: bool) -> None:
-    """Show the record with this ID, or with the only id that begins so: each step, the question, the result."""
+def show_command(id: str | None, as_json: bool) -> None:
+    """Show the record with this ID, or with the only id that begins so: each step, the question, the result.
+
+    Without ID, the newest call counts.
+    """
     reader = opened()
-    record = find(reader, id)
+    record = reader.newest(Wanted(), notable=False) if id is None else find(reader, id)
+    if record is None:
+        raise AgentHooksError("no call is recorded yet; `agent-hooks run` and other agents' hooks write records")
     if as_json:
         click.echo(json_line(record))
     else:
@@ -154,7 +159,7 @@ def _kept_in(file: str) -> Iterator[tuple[str, str]]:
 
 @command.command("head")
 def head_command() -> None:
-    """Print the last hash of the index and of each file, to keep where nobody can change it: HASH FILE:LINES."""
+    """Print the last hash of the index and of each file, to keep in a place that no agent writes: HASH FILE:LINES."""
     # Imported here, because the other commands do not need it.
     from agent_hooks.records.verifying import current_heads
 

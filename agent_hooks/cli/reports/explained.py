@@ -1,4 +1,4 @@
-"""Three sentences on a record: what happened to the call, by which file or guard, and how a person allows it."""
+"""Three sentences on a record: the fate of the call, the file or guard behind it, and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records, as JSON lines for a program or as a table for a person; `wording` of both is harmless for a terminal."""
+"""Records, as JSON lines for a program or as a table for a person; both are harmless for a terminal."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _about(record: Record) -> str:
 
 
 def answers(record: Record) -> str:
-    """Return who answered what, for each question."""
+    """Return the replies to the questions, each with its person."""
     return "; ".join(_answered(each.answer) for each in record.exchanges)
 
 
