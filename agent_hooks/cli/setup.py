@@ -174,8 +174,11 @@ def make_runner(
     )
 
 
-def records_of(setup: Setup, client: str) -> Records | None:
-    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off."""
+def records_of(setup: Setup, client: str, *, lasting: bool = True) -> Records | None:
+    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off.
+
+    `lasting`: the process stays; one that answers a single event would wait for the endpoint, so it exports nothing.
+    """
     settings = setup.settings.records
     if not settings.enabled:
         return None
@@ -189,6 +192,7 @@ def records_of(setup: Setup, client: str) -> Records | None:
         bytes=settings.bytes,
         patterns=setup.settings.redaction.patterns,
         project=setup.sources.place.top,
+        otlp=settings.otlp if lasting else None,
     )
 
 
