@@ -146,7 +146,10 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
         ({"hook_timeout": 1}, ["'hook_timeout'", "did you mean 'hookTimeout'"]),
         (
             {"zzz": 1},
-            ["'zzz'", "known are: compaction, guards, hookTimeout, hooks, knownTools, redaction, toolCallTimeout"],
+            [
+                "'zzz'",
+                "known are: compaction, guards, hookTimeout, hooks, knownTools, records, redaction, toolCallTimeout",
+            ],
         ),
         ({"compaction": True}, ["'compaction'", "an object", "True"]),
         ({"compaction": {"enable": True}}, ["'compaction.enable'", "did you mean 'enabled'"]),

@@ -95,7 +95,9 @@ class Opening:
         from agent_hooks.installs.places import targets  # here, as above
 
         # The agent must not change the entries that run its hooks.
-        own = [target.path for target in targets(self._bridge, setup.cwd, self._environment).values()]
+        # A project's settings may set a variable that moves the agent's own settings, so both places are protected.
+        found = [targets(self._bridge, setup.cwd, each) for each in (self._environment, {})]
+        own = list(dict.fromkeys(target.path for each in found for target in each.values()))
         return setup.guards(settings, own)
 
 

@@ -2,8 +2,9 @@
 
     runner = HookRunner(hooks, cwd=cwd, records=Records())
 
-`lines` has the kinds of lines, and `reading` reads them.  `recorder` takes the calls and events of a runner, `trail` and
-`steps` the steps of their handlers, `sink` and `writer` write the lines, and `index` and `pruning` keep the files.
+`lines` has the kinds of lines, `reading` reads them, `joining` joins those of a call, and `verifying` compares chains and
+heads.  `recorder` takes the calls and events of a runner, `trail` and `steps` the steps of their handlers, `sink` and
+`writer` write the lines, and `index` and `pruning` keep the files.
 """
 
 from __future__ import annotations

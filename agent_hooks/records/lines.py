@@ -227,7 +227,7 @@ class Answer(Line, frozen=True, kw_only=True, tag="answer"):
     reply: Reply
     # The text of a reply that is no yes or no, redacted and cut; the failure of a question that could not be shown.
     text: str = ""
-    # `person`, the id of an interceptor of `permission.ask`, or `client`: concluded from what the other agent did.
+    # `person`, the id of an interceptor of `permission.ask`, or `client`: concluded from the other agent's later events.
     who: str = ""
     # The login name of the user whose process it was.
     user: str = ""

@@ -18,6 +18,7 @@ from typing import Any
 
 from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.dispatch.loop import Dispatch
+from agent_hooks.dispatch.recording import Recorder
 from agent_hooks.errors import describe
 from agent_hooks.records.lines import Decision, Happened, HookFile, Line, Observed, Prompt, Result, Run, Session, Turn
 from agent_hooks.records.options import Options
@@ -47,7 +48,7 @@ def _safely(write: Callable[..., Any]) -> Callable[..., Any]:
     return safe
 
 
-class CallRecorder:
+class CallRecorder(Recorder):
     """Writes the records of one engine; see `dispatch.recording.Recorder`."""
 
     dispatch_type: type[Dispatch] = RecordedDispatch

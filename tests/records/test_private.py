@@ -83,10 +83,10 @@ def test_odd_values_become_text() -> None:
 def applied(value: Any, changes: tuple[Change, ...]) -> Any:
     """Return a value with a patch applied, as RFC 6902 has it."""
     for change in changes:
-        *parents, last = [each.replace("~1", "/").replace("~0", "~") for each in change.path.split("/")[1:]] or [None]
-        if last is None:
+        if not change.path:
             value = change.value
             continue
+        *parents, last = [each.replace("~1", "/").replace("~0", "~") for each in change.path.split("/")[1:]]
         inner = value
         for each in parents:
             inner = inner[each]

@@ -180,7 +180,7 @@ async def test_each_step_of_a_call_is_in_its_lines(recorded: Recorded) -> None:
         output.args["limit"] = 5
 
     def after(input: ToolAfterInput, output: ToolAfterOutput) -> None:
-        output.result.details = {"x": 1}
+        output.result = ToolOutput("other")
 
     def register(api: HookAPI) -> None:
         api.on("before_tool_call", rewrite)
@@ -315,12 +315,49 @@ async def test_a_failing_guard_or_transformer_is_a_step(recorded: Recorded) -> N
         def judge(self, call: GuardedCall) -> None:
             raise ValueError("boom")
 
-    runner = recorded.runner(guards=[Broken()])
+    class Failing:
+        def transform(self, tool_input: Any, config: Any) -> Any:
+            raise ValueError("boom")
+
+    failing: Any = Failing()
+    runners = (
+        recorded.runner(guards=[Broken()]),
+        recorded.runner(transformers=[ConfiguredTransformer(tool="bash", name="bad", transformer=failing)]),
+    )
+    for runner in runners:
+        runner.on_error(lambda error: None)
+        await call_tool(runner, "bash", {"command": "ls"})
+        runner.end_records()
+    steps = [facts(step) for line in recorded.lines(Decision) for step in line.steps]
+    assert sorted(steps) == [("guards", "broken", "failed", "blocked"), ("transform", "bad", "failed", "blocked")]
+
+
+async def test_a_filter_of_a_result_is_a_step(recorded: Recorded) -> None:
+    """One that takes something out, one that leaves all, and one that fails and so takes nothing out."""
+
+    class Filter:
+        def transform(self, tool_input: Any, config: Any) -> Any:
+            return tool_input
+
+        def filter_output(self, tool_input: Any, content: Any, config: Any) -> Any:
+            match config:
+                case {"to": "fail"}:
+                    raise ValueError("boom")
+                case {"to": to}:
+                    return to
+                case _:
+                    return content
+
+    steps = [
+        ConfiguredTransformer(tool="bash", name=name, transformer=Filter(), config=config)
+        for name, config in {"cut": {"to": "less"}, "idle": {}, "bad": {"to": "fail"}}.items()
+    ]
+    runner = recorded.runner(transformers=steps)
     runner.on_error(lambda error: None)
     await call_tool(runner, "bash", {"command": "ls"})
     runner.end_records()
-    (step,) = recorded.line(Decision).steps
-    assert facts(step) == ("guards", "broken", "failed", "blocked")
+    found = [facts(step) for step in recorded.line(Result).steps]
+    assert found == [("filter", "cut", "replace", "continued"), ("filter", "bad", "failed", "continued")]
 
 
 @pytest.mark.behaviour("R8")
@@ -790,7 +827,7 @@ def test_a_full_disk_opens_no_gate(recorded: Recorded, required: str) -> None:
 
 @pytest.mark.behaviour("R3")
 def test_a_kill_while_a_tool_runs_leaves_the_decision(project: Path, home: Path) -> None:
-    """Who allowed the call is known, though it has no result."""
+    """The verdict is known, though the call has no result."""
     command = Command(project)
     process = subprocess.Popen(
         command.line("run", "@bash echo started > there; sleep 60"), cwd=project, start_new_session=True

@@ -9,6 +9,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -227,7 +228,7 @@ def test_a_forked_process_begins_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_a_name_that_is_taken_is_left_to_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two writers that start in one millisecond, in containers with the same process id, have two files."""
-    monkeypatch.setattr(writing.time, "time_ns", lambda: 5_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: 5_000_000)
     assert written(tmp_path, "a").name.endswith(".5.jsonl")
     assert written(tmp_path, "b").name.endswith(".6.jsonl")
 
@@ -344,8 +345,9 @@ def test_a_short_write_to_the_index_is_taken_back(tmp_path: Path, monkeypatch: p
 def test_a_clock_that_goes_back_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers and the monotonic time go on growing."""
 
-    class Clock(datetime):
+    class Clock:
         hours = 0
+        fromtimestamp = datetime.fromtimestamp
 
         @classmethod
         def now(cls, tz: Any = None) -> datetime:
@@ -501,7 +503,7 @@ def test_a_session_can_be_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_can_be_removed(tmp_path: Path) -> None:
-    """Its tombstone has what could be read."""
+    """Its tombstone has the facts that could be read."""
     path = written(tmp_path, "a")
     path.write_bytes(b"\0" * 100)
     (removed,) = forget(str(tmp_path), "s")
