@@ -83,7 +83,7 @@ def ask(
     files to show in full.  Raises `TrustError`.
     """
     show(project, store, named=named)
-    answer = confirm(f"Do these hooks and settings count from now on? {one_line(project.project)}")
+    answer = confirm(f"{one_line(project.directory)}\nDo these hooks and settings count from now on?")
     if answer:
         store.approve(project.key, project.found, by=by)
         say(f"approved: {done(project)}")

@@ -48,7 +48,8 @@ def prune_at_times(directory: str, days: float, limit: int) -> None:
 def prune(directory: str, days: float, limit: int) -> list[Removed]:
     """Remove the files that were last written more than `days` ago, and the oldest while all have over `limit` bytes.
 
-    A file with a living writer stays.  Returns the facts about the removed files.  Raises `StorageError`; then nothing was removed.
+    A file with a living writer stays.  Returns the facts about the removed files.  Raises `StorageError` before any is
+    removed.
     """
     found = []
     for path in record_files(directory):

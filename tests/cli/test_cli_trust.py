@@ -280,6 +280,9 @@ def test_the_list_names_state_digest_and_approvals(command: Command, tmp_path: P
     assert (other["state"], other["project"], other["here"]) == ("gone", str(gone), False)
     shown = command("trust", "--list").stdout
     assert "approved, an older approval; a newer one was given since" in shown
+    older = "an older set than the last approved one is in force"
+    assert older in command("list").stderr
+    assert older in command("doctor").stdout
     assert first in shown
 
 
@@ -343,6 +346,7 @@ def test_always_is_for_a_repository_that_only_its_owner_can_change(command: Comm
     add_gate(command, "any content")
     assert "any content" in command("run", "--no-session", "@bash ls").stdout
     assert "ALWAYS" in command("trust", "--list").stdout
+    assert "any content counts (trust --always); to end this: agent-hooks untrust" in command("list").stderr
     assert "any content counts, on every branch" in command("doctor").stdout
     command("untrust")
     assert "never" not in command("run", "--no-session", "@bash echo done").stdout
@@ -513,3 +517,13 @@ def test_following_ends_when_the_project_does(command: Command, end: str) -> Non
         hook.write_text("# changed\n")
         dialog.sees("no longer approved")
     dialog.end(1)
+
+
+@pytest.mark.parametrize(
+    "line", [["install", "claude-code", "--dry-run"], ["guard", "explain", "ls"], ["check", "x.py"]]
+)
+def test_each_command_says_that_hooks_wait(command: Command, line: list[str]) -> None:
+    """Without a terminal the message is on stderr, once."""
+    add_gate(command)
+    (command.project / "x.py").write_text("def register(api): ...\n")
+    assert command(*line).stderr.count("no person has approved them; read and approve: agent-hooks trust") == 1

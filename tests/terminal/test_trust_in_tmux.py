@@ -16,6 +16,7 @@ Terminal = Callable[..., Tmux]
 @pytest.mark.usefixtures("no_agent_around")
 def test_the_interactive_mode_asks_first(terminal: Terminal, command: Command) -> None:
     """The answer counts for the session; the next start asks nothing."""
+    command.trusted = False
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)\n")
     tmux = terminal(columns=100, rows=40)
     tmux.enter("clear; agent run --no-session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import anyio
 import click
@@ -11,12 +12,14 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import count
 from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import merge_settings
 from agent_hooks.transformers.command_intercept import Transformers, load_transformers
+from agent_hooks.trees import SourceTree
 from agent_hooks.trust.policy import Trust
 
 
@@ -31,8 +34,10 @@ def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
     """
     paths = [os.path.abspath(file) for file in files]
     intercepts = [path for path in paths if path.endswith(".yaml")]
+    hooks = [path for path in paths if path not in intercepts]
+    trees = settle(Trust(), cwd).trees
     with ReservedStdout():
-        problems, loaded = anyio.run(_check, [path for path in paths if path not in intercepts], os.path.abspath(cwd))
+        problems, loaded = anyio.run(_check, hooks, os.path.abspath(cwd), trees)
         read = [(path, _read(path, cwd)) for path in intercepts]
     problems += [str(error) for _, transformers in read for error in transformers.errors]
     for problem in problems:
@@ -52,12 +57,12 @@ def _read(path: str, cwd: str) -> Transformers:
     return load_transformers(cwd=cwd, files=[path])
 
 
-async def _check(files: list[str], cwd: str) -> tuple[list[str], LoadResult]:
+async def _check(files: list[str], cwd: str, trees: Sequence[SourceTree]) -> tuple[list[str], LoadResult]:
     loaded = await load_hooks(files, cwd=cwd)
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: problems.append(str(error)))
-    runner.know_tools(merge_settings(Trust().sources(cwd).trees).known_tools)
+    runner.know_tools(merge_settings(trees).known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

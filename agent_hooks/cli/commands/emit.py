@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import anyio
@@ -15,6 +16,7 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console, plain_table, short
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.trusting import settle
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.table import EVENT_NAMES, SPECS
 from agent_hooks.errors import HookError, did_you_mean
@@ -24,6 +26,7 @@ from agent_hooks.host.model import now_ms
 from agent_hooks.host.session import now_iso
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import merge_settings
+from agent_hooks.trees import SourceTree
 from agent_hooks.trust.policy import Trust
 from agent_hooks.values.answers import Answer
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, SessionHeader, TextContent, UserMessage
@@ -75,8 +78,9 @@ def command(
     Only the files named by --hook take part. No dialog is shown: each gets its default answer.
     """
     fired = _event(event, tool, _input(input_text), output)
+    trees = settle(Trust(), cwd).trees
     with ReservedStdout():
-        emitted = anyio.run(_emit, fired, hook_files, os.path.abspath(cwd))
+        emitted = anyio.run(_emit, fired, hook_files, os.path.abspath(cwd), trees)
     for error in emitted.broken:
         click.echo(f"not loaded: {error}", err=True)
     if as_json:
@@ -138,8 +142,8 @@ class Emitted(NamedTuple):
     errors: list[HookError]
 
 
-async def _emit(event: Event[Any], hook_files: tuple[str, ...], cwd: str) -> Emitted:
-    settings = merge_settings(Trust().sources(cwd).trees)
+async def _emit(event: Event[Any], hook_files: tuple[str, ...], cwd: str, trees: Sequence[SourceTree]) -> Emitted:
+    settings = merge_settings(trees)
     loaded = await load_hooks([os.path.abspath(file) for file in hook_files], cwd=cwd)
     answers: dict[Handler, Any] = {}
     errors: list[HookError] = []

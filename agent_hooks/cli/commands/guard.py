@@ -17,6 +17,7 @@ from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.reports.corpus import Score, read_corpus
 from agent_hooks.cli.screen.wording import console
 from agent_hooks.cli.setup import agent_guards
+from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import HookError, describe
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
@@ -57,7 +58,7 @@ def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> S
 
 def _settings(cwd: str, level: Level | None) -> GuardSettings:
     """Return the guards' section of the settings, and warn of expired rules; raises `SettingsError`."""
-    settings = read_sections(merge_settings(Trust().sources(cwd).trees).guards, tuple(BUILTIN))
+    settings = read_sections(merge_settings(settle(Trust(), cwd).trees).guards, tuple(BUILTIN))
     for sentence in expired(settings, date.today()):
         click.echo(sentence, err=True)
     return settings if level is None else msgspec.structs.replace(settings, level=level)

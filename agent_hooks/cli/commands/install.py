@@ -15,6 +15,7 @@ from agent_hooks.cli.options import installation_options
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import SettingsError, count
 from agent_hooks.installs.edits import Edit
 from agent_hooks.installs.git_ignore import how_to_ignore
@@ -32,6 +33,7 @@ from agent_hooks.server.control import refresh_ports
 from agent_hooks.server.fixed import fixed_here
 from agent_hooks.server.stub import write_stub
 from agent_hooks.storage.files import StorageError
+from agent_hooks.trust.policy import Trust
 
 
 @click.command("install")
@@ -52,8 +54,9 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
     bridge, name, cwd = open_bridge(agent), target or "local", os.getcwd()
     if by_http and name != "local":
         raise click.UsageError("--http goes with --local: its port and token are those of one project and one person")
+    sources = settle(Trust(), cwd)
     with ReservedStdout():
-        setup = anyio.run(set_up, cwd, ())
+        setup = anyio.run(set_up, cwd, (), sources)
     known, before = targets(bridge, cwd), installations(bridge, cwd)
     if name == "local" and (shared := at_target(before, known["project"])) and shared.entries:
         click.echo(f"{short(shared.target.path)} runs your hooks already, for everybody who works here")

@@ -11,7 +11,7 @@ import msgspec
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.screen.hooks_table import hooks_table, rows
-from agent_hooks.cli.screen.untrusted import untrusted_lines, untrusted_rows
+from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table
 from agent_hooks.cli.setup import Setup, set_up
 from agent_hooks.cli.streams import ReservedStdout
@@ -47,6 +47,8 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
         click.echo(json.dumps(found))
     else:
         _print(setup)
+    for note in approval_notes(sources):
+        click.echo(note, err=True)
     for error in setup.errors:
         click.echo(f"not loaded: {error}", err=True)
     ctx.exit(FAILED if setup.errors else OK)

@@ -228,7 +228,7 @@ def _approve_always(chosen: list[ProjectTrust], trust: Trust, *, yes: bool) -> i
     if not yes:
         show(project, store)
         say("any content of this repository will count, on every branch that is checked out, without a question")
-        if not confirm(f"Is it your own, and may it run any code from now on? {one_line(project.project)}"):
+        if not confirm(f"{one_line(project.project)}\nIs it your own, and may it run any code from now on?"):
             return FAILED
     if project.found.problem is None:
         store.approve(project.key, project.found)

@@ -37,6 +37,15 @@ def untrusted_lines(sources: TrustedSources) -> Iterator[str]:
         yield one_line(str(skipped))
 
 
+def approval_notes(sources: TrustedSources) -> Iterator[str]:
+    """Yield a line for each project of which any content counts, or an older set than the last approved one."""
+    for project in sources.projects:
+        if project.state == "always":
+            yield f"{one_line(project.directory)}: any content counts (trust --always); to end this: agent-hooks untrust"
+        elif not project.newest:
+            yield f"{one_line(project.directory)}: an older set than the last approved one is in force"
+
+
 def untrusted_rows(sources: TrustedSources) -> list[dict[str, Any]]:
     """Return the same for programs."""
     return [

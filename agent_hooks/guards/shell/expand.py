@@ -176,7 +176,7 @@ class Expander:
         return " \t\n" if value is None or value.text is None else value.text
 
     def _value(self, name: str) -> Text:
-        if name in _NUMERIC:
+        if name in _NUMERIC and name not in self._variables.values:
             return Text("0")
         return self._variables.values.get(name) or Text(None)
 

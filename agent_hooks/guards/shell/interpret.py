@@ -87,6 +87,9 @@ class Interpreter(Inspector):
             "SHELL": Text("/bin/bash"),
             "BASH": Text("/bin/bash"),
         }
+        # The shell of a tool is often started by the process that judges.
+        if self.call.process:
+            values["PPID"] = Text(str(self.call.process))
         return Shell(Variables(values), directories.project)
 
     # ---- structure

@@ -109,7 +109,7 @@ def kill(command: Command) -> None:
     process = command.interpreter.call.process
     for word in targets:
         named = word == "-1" or (process and word in (str(process), f"-{process}"))
-        if named or word.taint >= OWN_PROCESS or OURS.search(word):
+        if named or word.taint >= OWN_PROCESS or OURS.search(word) or "getppid" in word:
             command.report("write-guard-settings", "stops the process that judges calls")
 
 
@@ -156,7 +156,7 @@ def listing(command: Command) -> None:
         ours = ours or any(
             _fits_ours(str(word), full=full, by_pattern=command.name == "pgrep") for word in options.operands
         )
-    if ours:
+    if ours or (command.name == "ps" and any("ppid" in word for word in words)):
         taint = command.stdin.taint | OWN_PROCESS
         command.output = Text(None, taint)
 
@@ -261,7 +261,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
     **rules_of("pkill killall", kill_by_name),
-    **rules_of("pgrep pidof lsof grep egrep rg awk gawk mawk", listing),
+    **rules_of("pgrep pidof ps lsof grep egrep rg awk gawk mawk", listing),
     "fuser": (fuser,),
     **rules_of("gdb lldb", debugger),
     **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
