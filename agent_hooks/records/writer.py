@@ -16,6 +16,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -56,11 +57,13 @@ class RecordError(AgentHooksError):
 class ChainWriter:
     """Writes the file of one session: `writer.write(Decision, fields, head)`.
 
-    `directory`: of the records.  No method but `write` raises.
+    `directory`: of the records; `tap`: gets the file's name and the bytes of each line that was written, without its
+    newline.  No method but `write` raises.
     """
 
-    def __init__(self, directory: str, session: str) -> None:
+    def __init__(self, directory: str, session: str, tap: Callable[[str, bytes], None] | None = None) -> None:
         self.session = session
+        self._tap = tap
         self.directory = directory
         self._index = Index(directory)
         self._sha256 = fastest_sha256()
@@ -188,6 +191,8 @@ class ChainWriter:
             os.ftruncate(self._fd, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._head, self._number, self._size = self._sha256(whole).hexdigest(), number, self._size + written
+        if self._tap is not None:
+            self._tap(self.name, whole)
         return clock
 
     def _note_clock(self, now: datetime, head: bytes) -> None:

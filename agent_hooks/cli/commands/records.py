@@ -14,6 +14,7 @@ import click
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import json_option
 from agent_hooks.cli.recorded import find, find_session, opened
+from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
 from agent_hooks.errors import AgentHooksError, count
@@ -89,6 +90,9 @@ def _moment(text: str | None) -> datetime | None:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
         raise click.UsageError(f"--since wants a time such as 30m, 12h, 7d or 2026-01-31, not {text!r}") from None
+
+
+command.add_command(export_command)
 
 
 @command.command("show")
