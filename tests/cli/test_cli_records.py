@@ -240,6 +240,16 @@ def test_why_names_the_cause_and_the_remedy(
     assert lines[2].startswith(remedy)
 
 
+def test_why_names_a_hook_that_could_not_be_loaded(command: Command, tmp_path: Path) -> None:
+    """The file with the mistake is named, and not the handler that stands in for it."""
+    hook = tmp_path / "broken.py"
+    hook.write_text("def register(api)\n    pass\n")
+    command("run", "--no-session", "--hook", str(hook), "@bash true")
+    _, cause, remedy = command("why").stdout.splitlines()
+    assert cause.startswith(f"By {hook}: this hook could not be loaded")
+    assert remedy == f"A person mends or removes the hook: agent-hooks check {hook}"
+
+
 # ---- care of the files -----------------------------------------------------------------------------------------------
 
 
