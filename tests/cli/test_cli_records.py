@@ -421,3 +421,20 @@ def test_the_schema_of_records_holds_for_what_is_written(command: Command, recor
     assert {line["kind"] for line in lines} >= {"session", "prompt", "decision", "result", "turn", "run"}
     for line in lines:
         validator.validate(line)
+
+
+def test_a_line_names_the_trust_under_which_a_call_was_judged(command: Command) -> None:
+    """An approved set that is not the newest is named as such."""
+    command.trusted = False
+    hook = command.add_hook("def register(api): ...\n")
+    states = []
+    for text in ("def register(api): ...\n", "def register(api): pass\n"):
+        hook.write_text(text)
+        command("trust", "--yes")
+    for text in ("def register(api): pass\n", "def register(api): ...\n", "import os\n"):
+        hook.write_text(text)
+        command("run", "--no-session", "@bash true")
+        [call] = [json.loads(line) for line in command("records", "--json").stdout.splitlines()][-1:]
+        states.append(call["trust"])
+        assert len(call["trustedSet"]) == len(call["settings"]) == 64
+    assert states == ["approved", "older", "changed"]

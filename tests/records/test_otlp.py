@@ -517,3 +517,19 @@ def test_ids_of_spans_are_fixed() -> None:
     assert f"{trace_id('s1'):032x}" == sha256(b"trace\0s1")[:32]
     assert f"{agent_span_id('s1', 'main'):016x}" == sha256(b"agent\0s1\0main")[:16]
     assert f"{call_span_id('s1', 'c'):016x}" == sha256(b"call\0s1\0c")[:16]
+
+
+@pytest.mark.behaviour("O1")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_head_that_was_exported_shows_that_a_file_was_rebuilt(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`records verify --head` takes the head of the log, also after more lines were written."""
+    await session_of(runner_of(tmp_path))
+    assert exported(endpoint, tmp_path, "--otlp", endpoint.url).returncode == 0
+    head = plain(endpoint.named("agent_hooks.head")[-1].attributes)["agent_hooks.record.head"]
+    first = plain(endpoint.logs[0].attributes)["agent_hooks.record.sha256"]
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path))
+    verify = [sys.executable, "-m", "agent_hooks", "records", "verify", "--head", head, "--head"]
+    assert subprocess.run([*verify, first], capture_output=True, timeout=PATIENCE).returncode == 0
+    assert subprocess.run([*verify, "0" * 64], capture_output=True, timeout=PATIENCE).returncode == 1
