@@ -308,7 +308,7 @@ def test_after_a_yes_the_payload_runs_and_counts(stranger: Stranger) -> None:
 @ten
 def test_nothing_of_a_strangers_repository_runs_or_counts(repository: Stranger) -> None:
     """Every command ends in order; a guard stops and redaction hides as in an empty project."""
-    lines = [line for line, _ in PAYLOADS] + [*LINES]
+    lines: list[tuple[str, ...]] = [*(line for line, _ in PAYLOADS), *LINES]
     done = repository.run_all(lines)
     for (line, text), each in zip(PAYLOADS, done, strict=False):
         assert text in each["output"], (line, each["output"])
