@@ -69,7 +69,7 @@ class Opening:
         news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
-            news += [*setup.sources.messages, *self._idle_handlers(setup, runner)]
+            news += [*setup.messages, *self._idle_handlers(setup, runner)]
         sources = sources_of(setup).since(self._before)
         return Opened(runner, bridging, sources, setup.sources.place, tuple(f"agent_hooks: {text}" for text in news))
 
@@ -95,7 +95,9 @@ class Opening:
         from agent_hooks.installs.places import targets  # here, as above
 
         # The agent must not change the entries that run its hooks.
-        own = [target.path for target in targets(self._bridge, setup.cwd, self._environment).values()]
+        # Settings of a project may set the variables that lead to the person's own entries, so the usual files count too.
+        known = (targets(self._bridge, setup.cwd, each) for each in (self._environment, {}))
+        own = list(dict.fromkeys(target.path for files in known for target in files.values()))
         return setup.guards(settings, own)
 
 
