@@ -23,7 +23,8 @@ from agent_hooks.installs.generated import DIRECTORY
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.client import directory
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings, read_file
+from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
     INTERCEPT_FILE,
     TRANSFORMERS_DIRECTORY,
@@ -38,7 +39,7 @@ from agent_hooks.trust.unlocked import STATE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
-    from agent_hooks.records import Records
+    from agent_hooks.records import Records, TrustFacts
     from agent_hooks.redaction import Redactor
     from agent_hooks.transformers.base import ConfiguredTransformer
     from agent_hooks.ui.base import UI
@@ -194,6 +195,21 @@ def records_of(setup: Setup, client: str, *, lasting: bool = True) -> Records | 
         patterns=setup.settings.redaction.patterns,
         project=setup.sources.place.top,
         otlp=settings.otlp if lasting else None,
+        trust=_trust_facts(setup.sources),
+    )
+
+
+def _trust_facts(sources: TrustedSources) -> TrustFacts:
+    """Return the trust under which a runner works; of several projects, the outermost first, separated by spaces."""
+    # Imported here, as in `records_of`.
+    from agent_hooks.records import TrustFacts
+
+    projects = [each for each in sources.projects if each.state != "empty"]
+    files = [(os.path.join(tree.directory, SETTINGS_FILE), tree) for tree in sources.trees]
+    return TrustFacts(
+        state=" ".join("older" if not each.newest else each.state for each in projects) or "none",
+        trusted_set=" ".join(each.digest for each in projects if each.digest is not None),
+        settings=sha256(b"\0".join(read_file(path, tree) or b"" for path, tree in files)),
     )
 
 

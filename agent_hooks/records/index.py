@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import decode_line, raw_lines, read_heads, tail
-from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, refusing, write_atomically
 from agent_hooks.storage.locks import try_lock
 
@@ -106,7 +106,7 @@ class Index:
         if written != len(line) + 1:
             os.ftruncate(self._fd, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._prev, self._number, self._size = sha256(line), self._number + 1, self._size + written
+        self._prev, self._number, self._size = line_hash(line), self._number + 1, self._size + written
 
     def compact(self, gone: Callable[[str], bool], *, patience: float = 0.05) -> None:
         """Drop all heads but the last of each file, and those of files that are `gone`; tombstones and notes stay.
@@ -130,7 +130,7 @@ class Index:
                 if line is None or (isinstance(line, Head) and heads.get(line.file) != line.n):
                     continue
                 renewed = _encode(msgspec.structs.replace(line, prev=prev, n=len(kept) + 1))
-                prev = sha256(renewed)
+                prev = line_hash(renewed)
                 kept.append(renewed)
             write_atomically(self._path, b"".join(line + b"\n" for line in kept), secret=True)
 
@@ -138,9 +138,9 @@ class Index:
 def _chained(last: bytes) -> tuple[str, int]:
     """Return the hash and the number of an index's last line; those of the empty index are its name's and 0."""
     if not last:
-        return sha256(os.fsencode(INDEX)), 0
+        return line_hash(os.fsencode(INDEX)), 0
     line = decode_line(last)
-    return sha256(last[:-1]), 0 if line is None else line.n
+    return line_hash(last[:-1]), 0 if line is None else line.n
 
 
 def _line(kind: type[Line], fields: dict[str, Any], prev: str, number: int) -> bytes:

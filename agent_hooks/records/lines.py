@@ -101,7 +101,7 @@ class Line(
 ):
     """Base of all lines.
 
-    `prev`: the SHA-256 of the line before, without its newline; of the first line, that of the file's name;
+    `prev`: the hash (see `chaining`) of the line before, without its newline; of the first line, that of the file's name;
     `n`: the number of the line in its file, from 1; `time`: the time of the machine's clock, which may go back;
     `clock`: nanoseconds of the system's monotonic clock, which orders the lines of several processes until a reboot;
     `id`: the same for all lines of a call; of other lines it is their own.
@@ -161,7 +161,7 @@ class Decision(Line, frozen=True, kw_only=True, tag="decision"):
     # Bytes of the whole input as JSON, and whether `input` lacks some of them.
     input_size: int = 0
     input_cut: bool = False
-    # The keyed digest (HMAC-SHA-256, 64 digits) of the input that would run, as JSON.
+    # The keyed digest (HMAC with BLAKE2b, 64 digits) of the input that would run, as JSON.
     digest: str = ""
     # The change from `input` to the input that would run.
     rewrite: tuple[Change, ...] = ()
@@ -364,7 +364,7 @@ class Unlock(Line, frozen=True, kw_only=True, tag="unlock"):
 class Head(Line, frozen=True, kw_only=True, tag="head"):
     """The head of a record file at one moment; stands in the index.
 
-    `file`: its name; `lines`, `bytes`: their number so far; `head`: the SHA-256 of the last line; `at`: the reason of
+    `file`: its name; `lines`, `bytes`: their number so far; `head`: the hash of the last line; `at`: the reason of
     this head.
     """
 

@@ -122,7 +122,7 @@ class Joiner:
     def _log(self, line: AnyLine, file: str, digest: str) -> Log:
         values = self._values(line)
         attributes = attributes_of(values) | {"record.n": line.n, "record.prev": line.prev}
-        attributes |= {"record.file": file, "record.sha256": digest}
+        attributes |= {"record.file": file, "record.hash": digest}
         is_call = isinstance(line, CallLine)
         return Log(
             trace=trace_id(line.session),

@@ -63,6 +63,11 @@ class Cleaner:
         begin = rest.find("-----BEGIN ")
         return "".join([*parts, rest if begin < 0 else rest[:begin], _CUT])
 
+    def json(self, value: Any, whole: bytes) -> tuple[bytes, bool]:
+        """Return JSON data without its secrets, as JSON, and whether it was cut; `whole`: the data as JSON."""
+        cleaned, cut = self.value(value)
+        return (whole if not cut and cleaned == value else as_json(cleaned)), cut
+
     def value(self, value: Any) -> tuple[Any, bool]:
         """Return JSON data without its secrets, and whether it was cut to the limit."""
         if len(value) == 1 and isinstance(value, dict):

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Literal
 
 from agent_hooks.errors import AgentHooksError
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import files_of, record_files
 from agent_hooks.records.index import Index
 from agent_hooks.records.lines import Removed, Tombstone
 from agent_hooks.records.reading import decode_line, name_of_session, read_lines, tail
 from agent_hooks.records.writer import is_written
-from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError
 
 # Its time of change is the time of the last pruning.
@@ -116,7 +116,7 @@ def _removed(path: str) -> Removed:
         None if last is None else last.time,
     )
     lines = 0 if last is None else last.n
-    head = sha256(data[:-1]) if data else ""
+    head = line_hash(data[:-1]) if data else ""
     return Removed(file=name, session=name_of_session(path), lines=lines, head=head, first=times[0], last=times[1])
 
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX, files_of, parse_name, record_files, records_directory
 from agent_hooks.records.lines import AnyLine, Head, Tombstone
-from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, open_regular, refusing
 
 __all__ = [
@@ -82,14 +82,14 @@ def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, 
     number and the hash of each line before the damage; `anchored`: the first line bears the hash of the file's name,
     unlike that of an index that was compacted.
     """
-    head = sha256(os.fsencode(os.path.basename(path)))
+    head = line_hash(os.fsencode(os.path.basename(path)))
     for number, (offset, data) in enumerate(raw_lines(path), 1):
         if not data.endswith(b"\n"):
             return Damage("unfinished", number, offset)
         link = _link(data)
         if link is None or link[1] != number or (link[0] != head and (anchored or number > 1)):
             return Damage("changed", number, offset)
-        head = sha256(data[:-1])
+        head = line_hash(data[:-1])
         if seen is not None:
             seen(number, head)
     return None

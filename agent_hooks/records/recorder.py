@@ -22,7 +22,7 @@ from agent_hooks.dispatch.recording import Recorder
 from agent_hooks.errors import describe
 from agent_hooks.records.lines import Decision, Happened, HookFile, Line, Observed, Prompt, Result, Run, Session, Turn
 from agent_hooks.records.options import Options
-from agent_hooks.records.private import as_json
+from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.questions import Questions
 from agent_hooks.records.sink import Sink
 from agent_hooks.records.trail import RecordedDispatch, Trail, current
@@ -124,34 +124,35 @@ class CallRecorder(Recorder):
             self.report(failure)
         return f"records.required is set, and {failure}" if failure and self._required else None
 
-    def _decision(self, call: Any, verdict: str, block: Any) -> dict[str, Any]:
+    def _decision(self, call: Any, verdict: str, block: Any) -> bytes:
+        """Return the fields of a decision as JSON without braces; the common ones are formatted by hand, for speed."""
         trail: Trail = call.trail
-        cleaner, maker = self._sink.makers()
+        sink = self._sink
+        cleaner, maker = sink.makers()
         whole = as_json(trail.input)
-        value, cut = cleaner.value(trail.input)
-        fields = self._sink.call_fields(trail, call)
-        fields["verdict"] = verdict
-        fields["input"] = value
-        fields["input_size"] = len(whole)
-        fields["ms"] = round((perf_counter() - trail.began) * 1000, 3)
-        if cut:
-            fields["input_cut"] = True
-        if call.rewrites:
-            fields["rewrite"] = cleaner.patch(trail.input, call.input)
-            fields["rewritten_by"] = call.rewritten_by
-            whole = as_json(call.input)
-        fields["digest"] = trail.digest = self._sink.digest(whole)
-        if trail.passed:
-            fields["steps"] = maker.steps(trail)
-        if block is not None:
-            fields["reason"] = cleaner.text(block.reason)
-            fields["by"], fields["cause"] = block.by, block.cause
-            fields["rule"], fields["remedy"] = block.rule, cleaner.text(block.remedy)
-        elif call.asks:
-            fields["reason"] = cleaner.text("; ".join(dict.fromkeys(ask.title for ask in call.asks)))
-            fields["by"] = ", ".join(dict.fromkeys(ask.by for ask in call.asks))
-            fields["rule"] = ", ".join(dict.fromkeys(ask.rule for ask in call.asks if ask.rule))
-        return fields
+        shown, cut = cleaner.json(trail.input, whole)
+        size, more = len(whole), b""
+        if cut or call.rewrites or block is not None or call.asks:
+            fields = _reasons(cleaner, block, call.asks)
+            if cut:
+                fields["inputCut"] = True
+            if call.rewrites:
+                fields["rewrite"] = cleaner.patch(trail.input, call.input)
+                fields["rewrittenBy"] = call.rewritten_by
+                whole = as_json(call.input)
+            more = b"," + as_json(fields)[1:-1]
+        digest = trail.digest = sink.digest(whole)
+        steps = maker.json(trail) if trail.passed else b""
+        return _DECISION % (
+            trail.fields or sink.call_json(trail, call),
+            verdict.encode(),
+            shown,
+            size,
+            digest.encode(),
+            more,
+            steps,
+            (perf_counter() - trail.began) * 1000,
+        )
 
     @_safely
     def ended(self, call: Any, output: Any, ms: float | None) -> None:
@@ -160,27 +161,30 @@ class CallRecorder(Recorder):
         self._questions.ran(trail)
         cleaner, maker = self._sink.makers()
         status = trail.status if output is not None else "aborted"
-        fields = self._sink.call_fields(trail, call)
+        size = 0
+        fields: dict[str, Any] = {}
         if output is not None:
             text = output.text
-            fields["size"] = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+            size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
             if output.is_error:
                 status = "error" if status == "ok" else status
                 fields["error"] = cleaner.text(text)
-        fields["status"] = status
         if trail.kinds:
             fields["redacted"] = {kind: trail.kinds.count(kind) for kind in dict.fromkeys(trail.kinds)}
         if ms is None and call.surroundings.mode != "bridge":
             # Another agent's tool is only a stand-in here.
             ms = trail.took
-        if status != "blocked" and ms is not None:
-            fields["ms"] = round(ms, 3)
+        if call.surroundings.session_file is not None and call.tool_call_id:
+            fields["reference"] = call.tool_call_id
+        more = b"," + as_json(fields)[1:-1] if fields else b""
         if trail.passed:
-            fields["steps"] = maker.steps(trail)
+            more += maker.json(trail)
             trail.passed = []
-        if call.surroundings.session_file is not None:
-            fields["reference"] = fields.get("client_call", "")
-        self._sink.write(Result, fields, call.surroundings)
+        if status != "blocked" and ms is not None:
+            more += b',"ms":%.3f' % ms
+        call_json = trail.fields or self._sink.call_json(trail, call)
+        line = b'%b,"status":"%b","size":%d%b' % (call_json, status.encode(), size, more)
+        self._sink.write(Result, line, call.surroundings)
 
     @_safely
     def observed(self, call: Any) -> None:
@@ -303,6 +307,24 @@ class CallRecorder(Recorder):
         """Write the last heads and close the files."""
         self._questions.close()
         self._sink.close()
+
+
+# The fields of a decision.
+_DECISION = b'%b,"verdict":"%b","input":%b,"inputSize":%d,"digest":"%b"%b%b,"ms":%.3f'
+
+
+def _reasons(cleaner: Cleaner, block: Any, asks: Any) -> dict[str, Any]:
+    """Return the fields that say why a call is blocked or asked about."""
+    if block is not None:
+        reason, remedy = cleaner.text(block.reason), cleaner.text(block.remedy)
+        fields = {"reason": reason, "by": block.by, "cause": block.cause, "rule": block.rule, "remedy": remedy}
+    else:
+        fields = {
+            "reason": cleaner.text("; ".join(dict.fromkeys(ask.title for ask in asks))),
+            "by": ", ".join(dict.fromkeys(ask.by for ask in asks)),
+            "rule": ", ".join(dict.fromkeys(ask.rule for ask in asks if ask.rule)),
+        }
+    return {name: value for name, value in fields.items() if value}
 
 
 _EVENTS: dict[type[Any], Callable[..., type[Line]]] = {

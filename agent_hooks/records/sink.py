@@ -19,13 +19,13 @@ from agent_hooks.records.files import make_directory
 from agent_hooks.records.keyed import Keyed, load_key
 from agent_hooks.records.lines import Line
 from agent_hooks.records.options import Options
-from agent_hooks.records.private import Cleaner
+from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.pruning import prune_at_times
 from agent_hooks.records.steps import StepMaker
 from agent_hooks.records.trail import Trail
 from agent_hooks.records.writer import ChainWriter, RecordError
 from agent_hooks.storage.files import StorageError
-from agent_hooks.values.wire import to_json
+from agent_hooks.values.wire import camel, to_json
 
 if TYPE_CHECKING:
     from agent_hooks.records.live_export import LiveExport
@@ -74,8 +74,6 @@ class Sink:
 
     def call_fields(self, trail: Trail, call: Any) -> dict[str, Any]:
         """Return the fields that every line of a call has."""
-        if trail.fields is not None:
-            return {**trail.fields}
         fields: dict[str, Any] = {"id": trail.id, "tool": call.tool.name}
         if trail.parent is not None:
             fields["parent"] = trail.parent
@@ -89,17 +87,28 @@ class Sink:
         native = getattr(call.tool, "native_name", "")
         if native:
             fields["native_tool"] = native
-        trail.fields = {**fields}
         return fields
 
-    def write(self, kind: type[Line], fields: dict[str, Any], place: Surroundings) -> str | None:
+    def call_json(self, trail: Trail, call: Any) -> bytes:
+        """Return the same fields as JSON without braces; they are made once for both halves of a call."""
+        made = trail.fields
+        if not made:
+            fields = self.call_fields(trail, call)
+            made = trail.fields = as_json({camel(name): value for name, value in fields.items()})[1:-1]
+        return made
+
+    def write(self, kind: type[Line], fields: dict[str, Any] | bytes, place: Surroundings) -> str | None:
         """Write a line; return the reason when it cannot be written, which is reported once."""
+        session = place.session_id
         try:
-            self.writer(place).write(kind, fields, self._head(place))
+            writer = self._writers.get(session) or self.writer(place)
+            head = self._heads.get((session, place.agent_id, place.cwd, place.session_file)) or self._head(place)
+            writer.write(kind, fields, head)
         except RecordError as exc:
             self.report(str(exc))
             return str(exc)
         except (ValueError, TypeError, msgspec.MsgspecError):
+            assert not isinstance(fields, bytes), "only names and values can fail to be JSON"
             return self._write_plainly(kind, fields, place)
         self._failing = False
         return None

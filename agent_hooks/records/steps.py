@@ -10,7 +10,7 @@ from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.points import Changed, PermissionOutput, ToolBeforeOutput
 from agent_hooks.dispatch.table import read_answer
 from agent_hooks.records.lines import Step, StepAnswer
-from agent_hooks.records.private import Cleaner
+from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.trail import Passed, Trail
 from agent_hooks.storage.digests import sha256
 from agent_hooks.values.answers import (
@@ -45,6 +45,7 @@ class StepMaker:
         self._cleaner = cleaner
         self._facts: dict[Handler, dict[str, Any]] = {}
         self._digests: dict[str, str] = {}
+        self._silent: dict[tuple[Handler, str], bytes] = {}
 
     def digest(self, path: str) -> str:
         """Return the SHA-256 of a hook's file, as it was at the first question; empty without a file."""
@@ -61,6 +62,29 @@ class StepMaker:
             step, current = self._step(passed, trail.began, current)
             steps.append(step)
         return tuple(steps)
+
+    def json(self, trail: Trail) -> bytes:
+        """Return the steps of a trail as the field `steps` in JSON, with a comma before it.
+
+        A step of a silent handler is formatted by hand, from text that stays the same: `steps` takes three times longer.
+        """
+        began, current = trail.began, trail.input
+        steps = []
+        for passed in trail.passed:
+            handler = passed.handler
+            if passed.answer is None and handler is not None and not passed.failure and passed.after is None:
+                begin = self._silent.get((handler, passed.stage)) or self._begin(handler, passed)
+                steps.append(b'%b,"at":%.3f,"ms":%.3f}' % (begin, (passed.began - began) * 1000, passed.ms))
+            else:
+                step, current = self._step(passed, began, current)
+                steps.append(as_json(step))
+        return b',"steps":[%b]' % b",".join(steps)
+
+    def _begin(self, handler: Handler, passed: Passed) -> bytes:
+        """Return the JSON of a silent handler's step without its end."""
+        step = Step(stage=passed.stage, by=passed.by, **self._of_handler(handler))
+        begin = self._silent[handler, passed.stage] = as_json(step)[:-1]
+        return begin
 
     def _step(self, passed: Passed, began: float, current: Any) -> tuple[Step, Any]:
         facts = self._of_handler(passed.handler)

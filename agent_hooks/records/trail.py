@@ -67,8 +67,8 @@ class Trail(Struct, eq=False):
     questions: int = 0
     asked: float = 0.0
     handed_over: bool = False
-    # The fields that each line of the call has.
-    fields: dict[str, Any] | None = None
+    # The fields that each line of the call has, as JSON without braces.
+    fields: bytes = b""
 
     def add(self, stage: str, by: str, began: float, answer: Any = None, **facts: Any) -> None:
         """Add a step that is no handler; `facts`: other slots of `Passed`."""
@@ -99,11 +99,10 @@ class RecordedDispatch(Dispatch):
         """Call `handlers` one by one, and add a step for each before it runs."""
         event = self.event
         stage = event.point if isinstance(event, AtPoint) else event.type
-        try:
-            passed = self.trail.passed
-        except AttributeError:
+        if handlers is self.plan.handlers:
             self.trail = _trail_of(event)
-            passed = self.trail.passed
+        # Otherwise these are the rest of the handlers, after one that was given up.
+        passed = self.trail.passed
         call = _call_handlers
         for handler in handlers:
             self._ended = False

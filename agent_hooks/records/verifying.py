@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 
 from agent_hooks.errors import count
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX, record_files
 from agent_hooks.records.lines import AnyLine, Head, Note, Tombstone
 from agent_hooks.records.reading import Damage, check_chain, decode_line, raw_lines, read_index, tail
 from agent_hooks.records.writer import is_written
-from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError
 
 _SHORT = 12
@@ -78,7 +78,7 @@ def current_heads(directory: str) -> list[tuple[str, int, str]]:
         if os.path.lexists(path):
             data, _, _ = tail(path)
             line = decode_line(data)
-            found.append((os.path.basename(path), 0 if line is None else line.n, sha256(data[:-1]) if data else ""))
+            found.append((os.path.basename(path), 0 if line is None else line.n, line_hash(data[:-1]) if data else ""))
     return found
 
 
@@ -136,7 +136,7 @@ class _Verifying:
         self._add_damage(INDEX, damage)
         for line in lines:
             self._add_index_line(line)
-        self._index_was_compacted = bool(lines) and lines[0].prev != sha256(os.fsencode(INDEX))
+        self._index_was_compacted = bool(lines) and lines[0].prev != line_hash(os.fsencode(INDEX))
         if self._index_was_compacted and lines[0].prev in self._wanted:
             # The first line of a compacted index bears the last hash of the index before.
             self._met[lines[0].prev] = INDEX, 0

@@ -18,19 +18,18 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
 import msgspec
 
 from agent_hooks.errors import AgentHooksError, os_reason
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import file_name, files_of, make_directory
 from agent_hooks.records.index import Index
-from agent_hooks.records.keyed import fastest_sha256
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import tail
-from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError
 from agent_hooks.storage.locks import try_lock
 from agent_hooks.values.wire import to_json
@@ -39,11 +38,14 @@ HEAD_LINES = 64
 HEAD_SECONDS = 5.0
 # Files of the session that are checked for an unfinished line.
 _CHECKED = 8
-# A step back of the clock that is noted.
-_BACK = timedelta(seconds=1)
+# A step back of the clock that is noted, in microseconds.
+_BACK = 1_000_000
 # Seconds that the last head waits for the index.
 _LAST_PATIENCE = 0.5
 _encode = msgspec.json.Encoder().encode
+_EPOCH = datetime.fromtimestamp(0, UTC)
+# The beginning of a line of each kind: its tag, and the length of the chaining fields that `_encode` gives it.
+_beginnings: dict[type[Line], tuple[str, int]] = {}
 # The number of forks between this process and the first; `os.getpid` is a system call.
 _forks = [0]
 os.register_at_fork(after_in_child=lambda: _forks.__setitem__(0, _forks[0] + 1))
@@ -66,7 +68,6 @@ class ChainWriter:
         self._tap = tap
         self.directory = directory
         self._index = Index(directory)
-        self._sha256 = fastest_sha256()
         self._lock = Lock()
         self._prefix = os.urandom(6).hex()
         self._id_forks = _forks[0]
@@ -85,7 +86,10 @@ class ChainWriter:
         self._indexed = 0
         # The monotonic time in nanoseconds at which the next head is due.
         self._due = 0
-        self._last_time = datetime.fromtimestamp(0, UTC)
+        # The time of the last line in microseconds since 1970, and its seconds as text.
+        self._last_time = 0
+        self._second = -1
+        self._second_text = ""
 
     def new_id(self) -> str:
         """Return an id that no other call has."""
@@ -94,8 +98,10 @@ class ChainWriter:
         self._ids += 1
         return f"{self._prefix}{self._ids:06x}"
 
-    def write(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> None:
+    def write(self, kind: type[Line], fields: dict[str, Any] | bytes, head: bytes) -> None:
         """Append one line; `head`: the fields that stay the same from line to line, as JSON without braces.
+
+        `fields`: the other ones, by name, or as JSON without braces, which is faster.
 
         Raises `RecordError` when the line cannot be written.
         """
@@ -147,7 +153,7 @@ class ChainWriter:
         # A file system without locks only lacks the mark of a living writer.
         with suppress(OSError):
             try_lock(fd)
-        self._fd, self._head = fd, sha256(os.fsencode(self.name))
+        self._fd, self._head = fd, line_hash(os.fsencode(self.name))
         self._write_head("start")
         for path, offset, size in self._unfinished():
             fields = {
@@ -176,30 +182,39 @@ class ChainWriter:
                     found.append((path, end, size))
         return found
 
-    def _append(self, kind: type[Line], fields: dict[str, Any], head: bytes) -> int:
+    def _append(self, kind: type[Line], fields: dict[str, Any] | bytes, head: bytes) -> int:
         """Append one line, and return the monotonic time in it."""
-        now = datetime.now(UTC)
+        tag, length = _beginnings.get(kind) or _beginning(kind)
+        if not isinstance(fields, bytes):
+            fields = _encode(kind(v=VERSION, prev="", n=0, time=_EPOCH, clock=0, **fields))[length:-1]
+        now = time.time_ns() // 1000
         if now < self._last_time:
             self._note_clock(now, head)
         self._last_time = now
+        second, micros = divmod(now, 1_000_000)
+        if second != self._second:
+            self._second, self._second_text = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         number, clock = self._number + 1, time.monotonic_ns()
-        line = kind(v=VERSION, prev=self._head, n=number, time=now, clock=clock, **fields)
-        whole = b"%b,%b}" % (_encode(line)[:-1], head)
+        begin = (
+            f'{{"kind":"{tag}","v":{VERSION},"prev":"{self._head}","n":{number}'
+            f',"time":"{self._second_text}.{micros:06d}Z","clock":{clock},'
+        )
+        whole = b"%b%b,%b}" % (begin.encode(), fields, head)
         written = os.write(self._fd, whole + b"\n")
         if written <= len(whole):
             # Almost always the disk is full.  If the part stays, the next writer notes it.
             os.ftruncate(self._fd, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._head, self._number, self._size = self._sha256(whole).hexdigest(), number, self._size + written
+        self._head, self._number, self._size = line_hash(whole), number, self._size + written
         if self._tap is not None:
             self._tap(self.name, whole)
         return clock
 
-    def _note_clock(self, now: datetime, head: bytes) -> None:
+    def _note_clock(self, now: int, head: bytes) -> None:
         """Note that the machine's clock went back."""
         back, self._last_time = self._last_time, now
         if back - now > _BACK:
-            reason = f"the clock went back, from {back.isoformat()}"
+            reason = f"the clock went back, from {datetime.fromtimestamp(back / 1e6, UTC).isoformat()}"
             self._append(Note, {"id": self.new_id(), "about": "clock", "reason": reason}, head)
 
     def _write_lost(self, head: bytes) -> None:
@@ -220,6 +235,14 @@ class ChainWriter:
         with suppress(OSError, StorageError):
             self._index.append(Head, fields, patience=patience)
             self._indexed = self._number
+
+
+def _beginning(kind: type[Line]) -> tuple[str, int]:
+    """Return the tag of a kind of line, and the length of the fields that chain an empty one."""
+    tag = str(kind.__struct_config__.tag)
+    chain = {"kind": tag, "v": VERSION, "prev": "", "n": 0, "time": _EPOCH, "clock": 0}
+    found = _beginnings[kind] = tag, len(_encode(chain))
+    return found
 
 
 def is_written(path: str) -> bool:

@@ -240,6 +240,16 @@ def test_why_names_the_cause_and_the_remedy(
     assert lines[2].startswith(remedy)
 
 
+def test_why_names_a_hook_that_could_not_be_loaded(command: Command, tmp_path: Path) -> None:
+    """The file with the mistake is named, and not the handler that stands in for it."""
+    hook = tmp_path / "broken.py"
+    hook.write_text("def register(api)\n    pass\n")
+    command("run", "--no-session", "--hook", str(hook), "@bash true")
+    _, cause, remedy = command("why").stdout.splitlines()
+    assert cause.startswith(f"By {hook}: this hook could not be loaded")
+    assert remedy == f"A person mends or removes the hook: agent-hooks check {hook}"
+
+
 # ---- care of the files -----------------------------------------------------------------------------------------------
 
 
@@ -411,3 +421,20 @@ def test_the_schema_of_records_holds_for_what_is_written(command: Command, recor
     assert {line["kind"] for line in lines} >= {"session", "prompt", "decision", "result", "turn", "run"}
     for line in lines:
         validator.validate(line)
+
+
+def test_a_line_names_the_trust_under_which_a_call_was_judged(command: Command) -> None:
+    """An approved set that is not the newest is named as such."""
+    command.trusted = False
+    hook = command.add_hook("def register(api): ...\n")
+    states = []
+    for text in ("def register(api): ...\n", "def register(api): pass\n"):
+        hook.write_text(text)
+        command("trust", "--yes")
+    for text in ("def register(api): pass\n", "def register(api): ...\n", "import os\n"):
+        hook.write_text(text)
+        command("run", "--no-session", "@bash true")
+        [call] = [json.loads(line) for line in command("records", "--json").stdout.splitlines()][-1:]
+        states.append(call["trust"])
+        assert len(call["trustedSet"]) == len(call["settings"]) == 64
+    assert states == ["approved", "older", "changed"]

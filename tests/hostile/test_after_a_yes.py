@@ -73,8 +73,10 @@ def reason(loaded: LoadResult) -> str:
         "from . import helper",
         "helper = __import__('helper')",
         "import importlib; helper = importlib.import_module('.helper', __package__)",
-        "import sys; sys.path.insert(0, __file__.rpartition('/')[0]); import importlib; "
-        "helper = importlib.import_module('helper'); sys.path.pop(0); sys.modules.pop('helper')",
+        (
+            "import sys; sys.path.insert(0, __file__.rpartition('/')[0]); import importlib; "
+            "helper = importlib.import_module('helper'); sys.path.pop(0); sys.modules.pop('helper')"
+        ),
     ],
     ids=["by name", "relatively", "by __import__", "by importlib", "by sys.path"],
 )

@@ -29,6 +29,7 @@ from agent_hooks import (
     TurnStart,
 )
 from agent_hooks.records import Records, exporting, lines, live_export
+from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.otlp_values import ALSO, PUBLIC, agent_span_id, call_span_id, trace_id
 from agent_hooks.records.reading import record_files
 from agent_hooks.settings import OtlpSettings
@@ -136,11 +137,11 @@ def check_logs(endpoint: Endpoint, home: Path) -> None:
     written = Path(path).read_bytes().splitlines()
     logs = [log for log in endpoint.logs if log.event_name != "agent_hooks.head"]
     assert [body(log)["n"] for log in logs] == [*range(1, len(written) + 1)]
-    assert [plain(log.attributes)["agent_hooks.record.sha256"] for log in logs] == [sha256(line) for line in written]
+    assert [plain(log.attributes)["agent_hooks.record.hash"] for log in logs] == [line_hash(line) for line in written]
     head = plain(endpoint.named("agent_hooks.head")[-1].attributes)
     assert head["agent_hooks.record.file"] == os.path.basename(path)
     assert head["agent_hooks.record.lines"] == len(written)
-    assert head["agent_hooks.record.head"] == sha256(written[-1])
+    assert head["agent_hooks.record.head"] == line_hash(written[-1])
     of_call = {log.span_id for log in endpoint.named("agent_hooks.decision")}
     assert of_call == {span.span_id for span in endpoint.spans if span.name == "execute_tool bash"}
 
@@ -517,3 +518,19 @@ def test_ids_of_spans_are_fixed() -> None:
     assert f"{trace_id('s1'):032x}" == sha256(b"trace\0s1")[:32]
     assert f"{agent_span_id('s1', 'main'):016x}" == sha256(b"agent\0s1\0main")[:16]
     assert f"{call_span_id('s1', 'c'):016x}" == sha256(b"call\0s1\0c")[:16]
+
+
+@pytest.mark.behaviour("O1")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_head_that_was_exported_shows_that_a_file_was_rebuilt(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`records verify --head` takes the head of the log, also after more lines were written."""
+    await session_of(runner_of(tmp_path))
+    assert exported(endpoint, tmp_path, "--otlp", endpoint.url).returncode == 0
+    head = plain(endpoint.named("agent_hooks.head")[-1].attributes)["agent_hooks.record.head"]
+    first = plain(endpoint.logs[0].attributes)["agent_hooks.record.hash"]
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path))
+    verify = [sys.executable, "-m", "agent_hooks", "records", "verify", "--head", head, "--head"]
+    assert subprocess.run([*verify, first], capture_output=True, timeout=PATIENCE).returncode == 0
+    assert subprocess.run([*verify, "0" * 64], capture_output=True, timeout=PATIENCE).returncode == 1

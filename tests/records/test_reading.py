@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import dedent
 from typing import Any
 
 import msgspec
@@ -19,10 +22,11 @@ from hypothesis import strategies as st
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.joining import CHANGED, Reader, Record, Wanted
 from agent_hooks.records.lines import Answer, Change, Decision, Line, Observed, Prompt, Question, Result, Step
-from agent_hooks.records.pruning import forget
+from agent_hooks.records.pruning import forget, prune
 from agent_hooks.records.reading import record_files
 from agent_hooks.records.verifying import Kept, Report, current_heads, verify
 from agent_hooks.records.writer import ChainWriter
+from support import PATIENCE
 
 HEAD = b'"session":"s","client":"agent-hooks","project":"/p"'
 BLOCK: dict[str, Any] = {
@@ -222,6 +226,31 @@ def test_a_file_that_cannot_be_read_is_named(directory: Path) -> None:
     }
 
 
+def test_a_file_without_the_right_to_read_it_is_named() -> None:
+    """The records of the other sessions are read, and `verify` finds the file."""
+    code = """
+        import os, sys
+        from agent_hooks.records import joining, verifying
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        reader = joining.Reader(sys.argv[1])
+        print([record.id for record in reader.records()], *reader.unread.files, *verifying.verify(sys.argv[1]).problems)
+    """
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        write(Path(name), (Prompt, {"id": "1"}))
+        hidden = write(Path(name), (Prompt, {"id": "2"}), session="t")
+        for path in Path(name).iterdir():
+            path.chmod(0o644)
+        Path(name).chmod(0o755)
+        hidden.chmod(0)
+        done = subprocess.run(
+            [sys.executable, "-c", dedent(code), name], capture_output=True, text=True, timeout=PATIENCE, check=True
+        )
+    assert done.stdout.startswith("['1'] ")
+    assert done.stdout.count(f"cannot read {hidden}: Permission denied") == 2
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.datetimes().map(str),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -242,6 +271,8 @@ def test_any_bytes_in_a_record_file_are_read(parts: list[bytes]) -> None:
         assert [record.id for record in read(Path(directory))][-1:] == ["1"]
         verify(directory, [Kept("0" * 64)])
         current_heads(directory)
+        assert prune(directory, -1, 0)
+        assert read(Path(directory)) == []
 
 
 @given(st.dictionaries(st.sampled_from(_KEYS), _JSON, max_size=4), st.sampled_from(["decision", "result", "answer"]))

@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import msgspec
 import pytest
@@ -44,6 +44,11 @@ from agent_hooks.storage.files import StorageError
 from support import PATIENCE
 
 HEAD = b'"session":"s"'
+
+
+def b2(data: bytes) -> str:
+    """Return the hash of the chain, as the standard library makes it."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
 def written(directory: Path, *texts: str, session: str = "s", close: bool = True) -> Path:
@@ -97,9 +102,7 @@ def test_a_change_of_any_byte_is_found(
     last = whole.rfind(b"\n", 0, len(whole) - 1) + 1
     head = read_heads(str(path.parent))[path.name]
     damage = check_chain(str(path))
-    assert damage is not None or (
-        at >= last and hashlib.sha256(tail(str(path))[0].removesuffix(b"\n")).hexdigest() != head.head
-    )
+    assert damage is not None or (at >= last and b2(tail(str(path))[0].removesuffix(b"\n")) != head.head)
 
 
 @pytest.mark.behaviour("R1")
@@ -108,7 +111,7 @@ def test_each_line_bears_the_hash_of_the_line_before(tmp_path: Path) -> None:
     path = written(tmp_path, "a", "b", "c")
     first, second, third = path.read_bytes().splitlines()
     prev = [msgspec.json.decode(line)["prev"] for line in (first, second, third)]
-    expected = [hashlib.sha256(each).hexdigest() for each in (path.name.encode(), first, second)]
+    expected = [b2(each) for each in (path.name.encode(), first, second)]
     assert prev == expected
     assert [line.n for line in read_lines(str(path))] == [1, 2, 3]
 
@@ -345,23 +348,16 @@ def test_a_short_write_to_the_index_is_taken_back(tmp_path: Path, monkeypatch: p
 def test_a_clock_that_goes_back_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers and the monotonic time go on growing."""
 
-    class Clock:
-        hours = 0
-        fromtimestamp = datetime.fromtimestamp
-
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return datetime(2026, 1, 2, tzinfo=UTC) - timedelta(hours=cls.hours)
-
-    monkeypatch.setattr(writing, "datetime", Clock)
     writer = ChainWriter(str(tmp_path), "s")
     for hour in (0, 1, 1):
-        Clock.hours = hour
+        at = datetime(2026, 1, 2, tzinfo=UTC) - timedelta(hours=hour)
+        monkeypatch.setattr(time, "time_ns", partial(int, at.timestamp() * 1e9))
         writer.write(Prompt, {"id": "x", "text": str(hour)}, HEAD)
     path = tmp_path / writer.name
     writer.close()
     assert prompts(path) == ["0", "1", "1"]
     assert [note.about for note in notes(path)] == ["clock"]
+    assert notes(path)[0].reason == "the clock went back, from 2026-01-02T00:00:00+00:00"
     lines = list(read_lines(str(path)))
     assert [line.n for line in lines] == [1, 2, 3, 4]
     assert [line.clock for line in lines] == sorted(line.clock for line in lines)
@@ -399,7 +395,7 @@ def test_a_head_shows_that_a_file_was_cut(tmp_path: Path) -> None:
     assert check_chain(str(path)) is None
     head = read_heads(str(tmp_path))[path.name]
     assert head.lines == 2
-    assert head.head == hashlib.sha256(lines[1].removesuffix(b"\n")).hexdigest()
+    assert head.head == b2(lines[1].removesuffix(b"\n"))
 
 
 def test_processes_append_to_the_index_one_after_another(tmp_path: Path) -> None:
@@ -459,7 +455,7 @@ def test_old_records_are_removed_and_leave_a_tombstone(tmp_path: Path) -> None:
     """The tombstone has the number of lines and the last hash; the index forgets the heads."""
     old, new = written(tmp_path, "a", "b"), written(tmp_path, "c", session="t")
     age(old, 31)
-    head = hashlib.sha256(old.read_bytes().splitlines()[-1]).hexdigest()
+    head = b2(old.read_bytes().splitlines()[-1])
     prune(str(tmp_path), 30, 1 << 30)
     assert not old.exists()
     assert new.exists()
@@ -540,8 +536,9 @@ def test_the_tail_of_a_long_line_is_found(tmp_path: Path) -> None:
 
 @given(key=st.binary(min_size=1, max_size=200), data=st.binary(max_size=500))
 def test_the_digest_is_the_hmac_of_the_standard(key: bytes, data: bytes) -> None:
-    """It is HMAC-SHA-256, for keys of any length."""
-    assert Keyed(key)(data) == hmac.new(key, data, "sha256").hexdigest()
+    """It is HMAC with BLAKE2b of 32 bytes, for keys of any length."""
+    made = hmac.new(key, data, partial(hashlib.blake2b, digest_size=32))
+    assert Keyed(key)(data) == made.hexdigest()
 
 
 @pytest.mark.behaviour("R7")

@@ -10,6 +10,7 @@ from agent_hooks.errors import at
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import Decision, Step
 
+_LOADER = "/agent_hooks/hooks/loader.py"
 _BECAUSE = {"user": ", because the person said no", "nobody": ", because no person could be asked"}
 
 
@@ -59,9 +60,14 @@ def _signer(record: Record) -> Step | None:
 
 
 def _origin(step: Step | None, decision: Decision | None) -> str:
-    if step is not None and step.file:
+    if step is not None and step.file and not _stands_in(step):
         return f"{at(step.file, step.line)} ({step.handler})" if step.handler else at(step.file, step.line)
     return (decision.by if decision else "") or (step.by if step else "") or "agent_hooks"
+
+
+def _stands_in(step: Step) -> bool:
+    """Tell whether the step's handler is ours, in the place of a hook that could not be loaded."""
+    return step.file.endswith(_LOADER)
 
 
 def _remedy(record: Record) -> str:
@@ -87,6 +93,8 @@ def _remedy_of_cause(record: Record, cause: str, step: Step | None) -> str:
         return "run the agent where a person can be asked: at a terminal, in interactive mode"
     if cause == "schema":
         return "the model has to send an input that the tool's schema allows; no person has to allow anything"
+    if step is not None and _stands_in(step):
+        return f"a person mends or removes the hook: agent-hooks check {step.by}"
     if cause in ("failed", "timed_out") or (step is not None and step.answer in FAILURES):
         return (
             f"a person mends the hook: agent-hooks check {file}" if file else "a person mends the hook or its settings"

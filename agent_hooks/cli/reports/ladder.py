@@ -66,22 +66,20 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _print_steps(record: Record) -> None:
+    """Print the steps; those after the tool are counted from its start."""
     table = plain_table("at ms", "took ms", "step", "by", "answer")
     for column in table.columns[:2]:
         column.justify = "right"
     for line in (record.decision or record.other, record.result, record.observed):
+        if isinstance(line, Result) and line.ms is not None:
+            table.add_row("0.0", f"{line.ms:.1f}", "tool", cell(line.tool), cell(line.status))
         for step in getattr(line, "steps", ()):
-            table.add_row(
-                f"{step.at:.1f}",
-                f"{step.ms:.1f}",
-                cell(step.stage),
-                cell(_signature(step)),
-                cell(f"{_answer(step)}"),
-            )
+            numbers = f"{step.at:.1f}", f"{step.ms:.1f}"
+            table.add_row(*numbers, cell(step.stage), cell(_signature(step)), cell(_answer(step)))
         if isinstance(line, Decision):
-            table.add_row(f"{line.ms:.1f}", "", "verdict", cell(record.by), cell(f"{line.verdict}"))
             for exchange in record.exchanges:
                 table.add_row("", "", "question", cell(_asked(exchange)), cell(_reply(exchange)))
+            table.add_row(f"{line.ms:.1f}", "", "verdict", cell(record.by), cell(line.verdict))
     console().print(table)
 
 

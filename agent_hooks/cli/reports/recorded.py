@@ -23,6 +23,8 @@ from agent_hooks.values.wire import to_json
 
 ROWS = 100
 """The most rows of the table, unless the person wants another number; older records are only counted."""
+_COLUMNS = ("time", "id", "where", "call", "verdict", "by", "answer")
+_OPTIONAL = ("by", "answer")
 # Characters of a part of a row.
 _WIDTH = 160
 # The fields of a line that belong to its file.
@@ -134,10 +136,14 @@ class RecordsTable:
             click.echo(line)
 
     def _print_rows(self) -> None:
-        table = plain_table("time", "id", "where", "call", "verdict", "by", "answer")
-        table.columns[1].no_wrap = True
-        for record in self._newest:
-            table.add_row(*map(cell, row_of(record)))
+        rows = [row_of(record) for record in self._newest]
+        # A terminal is narrow, so a column that would be empty is left out.
+        used = [at for at, name in enumerate(_COLUMNS) if name not in _OPTIONAL or any(row[at] for row in rows)]
+        table = plain_table(*(_COLUMNS[at] for at in used))
+        for column in table.columns[:2]:
+            column.no_wrap = True
+        for row in rows:
+            table.add_row(*(cell(row[at]) for at in used))
         console().print(table)
         if self._rows > len(self._newest):
             click.echo(f"before these {self._rows - len(self._newest)} more; --last N shows more, --json all of them")
@@ -184,7 +190,15 @@ def row_of(record: Record) -> tuple[str, ...]:
         verdict = CHANGED if verdict == "pass" else f"{verdict}, {CHANGED}"
     if record.is_call and record.decision is not None and record.result is None and verdict != "block":
         verdict += ", no result"
-    return local_time(record.time), record.id, where(record), title(record), verdict, record.by, answers(record)
+    return (
+        local_time(record.time, "%m-%d %H:%M:%S"),
+        record.id,
+        where(record),
+        title(record),
+        verdict,
+        record.by,
+        answers(record),
+    )
 
 
 def where(record: Record) -> str:
@@ -239,10 +253,10 @@ def who(answer: Answer) -> str:
     return answer.user or answer.who if answer.who == "person" else answer.who
 
 
-def local_time(time: datetime) -> str:
+def local_time(time: datetime, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     """Return a time as the clock on the wall shows it."""
     try:
-        return time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return time.astimezone().strftime(form)
     except (OverflowError, ValueError, OSError):
         # A damaged line may hold a year that no zone reaches.
         return time.isoformat()
