@@ -3,7 +3,7 @@
 Try it:  python examples/embedded.py 'rm -rf build' 'echo hello'
 
 Hooks that wait for approval are named and left out; `agent-hooks trust` approves them.  Afterwards, `agent-hooks why` and
-`agent-hooks records` show who stopped which call.
+`agent-hooks records` show which hook stopped which call.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from agent_hooks.records import Records
 
 def bash(command: str) -> str:
     """Run a shell command."""
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False).stdout
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False).stdout
 
 
 async def main(commands: list[str]) -> int:
