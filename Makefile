@@ -82,5 +82,5 @@ clean:
 	rm -rf .bench/oldest
 	$(PYTHON) -m venv .bench/oldest
 	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints-oldest.txt --editable '.[http,trio]' httpx2 pytest pytest-anyio pytest-xdist hypothesis jsonschema
+		--constraint constraints-oldest.txt --editable '.[http,otel,trio]' httpx2 pytest pytest-anyio pytest-xdist hypothesis jsonschema
 	@touch $@

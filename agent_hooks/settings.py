@@ -28,6 +28,9 @@ DEFAULT_TIMEOUT = 30.0
 SETTINGS_FILE = "settings.json"
 PROJECT_DIRECTORY = ".agent"
 NEWLINE = b"\n"
+# The base URL of an OTLP endpoint, without query and fragment, and a header.
+_ENDPOINT = re.compile(r"https?://(?P<user>[^/?#@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?(/[^\s?#]*)?")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\xa0-\xff]*")
 
 
 # Only for the schema: `check_timeout` checks the number, with a better text.
@@ -63,6 +66,14 @@ class TrustFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True
     required: bool = False
 
 
+class OtlpFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The section `records.otlp` of the person's file, as written; `OtlpSettings` explains the keys."""
+
+    endpoint: str
+    inputs: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+
 class RecordsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The section `records` of the person's file, as written; `RecordsSettings` explains the keys."""
 
@@ -70,6 +81,7 @@ class RecordsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=Tr
     required: bool | UnsetType = UNSET
     days: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     bytes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    otlp: OtlpFile | UnsetType = UNSET
 
 
 class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -122,17 +134,31 @@ class RedactionSettings(Struct, frozen=True, kw_only=True):
     patterns: Mapping[str, str] = {}
 
 
+class OtlpSettings(Struct, frozen=True, kw_only=True):
+    """The OTLP endpoint that records are exported to while they are written.
+
+    `endpoint`: its base URL, to which `/v1/traces` and `/v1/logs` are added; `inputs`: export inputs, reasons and all
+    other texts too; `headers`: of every request, an authorization for example.
+    """
+
+    endpoint: str
+    inputs: bool = False
+    headers: Mapping[str, str] = {}
+
+
 class RecordsSettings(Struct, frozen=True, kw_only=True):
     """Whether decisions are written down, and how long and how many of them are kept.
 
     `required`: a tool call whose decision cannot be written does not run; `days`, `bytes`: older records, and the oldest
-    of those above this size, are removed.  Only the person's own settings count here.
+    of those above this size, are removed; `otlp`: the endpoint they are exported to, `None` for no export.  Only the
+    person's own settings count here.
     """
 
     enabled: bool = True
     required: bool = False
     days: int = 30
     bytes: int = 1 << 30
+    otlp: OtlpSettings | None = None
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -226,8 +252,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
             redaction = _with_redaction(redaction, file.redaction, path)
         if file.records is not UNSET:
             if tree.project is None:
-                given = msgspec.structs.asdict(file.records)
-                records = replace(records, **{key: each for key, each in given.items() if each is not UNSET})
+                records = _with_records(records, file.records, path)
             else:
                 ignored.append(f"{path}: the section 'records' counts only in your own settings, in {agent_home(home)}")
     return Settings(
@@ -272,6 +297,30 @@ def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str)
     )
 
 
+def _with_records(settings: RecordsSettings, file: RecordsFile, path: str) -> RecordsSettings:
+    given = {key: each for key, each in msgspec.structs.asdict(file).items() if each is not UNSET}
+    if file.otlp is not UNSET:
+        if problem := endpoint_problem(file.otlp.endpoint):
+            raise SettingsError(f"key 'records.otlp.endpoint': {problem}", path)
+        for name, value in file.otlp.headers.items():
+            if not _HEADER.fullmatch(f"{name}: {value}"):
+                raise SettingsError(f"key 'records.otlp.headers': {name!r} is no header of one line, in Latin-1", path)
+        given["otlp"] = OtlpSettings(
+            endpoint=file.otlp.endpoint, inputs=file.otlp.inputs, headers=dict(file.otlp.headers)
+        )
+    return replace(settings, **given)
+
+
+def endpoint_problem(endpoint: str) -> str:
+    """Return why a text cannot be the base URL of an OTLP endpoint; empty for one that can."""
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None:
+        return f"expected a URL such as http://localhost:4318, found {shown(endpoint)}"
+    if match["user"]:
+        return "a URL with a password is shown in errors; put it into 'records.otlp.headers'"
+    return ""
+
+
 def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> SettingsFile | None:
     """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`.
 
@@ -296,6 +345,8 @@ def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> Se
         check_keys(found["redaction"], RedactionFile, path, "redaction.")
     if isinstance(found.get("records"), dict):
         check_keys(found["records"], RecordsFile, path, "records.")
+        if isinstance(found["records"].get("otlp"), dict):
+            check_keys(found["records"]["otlp"], OtlpFile, path, "records.otlp.")
     if isinstance(found.get("trust"), dict):
         check_keys(found["trust"], TrustFile, path, "trust.")
     return convert_section(found, SettingsFile, path)

@@ -46,7 +46,7 @@ IMPORTS = {
     "asyncio and pydantic": ("import asyncio; from pydantic import BaseModel", 1.25),
 }
 HOOK = "\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
-BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}}
+BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}, "records": {"enabled": False}}
 EXAMPLES = {"hooks": [str(path) for path in sorted((ROOT / "examples" / "hooks").glob("*.py"))]}
 ECHO = r"""
 #include <string.h>
@@ -89,7 +89,7 @@ async def _with_servers(folder: Path, effort: Effort) -> list[Row]:
         bare = stack.enter_context(served(Project(folder / "bare", BARE)))
         guarded = stack.enter_context(served(Project(folder / "guarded", {})))
         examples = stack.enter_context(served(Project(folder / "examples", EXAMPLES)))
-        servers = {"bare": bare, "with guards and redaction": guarded, "with the hooks of examples/": examples}
+        servers = {"bare": bare, "with guards, redaction and records": guarded, "with the hooks of examples/": examples}
         return [
             *await attempt_async("a command that asks the server", _commands(bare, guarded, effort)),
             *await attempt_async("the server, p50, to a C echo", _echoes(folder, bare, guarded, effort)),
@@ -135,7 +135,9 @@ async def _commands(bare: Resident, guarded: Resident, effort: Effort) -> list[R
     return [
         Row("a command that asks the server, bare", rounds.ratio("bare", "base"), must=1.1, note="to base"),
         Row(
-            "a command that asks the server, with guards and redaction", rounds.ratio("guarded", "base"), note="to base"
+            "a command that asks the server, with guards, redaction and records",
+            rounds.ratio("guarded", "base"),
+            note="to base",
         ),
     ]
 
@@ -234,7 +236,7 @@ async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effor
     note = "to a C echo"
     return [
         Row("the server, p50, bare", rounds.ratio("one", "one echo"), must=3, note=f"{note}; {micros:.0f} µs"),
-        Row("the server, p50, with guards and redaction", rounds.ratio("one guarded", "one echo"), note=note),
+        Row("the server, p50, with guards, redaction and records", rounds.ratio("one guarded", "one echo"), note=note),
         Row("the server, p50, a new connection each time, bare", rounds.ratio("new", "new echo"), must=5, note=note),
     ]
 

@@ -16,30 +16,40 @@ from typing import Any
 from agent_hooks.bridges import open_bridge
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.server.stub import HELLO
+from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.repository import project_key
+from agent_hooks.trust.store import TrustStore
 from benchmarks.harness import Side
 
 AGENT = "claude-code"
 EVENT = "PreToolUse"
+# The sections that count in the person's own settings only.
+PERSONAL = ("records", "trust")
 BASE = [sys.executable, "-I", "-S", "-c", "pass"]
 
 
 class Project:
-    """A project of its own, with a home of its own, and an event that happens in it."""
+    """A project of its own, which its person has approved, with a home of its own, and an event that happens in it."""
 
     def __init__(self, folder: Path, settings: dict[str, Any], hook: str | None = None) -> None:
         self.folder = folder
         self.environment = {
-            "HOME": str(folder),
+            "HOME": str(folder / "home"),
             "PATH": os.environ["PATH"],
             "CLAUDECODE": "1",
             "CLAUDE_PROJECT_DIR": str(folder),
             "CLAUDE_PID": str(os.getpid()),
         }
-        home = folder / ".agent"
-        (home / "hooks").mkdir(parents=True)
-        (home / "settings.json").write_text(json.dumps(settings))
+        self.home = folder / "home" / ".agent"
+        self.home.mkdir(parents=True)
+        personal = {key: each for key, each in settings.items() if key in PERSONAL}
+        (self.home / "settings.json").write_text(json.dumps(personal))
+        sources = folder / ".agent"
+        (sources / "hooks").mkdir(parents=True)
+        (sources / "settings.json").write_text(json.dumps({k: v for k, v in settings.items() if k not in PERSONAL}))
         if hook is not None:
-            (home / "hooks" / "hook.py").write_text(hook)
+            (sources / "hooks" / "hook.py").write_text(hook)
+        TrustStore(str(self.home)).approve(project_key(str(folder)), read_set(str(folder)))
         self.payload = folder / "payload.json"
         payload = {
             "session_id": "8e1fd0a2-4a53-4a73-a1b4-5b8d2b0d3a7e",
@@ -78,7 +88,7 @@ class Project:
     @property
     def ask(self) -> list[str]:
         """The command that the other agent runs, once `served` has started the server."""
-        return [sys.executable, "-I", "-S", str(stub_path(open_bridge(AGENT), self.folder / ".agent")), EVENT]
+        return [sys.executable, "-I", "-S", str(stub_path(open_bridge(AGENT), self.home)), EVENT]
 
 
 class Resident:
@@ -93,8 +103,9 @@ class Resident:
 @contextmanager
 def served(project: Project) -> Iterator[Resident]:
     """Write the other agent's command, let the first event start a server, and end the server."""
-    first = [sys.executable, "-m", "agent_hooks", "bridge", AGENT, EVENT, "--resident"]
-    assert (output := project.run(first, subprocess.PIPE)).startswith(b"{"), output
+    imports = "from agent_hooks.bridges import open_bridge; from agent_hooks.server.stub import write_stub"
+    project.run([sys.executable, "-c", f"{imports}; write_stub(open_bridge({AGENT!r}))"])
+    assert (output := project.run(project.ask, subprocess.PIPE)).startswith(b"{"), output
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
     mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
     try:

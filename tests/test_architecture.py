@@ -29,7 +29,7 @@ FAMILIES = {
     "concurrency/deadlines": set[str](),
     "ui": {"harmless"},
     "transformers": {"exclusion", "config"},
-    "guards": {"config", "control", "sensitive", "table"},
+    "guards": {"config", "control", "patches", "sensitive", "table"},
     "guards/shell/rules": set[str](),
     "bridges": {"claude_code_results", "claude_code_settings", "fields"},
     "transcripts": set[str](),

@@ -168,3 +168,21 @@ def test_a_row_of_the_real_client_needs_a_test_with_the_client() -> None:
     """A test of the default run cannot show it."""
     assert without_a_test({"B20": WITH_CLIENT}, defaultdict(set, {"B20": {""}})) == ["B20"]
     assert without_a_test({"B20": WITH_CLIENT}, defaultdict(set, {"B20": {CLIENT}})) == []
+
+
+def test_each_table_of_the_page_is_whole() -> None:
+    """A table has one heading, and each row below it as many cells."""
+    lines = (ROOT / "docs" / "behaviours.md").read_text().splitlines()
+    broken = []
+    for above, line in zip(["", *lines], lines, strict=False):
+        in_table, begins = above.startswith("|"), line.startswith("| id |")
+        if line.startswith("|") and (in_table is begins or cells(line) != (cells(above) if in_table else 4)):
+            broken.append(line)
+        if in_table and line and not line.startswith("|"):
+            broken.append(line)
+    assert broken == []
+
+
+def cells(line: str) -> int:
+    """Return the number of cells of a table's row; a bar behind a backslash is text."""
+    return len(re.findall(r"(?<!\\)\|", line)) - 1

@@ -36,6 +36,7 @@ def blocks(page: Path) -> list[Fence]:
     return [Fence(kind, file or None, text) for kind, file, text in found]
 
 
+@pytest.mark.usefixtures("no_agent_around")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_work(page: Path, project: Path) -> None:
     """The copied blocks of a page give the output that the page shows."""

@@ -28,6 +28,8 @@ COMMANDS = {
     "check": "Load hook files and report their problems.",
     "emit": "Fire one event at a hook and show its answers.",
     "replay": "Show the calls of recorded sessions that your hooks would have stopped.",
+    "records": "Show, verify and remove the records of calls and decisions.",
+    "why": "Say why the last call was stopped, asked about or changed, and how to allow it.",
     "checkpoints": "List, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
     "install": "Let another agent run your hooks: claude-code.",
@@ -36,7 +38,7 @@ COMMANDS = {
     "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
     "bridge": "Answer one event of another agent; installed entries run this.",
     "serve": "Run or ask the resident server, which answers another agent's events.",
-    "schema": "Print a JSON Schema: of settings, of events or of RPC.",
+    "schema": "Print a JSON Schema: of settings, of events, of records or of RPC.",
 }
 
 

@@ -60,7 +60,7 @@ class Opening:
             cwd=happening.cwd or setup.cwd,
             session_file=happening.session_file,
             session_id=happening.session_id,
-            records=records_of(setup, bridge.name),
+            records=records_of(setup, bridge.name, lasting=self._resident),
         )
         runner.on_error(_log if self._resident else _print)
         bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)

@@ -23,13 +23,15 @@ from agent_hooks.installs.generated import DIRECTORY
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.client import directory
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings, read_file
+from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
     INTERCEPT_FILE,
     TRANSFORMERS_DIRECTORY,
     Transformers,
     load_transformers,
 )
+from agent_hooks.trust.manifest import absolute
 from agent_hooks.trust.place import Place
 from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.trust.store import STORE
@@ -37,7 +39,7 @@ from agent_hooks.trust.unlocked import STATE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
-    from agent_hooks.records import Records
+    from agent_hooks.records import Records, TrustFacts
     from agent_hooks.redaction import Redactor
     from agent_hooks.transformers.base import ConfiguredTransformer
     from agent_hooks.ui.base import UI
@@ -174,8 +176,11 @@ def make_runner(
     )
 
 
-def records_of(setup: Setup, client: str) -> Records | None:
-    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off."""
+def records_of(setup: Setup, client: str, *, lasting: bool = True) -> Records | None:
+    """Return the records of a runner that works for `client`; `None` if the person's settings turn them off.
+
+    `lasting`: the process stays; one that answers a single event would wait for the endpoint, so it exports nothing.
+    """
     settings = setup.settings.records
     if not settings.enabled:
         return None
@@ -189,32 +194,53 @@ def records_of(setup: Setup, client: str) -> Records | None:
         bytes=settings.bytes,
         patterns=setup.settings.redaction.patterns,
         project=setup.sources.place.top,
+        otlp=settings.otlp if lasting else None,
+        trust=_trust_facts(setup.sources),
+    )
+
+
+def _trust_facts(sources: TrustedSources) -> TrustFacts:
+    """Return the trust under which a runner works; of several projects, the outermost first, separated by spaces."""
+    # Imported here, as in `records_of`.
+    from agent_hooks.records import TrustFacts
+
+    projects = [each for each in sources.projects if each.state != "empty"]
+    files = [(os.path.join(tree.directory, SETTINGS_FILE), tree) for tree in sources.trees]
+    return TrustFacts(
+        state=" ".join("older" if not each.newest else each.state for each in projects) or "none",
+        trusted_set=" ".join(each.digest for each in projects if each.digest is not None),
+        settings=sha256(b"\0".join(read_file(path, tree) or b"" for path, tree in files)),
     )
 
 
 def sources_of(setup: Setup) -> Sources:
     """Return the files that the sources were loaded from, and those where a source may appear later."""
     files = [file for hook in setup.loaded.hooks if hook.module is not None for file in files_of(hook.module)]
-    place = setup.sources.place
-    return sources_at(place, setup.settings.hooks, [*files, *(error.path for error in setup.loaded.errors)])
+    files += [error.path for error in setup.loaded.errors]
+    # A hook may read any file of its set, whose directories may be links.
+    found = [absolute(each.project, file.name) for each in setup.sources.projects for file in each.found.files]
+    return sources_at(setup.sources.place, setup.settings.hooks, files, found)
 
 
-def sources_at(place: Place, hooks: Sequence[str] = (), files: Sequence[str] = ()) -> Sources:
+def sources_at(
+    place: Place, hooks: Sequence[str] = (), files: Sequence[str] = (), found: Iterable[str] = ()
+) -> Sources:
     """Return the files that count for a place: settings, hooks, transformers, the trust store, and those named here.
 
-    An `.agent` that appears where there is none yet counts too.
+    An `.agent` that appears where there is none yet counts too; `found`: the files of the projects' sets.
     """
     projects = [os.path.join(project, PROJECT_DIRECTORY) for project in place.projects]
     homes = tuple(dict.fromkeys((agent_home(), *projects)))
     listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
     listed += [os.path.join(agent_home(), STORE), *place.absent]
     folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
+    whole = [folder for folder in folders if not folder.startswith(agent_home() + os.sep)]
     for path in (*hooks, *files):
         elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
         # A hook that is a package stands for all files in its directory.
         if elsewhere:
             (folders if os.path.isdir(path) else listed).append(path)
-    return Sources(dict.fromkeys(listed), folders)
+    return Sources(dict.fromkeys((*listed, *found)), folders, whole)
 
 
 def agent_guards(

@@ -18,6 +18,32 @@ Undecidable = Literal["ask", "block", "allow"]
 LEVELS: tuple[Level, ...] = ("project", "relative", "strict")
 
 
+class Machine:
+    """Facts about files that a guard asks for while it reads a command; this one knows of no file.
+
+    All paths are absolute.  The answers are made without blocking, and within limits of time and size.
+    """
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is a file or a directory that is not empty."""
+        return False
+
+    def real(self, path: str) -> str:
+        """Return a path with all links followed."""
+        return path
+
+    def members(self, archive: str) -> tuple[str, ...] | None:
+        """Return the names of the files that an archive holds, `None` when they cannot be listed."""
+        return None
+
+    def patched(self, patch: str) -> tuple[str, ...] | None:
+        """Return the names of the files that a patch changes, with their prefixes; `None` when it cannot be read."""
+        return None
+
+
+NO_MACHINE = Machine()
+
+
 class GuardedCall(Struct, frozen=True, kw_only=True):
     """A tool call as it would run, and the facts that a guard may know about the machine.
 
@@ -25,7 +51,8 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
     `real_path`: the input's `path` with all symlinks followed, `None` when the input names none.
     `unlocked`: the directories whose hooks and settings a person lets the agent change at present; `process`: the number
     of the process that judges; `present`: the hooks and settings that exist in the project, when the command may search
-    for files; `stash`: those of them that `git stash` would move away, and `stash -u` in the second place.
+    for files; `stash`: those of them that `git stash` would move away, and `stash -u` in the second place;
+    `machine`: answers further questions about files.
     """
 
     tool_name: str
@@ -38,6 +65,7 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
     process: int = 0
     present: tuple[str, ...] = ()
     stash: tuple[bool, bool] = (False, False)
+    machine: Machine = NO_MACHINE
 
 
 class Guard(Protocol):

@@ -41,6 +41,8 @@ class ControlFiles:
         self._sealed = tuple(path.lower() for path in options.sealed)
         self._records = tuple(path.lower() for path in options.records)
         self._unlocked = tuple(path.lower() for path in unlocked)
+        # As they are written on the disk; the package and the command are no part of a project.
+        self._files = (*options.protected, *(path for path in options.sealed if not _PACKAGE.fullmatch(path)))
 
     def stops_writing(self, path: str) -> bool:
         """Return whether the agent may not write a normalised path, which may be a glob or partly unknown."""
@@ -58,6 +60,11 @@ class ControlFiles:
         return any(covers(path, own) for own in (*self._sealed, *self._records)) or any(
             covers(path, own) for own in self._protected if not self._is_unlocked(own)
         )
+
+    def below(self, path: str) -> list[str]:
+        """Return the listed hooks, settings and sealed files in a tree that the agent may not change."""
+        tree = path.lower()
+        return [own for own in self._files if covers(tree, own.lower()) and not self._is_unlocked(own.lower())]
 
     def stops_reading(self, path: str) -> bool:
         """Return whether the agent may not read a path, because it is a record or the directory above the records."""

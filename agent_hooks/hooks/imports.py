@@ -5,9 +5,8 @@ private package whose path is the hook's directory, and hooks run with an `__imp
 This holds while the hook loads and, unlike a changed `sys.path`, also for an import inside a handler.  A file beside a
 hook never shadows a module of the standard library.
 
-A hook of an approved set is compiled from the bytes that were approved, and so are the modules beside it, whenever they
-are imported.  Only the UTF-8 source files of the set are imported: an extension module, bytecode, a zip file or a bare
-directory would run code that the person was not shown, and so would another encoding.
+A hook of an approved set is compiled from the bytes that were approved, and so are the modules beside it, whenever and
+however they are imported: by their names, relatively, or by a `sys.path` that the hook has changed (see `approved`).
 
 All hooks share one copy of the builtins, which differ from Python's own only in `__import__`.  A copy for each hook
 would take 3.4 KiB and 8 % of the time of loading it.  The shared `__import__` finds the importing hook by the caller's
@@ -20,13 +19,19 @@ import builtins
 import importlib
 import itertools
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from agent_hooks.hooks.approved import (
+    Files,
+    covered_directories,
+    refuse_unapproved,
+    source_file,
+    source_text,
+)
 from agent_hooks.hooks.bytecode import compiled, contents
 
 _PREFIX = "_agent_hooks_"
@@ -34,46 +39,93 @@ _numbers = itertools.count()
 # The name of each private package, with the full names of the modules that were looked for in it.
 _members: dict[str, dict[str, None]] = {}
 # The approved bytes of the files of a set by path, for each private package of an approved set.
-_approved: dict[str, Mapping[str, bytes]] = {}
+_approved: dict[str, Files] = {}
+# The directories that these sets cover, for each private package of an approved set.
+_covered: dict[str, tuple[str, ...]] = {}
 _hook_builtins: dict[str, Any] = {}
-# PEP 263: the encoding cookie of the first two lines.
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
 class _HookLoader(SourceFileLoader):
-    """Load a hook, or a module beside it, from bytecode that is never stale."""
+    """Load a hook, or a module beside it, from bytecode that is never stale; `files`: the set that it belongs to."""
+
+    def __init__(self, name: str, path: str, files: Files | None = None) -> None:
+        super().__init__(name, path)
+        self._files = files
 
     def get_code(self, fullname: str) -> CodeType:
         source = self.get_data(self.path)
-        approved = _package_of(fullname) in _approved
         # A text is compiled as it is, and an encoding that it declares has no effect.
-        text = _approved_text(source, self.path) if approved else source
+        text = source if self._files is None else source_text(source, self.path)
         return compiled(source, self.path, lambda: self.source_to_code(text, self.path))
 
     def get_data(self, path: str) -> bytes:
-        files = _approved.get(_package_of(self.name))
-        return contents(path) if files is None or path not in files else files[path]
+        return contents(path) if self._files is None or path not in self._files else self._files[path]
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = _hook_builtins
+        if module.__name__.startswith(_PREFIX):
+            module.__dict__["__builtins__"] = _hook_builtins
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  # loading a hook means running it
 
 
 class _HookFinder:
-    """Find modules inside the private packages."""
+    """Find modules inside the private packages, and the modules of approved sets."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not fullname.startswith(_PREFIX) or path is None:
+        if not fullname.startswith(_PREFIX):
+            return _spec_by_path(fullname, path) if _approved else None
+        if path is None:
             return None
         files = _approved.get(_package_of(fullname))
         spec = PathFinder.find_spec(fullname, path) if files is None else _approved_spec(fullname, path, files)
         if spec is not None:
             _members.setdefault(_package_of(fullname), {})[fullname] = None
-            if isinstance(spec.loader, SourceFileLoader):
+            if type(spec.loader) is SourceFileLoader:
                 spec.loader = _HookLoader(spec.loader.name, spec.loader.path)
         return spec
+
+
+def _approved_spec(fullname: str, path: Sequence[str], files: Files) -> ModuleSpec:
+    """Return the spec of a module of an approved set; raises `ImportError`, because no other finder may look for it."""
+    name = fullname.rpartition(".")[2]
+    for directory in path:
+        if (file := source_file(directory, name, files)) is not None:
+            return _spec_of(fullname, file, files)
+    for directory in path:
+        refuse_unapproved(directory, name, soft=True)
+    raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def _spec_by_path(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """Return the spec of a module that `sys.path` leads to and that belongs to an approved set, `None` for any other.
+
+    Raises `ImportError` for a module that is in a directory of a set, and is not approved.
+    """
+    if path is None and fullname in sys.stdlib_module_names:
+        return None
+    entries = list(sys.path if path is None else path)
+    name = fullname.rpartition(".")[2]
+    for index, entry in enumerate(entries):
+        directory = os.path.abspath(entry)
+        for package in [each for each, covered in _covered.items() if f"{directory}{os.sep}".startswith(covered)]:
+            files = _approved[package]
+            file = source_file(directory, name, files)
+            if PathFinder.find_spec(fullname, entries[:index]) is not None:
+                return None
+            if file is not None:
+                return _spec_of(fullname, file, files)
+            refuse_unapproved(directory, name, soft=True)
+    return None
+
+
+def _spec_of(fullname: str, file: str, files: Files) -> ModuleSpec:
+    whole = os.path.basename(file) == "__init__.py"
+    spec = ModuleSpec(fullname, _HookLoader(fullname, file, files), origin=file, is_package=whole)
+    if whole:
+        spec.submodule_search_locations = [os.path.dirname(file)]
+    spec.has_location = True
+    return spec
 
 
 _finder = _HookFinder()
@@ -81,7 +133,7 @@ _finder = _HookFinder()
 _OURS = "agent_hooks"
 
 
-def import_hook(path: str, files: Mapping[str, bytes] | None = None) -> ModuleType:
+def import_hook(path: str, files: Files | None = None) -> ModuleType:
     """Import the file at `path` as a module of its own, and return it; an exception of the file goes through.
 
     `files`: the bytes of an approved set by absolute path, `path` among them; the hook and the modules beside it come
@@ -97,10 +149,11 @@ def import_hook(path: str, files: Mapping[str, bytes] | None = None) -> ModuleTy
     sys.modules[package.__name__] = package
     if files is not None:
         _approved[package.__name__] = files
+        _covered[package.__name__] = covered_directories(files)
     # The `__init__.py` of a package is the private package itself, so that `from . import x` finds its names.
     whole = file == "__init__.py"
     name = package.__name__ if whole else f"{package.__name__}.{file.removesuffix('.py').replace('.', '_')}"
-    loader = _HookLoader(name, path)
+    loader = _HookLoader(name, path, files)
     # These are the attributes that importlib would set; doing it by hand takes a fraction of the time.
     module = ModuleType(name)
     module.__file__, module.__loader__, module.__package__ = path, loader, package.__name__
@@ -123,6 +176,7 @@ def forget_module(module: ModuleType) -> None:
     """Remove a hook's module and the modules it imported from beside it."""
     package = _package_of(module.__name__)
     _approved.pop(package, None)
+    _covered.pop(package, None)
     for name in _members.pop(package, ()):
         sys.modules.pop(name, None)
 
@@ -178,62 +232,25 @@ def _importing_package(globals: Mapping[str, Any] | None, frame: FrameType | Non
 
 
 def _is_beside(package: str, name: str) -> bool:
-    beside = os.path.join(sys.modules[package].__path__[0], name)
+    directory = sys.modules[package].__path__[0]
+    beside = os.path.join(directory, name)
     files = _approved.get(package)
     if files is not None:
-        return _is_approved(beside, name, files)
+        if source_file(directory, name, files) is not None:
+            return True
+        refuse_unapproved(directory, name, soft=not _is_elsewhere(name))
+        return False
     if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
-    if not os.path.isdir(beside) or name in sys.modules:
-        return False
+    # A bare directory gives way to an installed package, as it does on `sys.path`.
+    return os.path.isdir(beside) and not _is_elsewhere(name)
+
+
+def _is_elsewhere(name: str) -> bool:
+    """Tell whether a module that is not beside a hook was imported, or can be."""
+    if name in sys.modules:
+        return True
     # Imported here, because few hooks need it.
     from importlib.util import find_spec
 
-    # A bare directory gives way to an installed package, as it does on `sys.path`.
-    return find_spec(name) is None
-
-
-# ---- approved sets
-
-
-def _is_approved(beside: str, name: str, files: Mapping[str, bytes]) -> bool:
-    """Tell whether the approved set has the module `beside`; raises `ImportError` when only the disk has it."""
-    if f"{beside}.py" in files or os.path.join(beside, "__init__.py") in files:
-        return True
-    for suffix in (".py", *EXTENSION_SUFFIXES, *BYTECODE_SUFFIXES, f"{os.sep}__init__.py"):
-        if os.path.lexists(beside + suffix):
-            text = f"{beside}{suffix} is no source file of the approved set, and is never imported"
-            raise ImportError(f"{text}; a hook of a project imports .py files of its .agent/hooks", name=name)
-    return False
-
-
-def _approved_spec(fullname: str, path: Sequence[str], files: Mapping[str, bytes]) -> ModuleSpec | None:
-    """Return the spec of a module of an approved set, `None` if the set has no such source file."""
-    name = fullname.rpartition(".")[2]
-    for directory in path:
-        package = os.path.join(directory, name)
-        file = os.path.join(package, "__init__.py")
-        if file in files:
-            spec = ModuleSpec(fullname, _HookLoader(fullname, file), origin=file, is_package=True)
-            spec.submodule_search_locations = [package]
-        elif (file := f"{package}.py") in files:
-            spec = ModuleSpec(fullname, _HookLoader(fullname, file), origin=file)
-        else:
-            continue
-        spec.has_location = True
-        return spec
-    return None
-
-
-def _approved_text(source: bytes, path: str) -> str:
-    """Return the text of a source file as it was shown; raises `ImportError` for one in another encoding than UTF-8."""
-    for line in source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n", 2)[:2]:
-        cookie = _COOKIE.match(line)
-        if cookie is not None and cookie[1].lower().replace(b"_", b"-") not in (b"utf-8", b"utf-8-sig", b"utf8"):
-            raise ImportError(
-                f"{path} declares the encoding {cookie[1].decode()}; a hook of a project is UTF-8", path=path
-            )
-    try:
-        return source.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise ImportError(f"{path} is not UTF-8 ({exc.reason}, byte {exc.start})", path=path) from None
+    return find_spec(name) is not None

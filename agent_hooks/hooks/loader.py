@@ -33,7 +33,7 @@ from agent_hooks.settings import (
     source_trees,
     user_home,
 )
-from agent_hooks.trees import SourceTree, approved_file
+from agent_hooks.trees import ApprovedFile, SourceTree, approved_file
 from agent_hooks.values.answers import Block
 from agent_hooks.values.events import ToolCall
 from agent_hooks.values.tool import Tool
@@ -246,7 +246,7 @@ async def _load(
 ) -> LoadResult:
     refresh_builtins()
     hooks: list[LoadedHook] = []
-    seen: set[str] = set()
+    seen: dict[str, bytes | None] = {}
     directories: dict[str, str] = {}
     base = os.path.abspath(cwd)
     named = _named_by_projects(trees)
@@ -254,14 +254,14 @@ async def _load(
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
-            approved = _approved_place(found, trees)
+            approved = _approved_hook(found, trees)
             if approved is None and found in named:
                 errors.append(LoadError(path, NOT_APPROVED))
                 continue
             if approved is None:
                 found, resolved, problem = _inspect(found, directories)
             else:
-                resolved, problem = approved, None
+                resolved, problem = approved.place, None
         # There is no such user, or there is a NUL in the name.
         except (SettingsError, ValueError) as exc:
             errors.append(LoadError(path, describe(exc)))
@@ -269,10 +269,11 @@ async def _load(
         if approved is None and not resolved.endswith(".py") and is_package(resolved):
             resolved = os.path.realpath(os.path.join(resolved, INIT))
         # The path of an approved file may lead over symlinks.
-        real = resolved if approved is None else os.path.realpath(resolved)
-        if real in seen:
+        real, data = (resolved, None) if approved is None else (os.path.realpath(approved.place), approved.data)
+        # A file that becomes a link to another one after its approval is still the one that was approved.
+        if real in seen and (data is None or seen[real] in (None, data)):
             continue
-        seen.add(real)
+        seen[real] = data
         if problem is not None:
             errors.append(LoadError(path, problem))
             continue
@@ -287,10 +288,9 @@ async def _load(
     return LoadResult(hooks, errors)
 
 
-def _approved_place(path: str, trees: Iterable[SourceTree]) -> str | None:
-    """Return the place of an approved hook file, or of the `__init__.py` of an approved package, if `path` is one."""
-    approved = approved_file(trees, path) or approved_file(trees, os.path.join(path, INIT))
-    return None if approved is None else approved.place
+def _approved_hook(path: str, trees: Iterable[SourceTree]) -> ApprovedFile | None:
+    """Return the approved hook file at a path, or the `__init__.py` of the approved package there, if there is one."""
+    return approved_file(trees, path) or approved_file(trees, os.path.join(path, INIT))
 
 
 def _named_by_projects(trees: Iterable[SourceTree]) -> set[str]:
@@ -309,8 +309,14 @@ def _named_by_projects(trees: Iterable[SourceTree]) -> set[str]:
 
 
 def _bytes_of(trees: Iterable[SourceTree]) -> dict[str, bytes]:
-    """Return the bytes of all approved files by their places."""
-    return {file.place: file.data for tree in trees if tree.files is not None for file in tree.files.values()}
+    """Return the bytes of all approved files by their paths and by their places."""
+    return {
+        name: file.data
+        for tree in trees
+        if tree.files is not None
+        for path, file in tree.files.items()
+        for name in (path, file.place)
+    }
 
 
 async def _load_one(

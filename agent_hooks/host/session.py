@@ -7,9 +7,11 @@ Entries that the disk does not take wait in memory and are written as soon as th
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -76,10 +78,7 @@ class Session:
         directory = Path(session.home, PROJECT_DIRECTORY, SESSIONS_DIRECTORY)
         path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}_{session.id}.jsonl"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            ignore = directory / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
+            _make_directory(directory, session.home)
             # The file gets its name when it is whole: the entries of a long branch take several writes.
             new = path.with_suffix(".new")
             file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -223,6 +222,19 @@ class Session:
 
 
 NEWLINE = b"\n"
+
+
+def _make_directory(directory: Path, home: str) -> None:
+    """Make the directory of the sessions, which git ignores; raises `OSError`.
+
+    A project from elsewhere may bring links along, and no session may write a file anywhere else.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    if not directory.resolve().is_relative_to(os.path.realpath(home)):
+        raise OSError(errno.ELOOP, f"the directory is a link out of {home}")
+    # `x` follows no link.
+    with suppress(FileExistsError), open(directory / ".gitignore", "x") as file:
+        file.write("*\n")
 
 
 def now_iso() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 from collections.abc import Collection, Mapping, Sequence
@@ -12,8 +13,9 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges.base import LOOPBACK, Address, Bridge
 from agent_hooks.bridges.driver import needed_events
+from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import Edit, edit, undo
-from agent_hooks.installs.places import Installation, at_target, entry_command, targets
+from agent_hooks.installs.places import Installation, Target, at_target, entry_command, targets
 
 # Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections.
 _FIRST_PORT, _PORTS = 20000, 12000
@@ -57,10 +59,12 @@ def installing(
     for each in (own, moved):
         events |= {entry.event for entry in each.entries} if each is not None else set()
     command, path = entry_command(bridge, name), known[name].path
+    check_links(bridge, known[name], project)
     first = own is None or not own.entries
     added = edit(path, lambda settings: bridge.install(settings, command, events, address), keep=first)
     edits = [replace(added, secret=address is not None)]
     if moved is not None and moved.entries:
+        check_links(bridge, moved.target, project)
         edits.append(uninstalling(bridge, moved))
     return edits
 
@@ -74,6 +78,21 @@ def uninstalling(bridge: Bridge, installation: Installation) -> Edit:
         return bridge.uninstall(bridge.install(settings, command, events))
 
     return undo(installation.target.path, bridge.uninstall, forth_and_back)
+
+
+def check_links(bridge: Bridge, target: Target, project: str) -> None:
+    """Raise `SettingsError` when a settings file of the project is a link to one of the person's own.
+
+    A project from elsewhere may bring the link along, and the change would hold in all projects.
+    """
+    real = os.path.realpath(target.path)
+    own = os.path.dirname(os.path.realpath(targets(bridge, project)["user"].path))
+    leaves = not real.startswith(os.path.realpath(project).rstrip(os.sep) + os.sep)
+    if target.name != "user" and leaves and real.startswith(own.rstrip(os.sep) + os.sep):
+        raise SettingsError(
+            f"{target.path}: is a link to {real}, which is your own; nothing was changed: remove the link, "
+            "or use --user in another directory"
+        )
 
 
 def diff_of(bridge: Bridge, planned: Edit) -> str:

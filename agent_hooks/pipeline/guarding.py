@@ -18,6 +18,7 @@ from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.errors import HookError, describe, hook_error, shown
 from agent_hooks.guards.base import Guard, GuardedCall, path_of
 from agent_hooks.pipeline.call import JudgedCall
+from agent_hooks.pipeline.machine import MACHINE
 from agent_hooks.trust.unlocked import unlocked_directories
 from agent_hooks.values.answers import Ask, Block
 
@@ -59,6 +60,7 @@ def guarded_call(tool_name: str, input: Mapping[str, Any], cwd: str) -> GuardedC
         process=os.getpid(),
         present=_present(text, cwd),
         stash=_stash(text, cwd),
+        machine=MACHINE,
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agent_hooks.records.files import records_directory
 from agent_hooks.records.private import INPUT_LIMIT
-from agent_hooks.settings import agent_home
+from agent_hooks.settings import OtlpSettings, agent_home
 
 if TYPE_CHECKING:
     from agent_hooks.redaction import Redactor
@@ -34,7 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
     for; `required`: a call whose decision cannot be written is blocked; `days`, `bytes`: how long and how many records
     are kept; `limit`: characters of an input that a line holds; `redact`: hide secrets (only measurements turn it off);
     `patterns`: regular expressions for secrets of your own, by name; `project`: the project's root, the runner's
-    directory unless given; `trust`: see `TrustFacts`.
+    directory unless given; `trust`: see `TrustFacts`; `otlp`: an endpoint that all lines
+    are exported to as well.
     """
 
     home: str | None = None
@@ -48,6 +49,7 @@ class Options(Struct, frozen=True, kw_only=True):
     patterns: Mapping[str, str] = {}
     project: str | None = None
     trust: TrustFacts = TrustFacts()
+    otlp: OtlpSettings | None = None
 
     @property
     def directory(self) -> str:

@@ -13,7 +13,7 @@ heads that the index knows, by file name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import msgspec
@@ -81,19 +81,23 @@ def raw_lines(path: str) -> Iterator[tuple[int, bytes]]:
             offset += len(data)
 
 
-def check_chain(path: str) -> Damage | None:
+def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, anchored: bool = True) -> Damage | None:
     """Return the first damage of a file's chain; `None` for a whole one.  Raises `StorageError`.
 
-    A whole chain may still have been cut at its end, or rebuilt: only the heads in the index show that.
+    A whole chain may still have been cut at its end, or rebuilt: only the heads in the index show that.  `seen` gets the
+    number and the hash of each line before the damage; `anchored`: the first line bears the hash of the file's name,
+    unlike that of an index that was compacted.
     """
     head = line_hash(os.fsencode(os.path.basename(path)))
     for number, (offset, data) in enumerate(raw_lines(path), 1):
         if not data.endswith(b"\n"):
             return Damage("unfinished", number, offset)
         link = link_of(data)
-        if link is None or link != (head, number):
+        if link is None or link[1] != number or (link[0] != head and (anchored or number > 1)):
             return Damage("changed", number, offset)
         head = line_hash(data[:-1])
+        if seen is not None:
+            seen(number, head)
     return None
 
 
@@ -113,7 +117,7 @@ def link_of(data: bytes) -> tuple[str, int] | None:
     """Return the hash of the line before, and the number, that a line bears; `None` for a text that is no line."""
     try:
         link = _link_decoder().decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return link.prev, link.n
 

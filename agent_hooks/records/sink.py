@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +26,9 @@ from agent_hooks.records.trail import Trail
 from agent_hooks.records.writer import ChainWriter, RecordError
 from agent_hooks.storage.files import StorageError
 from agent_hooks.values.wire import camel, to_json
+
+if TYPE_CHECKING:
+    from agent_hooks.records.live_export import LiveExport
 
 # Sessions that one recorder keeps open; a resident server leaves them one after another.
 _OPEN = 16
@@ -47,11 +51,16 @@ class Sink:
         self._pruned = False
         self._made: tuple[Cleaner, StepMaker] | None = None
         self._keyed: Keyed | None = None
+        self._export: LiveExport | None = None
 
     def close(self) -> None:
-        """Write the last heads and close the files."""
+        """Write the last heads, close the files, and end the export."""
         for session in list(self._writers):
             self.close_session(session)
+        export, self._export = self._export, None
+        if export is not None:
+            # A resident server answers other sessions meanwhile, so its process waits at its end.
+            export.close(*((0.0,) if self.engine.surroundings.mode == "bridge" else ()))
 
     def close_session(self, session: str) -> None:
         """Write the last head of a session's file and close it."""
@@ -123,8 +132,23 @@ class Sink:
                 prune_at_times(self._directory, self.records.days, self.records.bytes)
             while len(self._writers) >= _OPEN:
                 self.close_session(next(iter(self._writers)))
-            writer = self._writers[session] = ChainWriter(self._directory, session)
+            writer = self._writers[session] = ChainWriter(self._directory, session, self._tap())
         return writer
+
+    def _tap(self) -> Callable[[str, bytes], None] | None:
+        """Return the function that takes each line for the export, if there is an endpoint."""
+        if self.records.otlp is None:
+            return None
+        if self._export is None:
+            # Imported here, because few people export their records.
+            from agent_hooks.records.live_export import LiveExport
+
+            self._export = LiveExport(self.records.otlp, self._directory, self._report_export)
+        return self._export.take
+
+    def _report_export(self, text: str) -> None:
+        error = hook_error(None, hook="records", handler="export", event="records", outcome="continued", error=text)
+        self.engine.report(error)
 
     def _head(self, place: Surroundings) -> bytes:
         """Return the fields that stay the same from line to line, as JSON without braces."""

@@ -16,6 +16,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Lock
@@ -58,11 +59,13 @@ class RecordError(AgentHooksError):
 class ChainWriter:
     """Writes the file of one session: `writer.write(Decision, fields, head)`.
 
-    `directory`: of the records.  No method but `write` raises.
+    `directory`: of the records; `tap`: gets the file's name and the bytes of each line that was written, without its
+    newline.  No method but `write` raises.
     """
 
-    def __init__(self, directory: str, session: str) -> None:
+    def __init__(self, directory: str, session: str, tap: Callable[[str, bytes], None] | None = None) -> None:
         self.session = session
+        self._tap = tap
         self.directory = directory
         self._index = Index(directory)
         self._lock = Lock()
@@ -182,7 +185,7 @@ class ChainWriter:
     def _append(self, kind: type[Line], fields: dict[str, Any] | bytes, head: bytes) -> int:
         """Append one line, and return the monotonic time in it."""
         tag, length = _beginnings.get(kind) or _beginning(kind)
-        if type(fields) is not bytes:
+        if not isinstance(fields, bytes):
             fields = _encode(kind(v=VERSION, prev="", n=0, time=_EPOCH, clock=0, **fields))[length:-1]
         now = time.time_ns() // 1000
         if now < self._last_time:
@@ -203,6 +206,8 @@ class ChainWriter:
             os.ftruncate(self._fd, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._head, self._number, self._size = line_hash(whole), number, self._size + written
+        if self._tap is not None:
+            self._tap(self.name, whole)
         return clock
 
     def _note_clock(self, now: int, head: bytes) -> None:

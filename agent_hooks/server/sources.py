@@ -16,12 +16,14 @@ class Sources:
     `files`: files that need not exist.
     `directories`: directories in which all files of code and settings count, at any depth; a missing directory counts as
     an empty one.
+    `whole`: directories in which every file counts but those whose names begin with a dot.
     `differing`: the files that had changed when `changed` last said so.
     """
 
-    def __init__(self, files: Iterable[str], directories: Iterable[str]) -> None:
+    def __init__(self, files: Iterable[str], directories: Iterable[str], whole: Iterable[str] = ()) -> None:
         self._files = tuple(files)
-        self._roots = tuple(directories)
+        self._whole = frozenset(whole)
+        self._roots = tuple(dict.fromkeys((*directories, *self._whole)))
         self._file_states: dict[str, State] = {}
         # The states of the files and of the directories.
         self._states: dict[str, State] = {}
@@ -59,7 +61,8 @@ class Sources:
             for folder, inner, names in os.walk(root, followlinks=False):
                 inner[:] = sorted(name for name in inner if name != "__pycache__")
                 folders.update({path: state(path) for name in inner if (path := os.path.join(folder, name))})
-                files += [os.path.join(folder, name) for name in sorted(names) if name.endswith(_READ)]
+                counted = [name for name in names if name.endswith(_READ) or (root in self._whole and name[0] != ".")]
+                files += [os.path.join(folder, name) for name in sorted(counted)]
         return files, folders
 
     def _differs(self) -> bool:

@@ -149,7 +149,9 @@ def _transformer_files(tree: SourceTree) -> dict[str, str]:
         names = tree.names(folder)
     except OSError:
         return {}
-    return {name.removesuffix(".py"): os.path.join(folder, name) for name in names if name.endswith(".py")}
+    paths = {name.removesuffix(".py"): os.path.join(folder, name) for name in names if name.endswith(".py")}
+    # The set of an approved project has no directories.
+    return {name: path for name, path in paths.items() if tree.files is None or path in tree.files}
 
 
 def _load(path: str, tree: SourceTree) -> Transformer | Mistake:
@@ -157,7 +159,7 @@ def _load(path: str, tree: SourceTree) -> Transformer | Mistake:
     if tree.files is None:
         path = os.path.realpath(path)
     else:
-        files = {file.place: file.data for file in tree.files.values()}
+        files = {name: file.data for each, file in tree.files.items() for name in (each, file.place)}
         path = tree.files[path].place
     loaded = attempt(_import_transformer, path, files)
     if (exc := loaded.exception) is not None:

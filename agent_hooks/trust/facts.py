@@ -94,6 +94,8 @@ class _Roles:
         settings = next((file for file in found.files if file.name == self._agent + SETTINGS_FILE), None)
         directory = os.path.join(found.project, PROJECT_DIRECTORY)
         named = set() if settings is None else set(named_in_settings(settings.data, directory))
+        self._project = found.project
+        self._hook_files = named
         self._modules = _modules_by_directory(self._names)
         self._named = {
             name
@@ -106,6 +108,9 @@ class _Roles:
         if name in (self._agent + SETTINGS_FILE, self._agent + _INTERCEPT):
             return "settings" if name.endswith(SETTINGS_FILE) else "intercept"
         base = os.path.basename(name)
+        # The loader takes a file that the settings name as a hook, whatever its suffix is.
+        if name in self._named and (base.endswith(_PYTHON) or absolute(self._project, name) in self._hook_files):
+            return "hook"
         if not base.endswith(_PYTHON):
             return "unused" if base.endswith(_UNUSED) else "data"
         directory = os.path.dirname(name)

@@ -77,7 +77,7 @@ def test_a_program_gets_a_line_for_each_answer_and_a_summary(command: Command) -
     """The line has every known field of the call."""
     command.add_hook(GATE)
     rows, summary = answers(command("replay", "--json", str(RECORDED)).stdout)
-    assert [(row["then"], row["then"]) for row in rows] == [
+    assert [(row["verdict"], row["then"]) for row in rows] == [
         *(("rewrite", "ran"), ("ask", "ran"), ("block", "failed"), ("block", "denied"), ("block", "denied"))
     ]
     hook = ".agent/hooks/hook.py"
@@ -172,7 +172,7 @@ def test_a_session_of_ours_is_replayed(command: Command) -> None:
     (command.project / "src").mkdir()
     command("run", '@bash rm -rf src\n@bash sudo ls\n@bash {"comand": "ls"}')
     rows, summary = answers(command("replay", "--json", ".agent/sessions", "--hook", str(PERMISSION)).stdout)
-    assert [(row["then"], row["input"]["command"]) for row in rows] == [("block", "rm -rf src"), ("ask", "sudo ls")]
+    assert [(row["verdict"], row["input"]["command"]) for row in rows] == [("block", "rm -rf src"), ("ask", "sudo ls")]
     assert rows[0]["then"] == "denied"
     assert rows[0]["cwd"] == str(command.project)
     assert (summary["calls"], summary["invalid"]) == (3, 1)
@@ -233,7 +233,7 @@ def test_hooks_of_the_directories_above_judge_too(command: Command) -> None:
     command.add_hook(GATE)
     (command.project / "src").mkdir()
     here, below = (answers(command("replay", "--json", str(FIRST), "--cwd", each).stdout) for each in (".", "src"))
-    assert [row["then"] for row in below[0]] == [row["then"] for row in here[0]]
+    assert [row["verdict"] for row in below[0]] == [row["verdict"] for row in here[0]]
     assert ".agent/hooks/hook.py" in here[1]["by"]
 
 

@@ -63,12 +63,13 @@ HONEST_HOOK = "def register(api):\n    api.on('tool_call', lambda event, ctx: No
 class Stranger:
     """A project of a stranger, and the marks that its programs left.
 
-    `top`: the project's directory.  `marks`: the directory of the marks, which is outside of the project.  `environment`:
-    that of each command.
+    `top`: the project's directory.  `work`: the directory that the person works in.  `marks`: the directory of the marks,
+    which is outside of the project.  `environment`: that of each command.
     """
 
     def __init__(self, top: Path, marks: Path) -> None:
         self.top = top
+        self.work = top
         self.marks = marks
         marks.mkdir()
         own = marks.parent / "own"
@@ -111,9 +112,28 @@ class Stranger:
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run `agent-hooks` as a person does who has it on the PATH."""
-        words = [word.format_map(self._files) if word[:1] == "{" and word[-1:] == "}" else word for word in args]
-        given = json.dumps(CALL) if args[0] == "bridge" else JUDGED if args[:2] == ("guard", "check") else ""
-        return self.program(["agent-hooks", *words], cwd=cwd, env=env, stdin=given if stdin is None else stdin)
+        given = _stdin(args) if stdin is None else stdin
+        return self.program(["agent-hooks", *self._words(args)], cwd=cwd, env=env, stdin=given)
+
+    def run_all(self, lines: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """Run command lines one after the other, in the directory that the person works in; return codes and outputs."""
+        given = json.dumps([[self._words(args), _stdin(args)] for args in lines])
+        done = subprocess.run(
+            [sys.executable, "-P", str(Path(__file__).parent / "driver.py")],
+            cwd=self.work,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=3 * PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        found: list[dict[str, Any]] = json.loads(done.stdout)
+        return found
+
+    def _words(self, args: Sequence[str]) -> list[str]:
+        return [word.format_map(self._files) if word[:1] == "{" and word[-1:] == "}" else word for word in args]
 
     def program(
         self,
@@ -152,6 +172,13 @@ class Stranger:
         done = self.program(entry, env=theirs, stdin=json.dumps(CALL if event is None else event))
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+
+def _stdin(args: Sequence[str]) -> str:
+    """Return the stdin that a command line reads; the others get an answer that no person has given."""
+    if args[0] == "bridge":
+        return json.dumps(CALL)
+    return JUDGED if tuple(args[:2]) == ("guard", "check") else "" if args[:1] == ("run",) else "y\ny\n"
 
 
 def denied(answer: Any) -> bool:

@@ -24,7 +24,7 @@ from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
 from other_agent import BRIDGE, CALL, OtherAgent
 from running import write_shared_command
-from support import PATIENCE, until
+from support import PATIENCE, approve, until
 
 COUNTING = """
 n = 0
@@ -470,6 +470,7 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
     agent.command.add_hook(COUNTING)
     with monkeypatch.context() as patch:
         patch.setenv("AGENT_HOME", str(tmp_path / "elsewhere"))
+        approve(agent.command.project)
         agent.stub = write_stub(BRIDGE)
         agent.environment["AGENT_HOME"] = str(tmp_path / "elsewhere")
     assert agent()["systemMessage"] == "call 1 of s"

@@ -42,7 +42,9 @@ class Environment:
         venv.create(folder / "venv", symlinks=True)
         self.python = str(folder / "venv" / "bin" / "python")
         self.project = folder / "project"
-        (self.project / ".agent" / "hooks").mkdir(parents=True)
+        self.project.mkdir(parents=True)
+        self.hook = folder / ".agent" / "hooks" / "hook.py"
+        self.hook.parent.mkdir(parents=True)
         self.environment = {"HOME": str(folder), "CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": str(self.project)}
         self.packages = Path(self("import site; print(site.getsitepackages()[0])").strip())
         self.add("ours.pth", f"{PACKAGE.parent}\n# a comment\n\nnowhere\n{sysconfig.get_path('purelib')}\n")
@@ -75,7 +77,7 @@ class Environment:
 
     def answer(self, hook: str) -> Any:
         """Return the answer of a hook to a call."""
-        (self.project / ".agent" / "hooks" / "hook.py").write_text(hook)
+        self.hook.write_text(hook)
         call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "1"}
         text = json.dumps({**call, "tool_input": {"command": "ls"}})
         return json.loads(self.run([self.python, "-I", "-S", "stub.py", "PreToolUse"], text))

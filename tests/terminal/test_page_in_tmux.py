@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, KEYS
+from support import approve
 from test_docs import ROOT, blocks, without
 from tmux import Tmux
 
@@ -23,6 +24,7 @@ def test_what_the_page_shows_is_what_a_person_sees(terminal: Callable[..., Tmux]
             path = project / str(block.file)
             path.parent.mkdir(parents=True)
             path.write_text(block.text)
+    approve(project)
     tmux = terminal()
     tmux.start_agent("--no-session")
     for block in blocks(PAGE):

@@ -120,6 +120,14 @@ def test_a_store_that_is_none_trusts_nothing_and_is_left_as_it_is(stored: Path, 
 
 
 @pytest.mark.behaviour("A13")
+def test_a_deleted_store_trusts_nothing(stored: Path, project: Path) -> None:
+    """The kept bytes alone are no approval."""
+    stored.unlink()
+    found = state(project)
+    assert (found.state, found.files, found.blocks) == ("new", None, False)
+
+
+@pytest.mark.behaviour("A13")
 def test_a_store_of_a_newer_version_denies_the_projects_that_it_names(stored: Path, project: Path, other: Path) -> None:
     """Its approvals may mean something else; the text names the remedy."""
     stored.write_text(json.dumps({"version": 2, "projects": {str(project): ["another form"]}}))

@@ -1,4 +1,4 @@
-"""`agent-hooks schema`: the JSON Schema of settings files, of events, or of the lines of RPC mode."""
+"""`agent-hooks schema`: the JSON Schema of settings files, of events, of records, or of the lines of RPC mode."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import msgspec
 
 from agent_hooks.cli.rpc import protocol
 from agent_hooks.guards.config import GuardsSection
+from agent_hooks.records.lines import AnyLine
 from agent_hooks.settings import SettingsFile
 from agent_hooks.values.events import EVENTS
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["settings", "events", "rpc"]))
+@click.argument("kind", type=click.Choice(["settings", "events", "record", "rpc"]))
 def command(kind: str) -> None:
-    """Print the JSON Schema of settings files, of events, or of the lines of RPC mode."""
+    """Print the JSON Schema of settings files, of events, of records, or of the lines of RPC mode."""
     if kind == "rpc":
         schema = protocol.schema()
+    elif kind == "record":
+        schema = msgspec.json.schema(AnyLine)
     else:
         schema = msgspec.json.schema(SettingsFile if kind == "settings" else Union[EVENTS])  # noqa: UP007  # a tuple
     # The schema of settings leaves the guards' section open, because the guards read it themselves.

@@ -13,7 +13,7 @@ from agent_hooks.cli.options import installation_options
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.streams import complain
 from agent_hooks.installs.places import Installation, installations, targets
-from agent_hooks.installs.plan import diff_of, uninstalling
+from agent_hooks.installs.plan import check_links, diff_of, uninstalling
 from agent_hooks.server.control import refresh_ports
 
 
@@ -38,6 +38,7 @@ def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -
 
 
 def _uninstall(bridge: Bridge, installation: Installation, cwd: str, *, dry_run: bool) -> None:
+    check_links(bridge, installation.target, cwd)
     planned = uninstalling(bridge, installation)
     click.echo(diff_of(bridge, planned))
     if not dry_run:

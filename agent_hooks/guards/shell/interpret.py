@@ -239,6 +239,7 @@ class Interpreter(Inspector):
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
                 stdin = self.content(word, shell)
+                stdin.file = "" if stdin.text is not None or not word.known else self.path(word, shell)
             elif operator in ("<&", ">&") and (word.isdigit() or word in ("-", "")):
                 if operator == "<&" and word not in ("0", "-"):
                     stdin = Text(None)

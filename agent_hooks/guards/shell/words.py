@@ -45,14 +45,18 @@ def below(root: Word, name: str) -> Word:
 
 
 class Text:
-    """The text that a program prints or that a variable holds; `None` for unknown."""
+    """The text that a program prints or that a variable holds; `None` for unknown.
 
-    __slots__ = ("taint", "text", "unsure")
+    `file`: the path of the file on the disk that holds an unknown text, if it is known.
+    """
+
+    __slots__ = ("file", "taint", "text", "unsure")
 
     def __init__(self, text: str | None, taint: frozenset[str] = NOTHING, *, unsure: bool = False) -> None:
         self.text = text
         self.taint = taint
         self.unsure = unsure
+        self.file = ""
 
 
 EMPTY = Text("")

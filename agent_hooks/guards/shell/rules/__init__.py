@@ -21,11 +21,12 @@ from agent_hooks.guards.shell.rules import (
     rights,
     scripts,
     system,
+    unpacking,
 )
 
 __all__ = ["BOOK"]
 
-_SUBJECTS = (own_commands, own_files, removal, files, rights, git, containers, scripts, system, code, packs)
+_SUBJECTS = (own_commands, own_files, unpacking, removal, files, rights, git, containers, scripts, system, code, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:

@@ -138,57 +138,16 @@ def rights(command: Command) -> None:
             command.report("write-guard-settings", f"changes rights: {CONTROLS}", word)
 
 
-def archive(command: Command) -> None:
-    """`tar --remove-files` and `zip -m` move files into an archive; unpacking may write over them."""
+def packer(command: Command) -> None:
+    """`tar --remove-files` and `zip -m` move files into an archive."""
     words = command.argv[1:]
     name = command.name
-    packs = bool(words) and (
+    if (
         (name == "zip" and any(re.match(r"-\w*m|--move", word) for word in words))
         or any("--remove-files".startswith(word) and len(word) > 5 for word in words)
         or (name.startswith("7z") and "-sdel" in words)
-    )
-    if packs:
+    ):
         mover(command)
-    elif _unpacks(name, words):
-        for word in named_files(words):
-            if command.controls(word):
-                command.writes(word)
-        _over_everything(command, words)
-        into = _directory(words)
-        if not command.interpreter.directories.in_temp(command.path(into)):
-            before = map(Word, command.interpreter.pipeline_words)
-            command.writes(*(word for word in before if command.controls(word)))
-
-
-def _unpacks(name: str, words: list[Word]) -> bool:
-    if name in ("tar", "bsdtar"):
-        first = words[0] if words else ""
-        flags = [word for word in words if re.fullmatch(r"-[A-Za-z]+\S*", word)]
-        letters = [first] if first[:1] != "-" else []
-        return any("x" in word for word in [*flags, *letters]) or any(w in ("--extract", "--get") for w in words)
-    if name in ("cpio", "pax"):
-        return any(re.match(r"-\w*[ipr]|--extract", word) for word in words)
-    if name.startswith("7z") or name in ("rar", "unrar", "ar"):
-        return words[:1] in (["x"], ["e"], ["-x"])
-    return name in ("unzip", "bsdunzip")
-
-
-def _over_everything(command: Command, words: list[Word]) -> None:
-    """Ask about an archive that replaces whole directories which hold hooks, without a question of its own."""
-    replaces = "--overwrite" in words or "--recursive-unlink" in words or "--unlink-first" in words
-    if command.name == "unzip":
-        replaces = any(re.match(r"-\w*o", word) for word in words)
-    into = _directory(words)
-    path, directories = command.path(into), command.interpreter.directories
-    home = path in ("/", directories.home) or f"{directories.home}/".startswith(f"{path}/")
-    if (replaces or home) and command.interpreter.control.stops_removing(path):
-        reason = f"unpacks over it what cannot be known: {CONTROLS}"
-        command.interpreter.report("write-guard-settings", reason, into, undecidable=True)
-
-
-def _directory(words: list[Word]) -> Word:
-    """Return the directory in which an archive is unpacked."""
-    return next((words[at + 1] for at, w in enumerate(words[:-1]) if w in ("-C", "-d", "--directory", "-D")), Word("."))
 
 
 def volume(command: Command) -> None:
@@ -220,15 +179,6 @@ def sources_removed(command: Command) -> None:
         command.deletes(*operands[:-1])
 
 
-def patch(command: Command) -> None:
-    """`patch -d .agent` writes there; a patch on stdin names its files."""
-    options = ParsedOptions(command.argv, "idopBDFVYzg", ("--input", "--output", "--directory", "--strip"))
-    command.writes(*(word for word in options.value("d", "--directory") if command.controls(word)))
-    for name in re.findall(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", command.stdin.text or "", re.MULTILINE):
-        if command.controls(Word(name)):
-            command.writes(Word(name))
-
-
 def searcher(command: Command) -> None:
     """`yq -i` edits its files; `grep -r` below the agent home reads records, as `reads` knows."""
     if command.name == "yq" and any(re.match(r"-\w*i|--inplace", word) for word in command.argv[1:]):
@@ -247,12 +197,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("trash trash-put rmtrash gio rename prename mmv vidir qmv", mover),
     **rules_of("mount bindfs mergerfs", mount),
     **rules_of("chmod chown chgrp setfacl", rights),
-    **rules_of("tar bsdtar zip unzip bsdunzip 7z 7za 7zz cpio pax rar unrar", archive),
+    **rules_of("tar bsdtar zip 7z 7za 7zz", packer),
     "rsync": (sources_removed,),
     "ln": (link_into,),
     "sed": (sed_writes,),
     **rules_of("docker podman nerdctl", volume),
-    "patch": (patch,),
     "yq": (searcher,),
 }
 CARRIERS: dict[str, Rule] = dict.fromkeys(("bwrap", "proot", "unshare"), mount)

@@ -1,0 +1,199 @@
+"""`agent-hooks records`: the recorded calls as a table or as JSON, one of them in full, and the care of the files."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from agent_hooks.cli.lifetime import FAILED
+from agent_hooks.cli.options import json_option
+from agent_hooks.cli.recorded import find, find_session, opened
+from agent_hooks.cli.records_export import export_command
+from agent_hooks.cli.reports.ladder import print_ladder
+from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
+from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.records.joining import CHANGED, VERDICTS, Wanted
+from agent_hooks.records.lines import Removed
+from agent_hooks.settings import agent_home, merge_settings
+from agent_hooks.storage.files import open_regular
+from agent_hooks.trees import SourceTree
+from agent_hooks.trust.ancestors import refuse_below_an_agent
+from agent_hooks.ui.harmless import harmless
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_OPEN_TO_AGENTS = ("verify", "head")
+"""The subcommands that show no content of a record and remove none."""
+
+
+@click.group("records", invoke_without_command=True)
+@click.option("--since", metavar="TIME", help="Only those since then: 30m, 12h, 7d, 2w, or a date such as 2026-01-31.")
+@click.option("--verdict", type=click.Choice([*VERDICTS, CHANGED]), help="Only those with this verdict.")
+@click.option("--tool", default="", metavar="NAME", help="Only calls of this tool; `mcp__*` is a pattern.")
+@click.option("--hook", default="", metavar="NAME", help="Only those that this hook, guard or rule had an answer to.")
+@click.option("--session", default="", metavar="ID", help="Only this session; the beginning of its id is enough.")
+@click.option("--client", default="", metavar="NAME", help="Only those of this agent: agent-hooks, claude-code, …")
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help=f"Only the newest N; a table has {ROWS} without this."
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    since: str | None,
+    verdict: str | None,
+    tool: str,
+    hook: str,
+    session: str,
+    client: str,
+    last: int | None,
+    as_json: bool,
+) -> None:
+    """Show the recorded tool calls, with the hooks that stopped them and the persons who said yes.
+
+    The newest call is the last. Prompts, sessions and files have a row when a hook or a person had a part in them. With
+    --json, each call is one object on a line of its own.
+    """
+    name = ctx.invoked_subcommand
+    if name not in _OPEN_TO_AGENTS:
+        refuse_below_an_agent(f"records {name}" if name else "records")
+    if name is not None:
+        return
+    wanted = Wanted(since=_moment(since), verdict=verdict or "", tool=tool, hook=hook, session=session, client=client)
+    reader = opened()
+    records = shown(reader.records(wanted))
+    if as_json:
+        for record in records if last is None else deque(records, last):
+            click.echo(json_line(record))
+        for line in unread_lines(reader):
+            click.echo(line, err=True)
+        return
+    table = RecordsTable(last or ROWS)
+    for record in records:
+        table.add(record)
+    table.print(reader)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return the time that `--since` names."""
+    if text is None:
+        return None
+    now = datetime.now(UTC)
+    try:
+        if (span := re.fullmatch(r"(\d+)([smhdw])", text)) is not None:
+            return now - timedelta(seconds=int(span[1]) * _UNITS[span[2]])
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"--since wants a time such as 30m, 12h, 7d or 2026-01-31, not {text!r}") from None
+
+
+command.add_command(export_command)
+
+
+@command.command("show")
+@click.argument("id", required=False)
+@json_option
+def show_command(id: str | None, as_json: bool) -> None:
+    """Show the record with this ID, or with the only id that begins so: each step, the question, the result.
+
+    Without ID, the newest call counts.
+    """
+    reader = opened()
+    record = reader.newest(Wanted(), notable=False) if id is None else find(reader, id)
+    if record is None:
+        raise AgentHooksError("no call is recorded yet; `agent-hooks run` and other agents' hooks write records")
+    if as_json:
+        click.echo(json_line(record))
+    else:
+        print_ladder(record)
+
+
+@command.command("verify")
+@click.option(
+    "--head", "heads", multiple=True, metavar="HEX", help="Also compare this head, kept elsewhere; repeatable."
+)
+@click.option(
+    "--heads", "file", type=click.Path(exists=True), help="Also compare the heads that `records head` printed."
+)
+@click.pass_context
+def verify_command(ctx: click.Context, heads: tuple[str, ...], file: str | None) -> None:
+    """Check that the record files are as they were written; exit 1 and name the place where they are not."""
+    # Imported here, because the other commands do not need it.
+    from agent_hooks.records.verifying import Kept, verify
+
+    kept = [Kept(_hash(head)) for head in heads]
+    kept += [Kept(head, name) for head, name in _kept_in(file)] if file is not None else []
+    report = verify(opened().directory, kept)
+    for problem in report.problems:
+        click.echo(harmless(str(problem)))
+    for note in report.notes:
+        click.echo(harmless(f"note: {note}"))
+    removed = f"; {count(report.removed, 'file')} removed by prune or forget" if report.removed else ""
+    found = f"{count(len(report.problems), 'problem')}" if report.problems else "no problem"
+    click.echo(f"{found} in {count(report.files, 'file')}, {count(report.lines, 'line')} checked{removed}")
+    if report.problems:
+        ctx.exit(FAILED)
+
+
+def _hash(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise click.UsageError(
+            f"a head has 64 hexadecimal digits, as `agent-hooks records head` prints them, not {text!r}"
+        )
+    return text.lower()
+
+
+def _kept_in(file: str) -> Iterator[tuple[str, str]]:
+    """Yield the heads and names of a file with the output of `records head`."""
+    with open_regular(file, file) as opened_file:
+        text = opened_file.read().decode(errors="replace")
+    for line in text.splitlines():
+        if words := line.split():
+            yield _hash(words[0]), words[1].rpartition(":")[0] if len(words) > 1 else ""
+
+
+@command.command("head")
+def head_command() -> None:
+    """Print the last hash of the index and of each file, to keep in a place that no agent writes: HASH FILE:LINES."""
+    # Imported here, because the other commands do not need it.
+    from agent_hooks.records.verifying import current_heads
+
+    for name, lines, head in current_heads(opened().directory):
+        if head:
+            click.echo(f"{head}  {name}:{lines}")
+
+
+@command.command("prune")
+@click.option("--days", type=click.IntRange(min=0), help="Remove files last written more than DAYS ago.")
+@click.option("--bytes", "limit", type=click.IntRange(min=0), help="Remove the oldest while all are larger.")
+def prune_command(days: int | None, limit: int | None) -> None:
+    """Remove old record files, by default as `records.days` and `records.bytes` of your settings say."""
+    # Imported here, because the other commands do not need it.
+    from agent_hooks.records.pruning import prune
+
+    if days is None and limit is None:
+        settings = merge_settings([SourceTree(agent_home())]).records
+        days, limit = settings.days, settings.bytes
+    _report(prune(opened().directory, math.inf if days is None else days, sys.maxsize if limit is None else limit))
+
+
+@command.command("forget")
+@click.argument("session")
+def forget_command(session: str) -> None:
+    """Remove the records of SESSION, or of the only session whose id begins so; a tombstone says that they were there."""
+    # Imported here, because the other commands do not need it.
+    from agent_hooks.records.pruning import forget
+
+    reader = opened()
+    _report(forget(reader.directory, find_session(reader, session)))
+
+
+def _report(removed: list[Removed]) -> None:
+    sessions = len({each.session for each in removed})
+    lines = sum(each.lines for each in removed)
+    click.echo(f"removed {count(len(removed), 'file')} of {count(sessions, 'session')}, {count(lines, 'line')}")

@@ -1,0 +1,161 @@
+"""One record as text, with the ladder of its steps: each with its time, duration and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from agent_hooks.cli.reports.recorded import (
+    cell,
+    local_time,
+    one_line,
+    title,
+    type_of,
+    who,
+)
+from agent_hooks.cli.screen.wording import console, plain_table, short
+from agent_hooks.errors import at, count
+from agent_hooks.records.joining import Exchange, Record
+from agent_hooks.records.lines import Change, Decision, Result, Step
+from agent_hooks.values.wire import to_json
+
+# Characters of an input, and of a reason.
+_LONG = 2000
+FAILURES = ("failed", "timeout", "stopped")
+"""The answers of a step that gave none."""
+
+
+def print_ladder(record: Record) -> None:
+    """Print all that is known about a record."""
+    _print_facts(_facts(record))
+    if record.steps or record.decision is not None:
+        click.echo()
+        _print_steps(record)
+        click.echo()
+    _print_facts(_end(record))
+
+
+def _print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    for name, text in facts:
+        click.echo(f"{name:9} {plain(text)}")
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, fit for a terminal."""
+    return one_line(text, _LONG).encode("utf-8", "replace").decode()
+
+
+def _facts(record: Record) -> Iterator[tuple[str, str]]:
+    lead = record.lead
+    yield type_of(record), f"{title(record)}"
+    yield "id", record.id + (f", called by {lead.parent}" if lead.parent else "")
+    yield "time", local_time(record.time)
+    agent = [lead.client, lead.client_version, f"({lead.mode})" if lead.mode else "", f"agent_hooks {lead.version}"]
+    yield "agent", " ".join(part for part in agent if part) + ("" if lead.agent == "main" else f", {lead.agent}")
+    yield "session", lead.session + (f", turn {lead.turn}" if lead.turn is not None else "")
+    yield "project", lead.project + (f", in {lead.cwd}" if lead.cwd != lead.project else "")
+    if lead.trust:
+        yield "trust", f"{lead.trust} {lead.trusted_set[:12]}".rstrip()
+    if (decision := record.decision) is not None:
+        cut = ", cut" if decision.input_cut else ""
+        yield "input", f"{_json(decision.input)} ({decision.input_size} bytes{cut})"
+        if decision.rewrite:
+            yield "changed", f"{patch(decision.rewrite)}, by {', '.join(decision.rewritten_by)}"
+
+
+def _print_steps(record: Record) -> None:
+    """Print the steps; those after the tool are counted from its start."""
+    table = plain_table("at ms", "took ms", "step", "by", "answer")
+    for column in table.columns[:2]:
+        column.justify = "right"
+    for line in (record.decision or record.other, record.result, record.observed):
+        if isinstance(line, Result) and line.ms is not None:
+            table.add_row("0.0", f"{line.ms:.1f}", "tool", cell(line.tool), cell(line.status))
+        for step in getattr(line, "steps", ()):
+            numbers = f"{step.at:.1f}", f"{step.ms:.1f}"
+            table.add_row(*numbers, cell(step.stage), cell(_signature(step)), cell(_answer(step)))
+        if isinstance(line, Decision):
+            for exchange in record.exchanges:
+                table.add_row("", "", "question", cell(_asked(exchange)), cell(_reply(exchange)))
+            table.add_row(f"{line.ms:.1f}", "", "verdict", cell(record.by), cell(line.verdict))
+    console().print(table)
+
+
+def _signature(step: Step) -> str:
+    place = at(short(step.file), step.line) if step.file else ""
+    name = f"{step.by} {step.handler}".strip() if not place else step.handler
+    return f"{place or ''} {name}".strip()
+
+
+def _answer(step: Step) -> str:
+    text = str(step.answer)
+    if step.outcome == "settled":
+        text += " (settled the question)"
+    if step.outcome == "blocked" and step.answer in FAILURES:
+        text += " (so blocked)"
+    if step.reason:
+        text += f": {step.reason}"
+    if step.rule:
+        text += f" (rule {step.rule})"
+    if step.rewrite:
+        text += f" {patch(step.rewrite)}"
+    if step.changed:
+        text += f" {', '.join(step.changed)}"
+    if step.programs:
+        text += f" [programs: {', '.join(step.programs)}]"
+    return text
+
+
+def _asked(exchange: Exchange) -> str:
+    question = exchange.question
+    return "(the question's line is missing)" if question is None else f"{question.by}: {question.title}".lstrip(": ")
+
+
+def _reply(exchange: Exchange) -> str:
+    answer = exchange.answer
+    if answer is None:
+        return "open: no answer was recorded"
+    text = answer.reply + (f", {person}" if (person := who(answer)) else "")
+    text += f", after {answer.ms / 1000:.1f} s" if answer.ms is not None else ""
+    return f"{text}: {answer.text}" if answer.text else text
+
+
+def _end(record: Record) -> Iterator[tuple[str, str]]:
+    if not record.is_call:
+        for exchange in record.exchanges:
+            yield "question", f"{_asked(exchange)}: {_reply(exchange)}"
+    reason = str(getattr(record.decision or record.other, "reason", ""))
+    if reason:
+        yield "reason", reason
+    if record.is_call:
+        if record.decision is None:
+            yield "decision", "none is in the records"
+        yield "result", "none is in the records" if record.result is None else _result(record.result)
+    yield "lines", ", ".join(f"{file}:{number}" for file, number in record.lines)
+
+
+def _result(result: Result) -> str:
+    parts = [result.status, count(result.size, "byte")]
+    if result.ms is not None:
+        parts.append(f"{result.ms:.1f} ms")
+    if result.redacted:
+        parts.append("hidden: " + ", ".join(f"{number} {kind}" for kind, number in result.redacted.items()))
+    if result.checkpoint:
+        parts.append(f"checkpoint {result.checkpoint}")
+    if result.files:
+        parts.append(f"files: {', '.join(result.files)}")
+    return ", ".join(parts) + (f": {result.error}" if result.error else "")
+
+
+def patch(changes: tuple[Change, ...]) -> str:
+    """Return the operations of a patch in words."""
+    words = (
+        f"{each.op} {each.path or 'all'}{'' if each.op == 'remove' else f' → {_json(each.value)}'}" for each in changes
+    )
+    return "; ".join(words)
+
+
+def _json(value: Any) -> str:
+    return to_json(value).decode("utf-8", "replace")
