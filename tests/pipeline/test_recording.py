@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from agent_hooks import (
@@ -31,6 +32,7 @@ from agent_hooks import (
     ToolResult,
     wrap_tool,
 )
+from agent_hooks.bridges.driver import BridgeUI
 from agent_hooks.guards import builtin_guards
 from agent_hooks.pipeline.order import preflight, run_tool
 from agent_hooks.records import Records
@@ -40,8 +42,9 @@ from agent_hooks.records.lines import (
     Observed,
     Question,
     Result,
+    Step,
 )
-from agent_hooks.records.reading import read_heads
+from agent_hooks.records.reading import read_heads, record_files
 from agent_hooks.testing import ScriptedUI, StandInTool, call_tool
 from agent_hooks.transformers import builtin_transformer
 from agent_hooks.transformers.base import ConfiguredTransformer
@@ -488,3 +491,53 @@ async def test_a_result_callback_is_called_after_the_result_is_recorded(recorded
     await run_tool(call, on_result=lambda output: seen.append(len(recorded.lines(Result))))
     runner.end_records()
     assert seen == [1]
+
+
+@pytest.mark.behaviour("R11")
+async def test_a_question_that_is_handed_over_has_no_answer_yet(recorded: Recorded) -> None:
+    """Another agent asks it, and its later events tell the answer: the tool ran."""
+    ui = BridgeUI()
+    runner = recorded.runner(hook_on("tool_call", asking), ui=ui)
+    call = await preflight(StandInTool("bash"), "c1", {"command": "ls"}, runner=runner)
+    assert ui.asked is not None
+    assert recorded.line(Question).to == "client"
+    assert recorded.lines(Answer) == []
+    assert recorded.line(Decision).verdict == "ask"
+    await run_tool(call)
+    runner.end_records()
+    assert (recorded.line(Answer).reply, recorded.line(Answer).who) == ("yes", "client")
+
+
+def as_schema_has_it(line: bytes) -> bool:
+    """Return whether a line of a file has only keys of its kind, and the values that a strict reader gives back."""
+    found = msgspec.json.decode(line)
+    kind: Any = {"decision": Decision, "result": Result}[found["kind"]]
+    again = msgspec.json.decode(msgspec.json.encode(msgspec.json.decode(line, type=kind)))
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    steps = {field.encode_name for field in msgspec.structs.fields(Step)}
+    assert set(found) <= names | {"kind"}
+    assert all(set(step) <= steps for step in found.get("steps", []))
+    # Fields with their default value may be left out or not.
+    return all(again.get(name, value) == value for name, value in found.items() if name != "steps")
+
+
+@pytest.mark.behaviour("R8")
+@pytest.mark.parametrize("answer", [None, Block("no", rule="r", remedy="do"), Rewrite({"command": "\ud800"})])
+@pytest.mark.parametrize("command", ["ls", "\ud800 ghp_" + "a1B2" * 9, "ü" * 20_000])
+async def test_the_lines_of_a_call_are_as_the_schema_has_them(recorded: Recorded, answer: Any, command: str) -> None:
+    """Their common fields are formatted by hand, also for texts that JSON cannot express."""
+
+    def rewrite(event: BeforeToolCall, ctx: HookContext) -> Any:
+        return answer
+
+    async with recorded.runner(hook_on("before_tool_call", rewrite), hook_on("tool_call", lambda *_: None)) as runner:
+        await call_tool(runner, "bash\ud800", {"limit": 5, "command": command})
+    decision, result = recorded.line(Decision), recorded.line(Result)
+    assert (decision.tool, decision.id) == (result.tool, result.id)
+    assert decision.input["limit"] == 5
+    assert decision.input_cut == (len(command) > 16_384)
+    assert "a1B2" not in repr(decision)
+    (path,) = record_files(str(recorded.directory))
+    lines = Path(path).read_bytes().splitlines()
+    assert [as_schema_has_it(line) for line in lines] == [True] * len(lines)
+    assert len(lines) == 2
