@@ -69,7 +69,7 @@ class Opening:
         news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
-            news += [*setup.sources.messages, *self._idle_handlers(setup, runner)]
+            news += [*setup.messages, *self._idle_handlers(setup, runner)]
         sources = sources_of(setup).since(self._before)
         return Opened(
             runner,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import msgspec
 from msgspec import Struct
@@ -28,6 +29,7 @@ __all__ = [
     "check_chain",
     "decode_line",
     "files_of",
+    "link_of",
     "read_heads",
     "read_index",
     "read_lines",
@@ -36,7 +38,11 @@ __all__ = [
     "tail",
 ]
 
-_decoder: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyLine]:
+    """Return the decoder of all kinds of lines; to make it takes longer than to write a line."""
+    return msgspec.json.Decoder(AnyLine)
 
 
 class Damage(Struct, frozen=True):
@@ -54,7 +60,7 @@ class Damage(Struct, frozen=True):
 def decode_line(data: bytes) -> AnyLine | None:
     """Return a line; `None` for a text that is none, or of a kind that this version does not know."""
     try:
-        return _decoder.decode(data)
+        return _decoder().decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -86,7 +92,7 @@ def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, 
     for number, (offset, data) in enumerate(raw_lines(path), 1):
         if not data.endswith(b"\n"):
             return Damage("unfinished", number, offset)
-        link = _link(data)
+        link = link_of(data)
         if link is None or link[1] != number or (link[0] != head and (anchored or number > 1)):
             return Damage("changed", number, offset)
         head = line_hash(data[:-1])
@@ -102,12 +108,15 @@ class _Link(Struct):
     n: int
 
 
-_link_decoder = msgspec.json.Decoder(_Link)
+@cache
+def _link_decoder() -> msgspec.json.Decoder[_Link]:
+    return msgspec.json.Decoder(_Link)
 
 
-def _link(data: bytes) -> tuple[str, int] | None:
+def link_of(data: bytes) -> tuple[str, int] | None:
+    """Return the hash of the line before, and the number, that a line bears; `None` for a text that is no line."""
     try:
-        link = _link_decoder.decode(data)
+        link = _link_decoder().decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return link.prev, link.n

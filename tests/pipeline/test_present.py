@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_hooks.pipeline import present
 from agent_hooks.pipeline.guarding import guarded_call
 from agent_hooks.pipeline.present import control_files, stash_moves
 
@@ -75,3 +76,24 @@ def test_the_facts_are_found_for_the_commands_that_need_them(hook: Path, project
     assert guarded_call("bash", {"command": "git stash -u"}, str(project)).stash == (False, True)
     plain = guarded_call("bash", {"command": "ls"}, str(project))
     assert (plain.present, plain.stash, plain.process) == ((), (False, False), os.getpid())
+
+
+def test_other_files_of_git_do_not_count(hook: Path, project: Path) -> None:
+    """Hooks and settings that git knows, and that are unchanged, stay in their place."""
+    (project / "other.txt").write_text("x")
+    (project / ".agent" / "settings.json").write_text("{}")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "x")
+    assert stash_moves(str(project)) == (False, False)
+
+
+def test_a_large_index_of_git_is_not_read(hook: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then a stash of new files may move the hooks."""
+    git(project, "add", ".")
+    monkeypatch.setattr(present, "_LARGEST", 10)
+    assert stash_moves(str(project)) == (False, True)
+
+
+def test_a_file_that_vanishes_meanwhile_has_changed(tmp_path: Path) -> None:
+    """It has neither the time nor the size that git noted."""
+    assert present._state(str(tmp_path / "gone")) == (0, 0)
