@@ -180,3 +180,11 @@ def test_other_extra_fields_of_a_zip_are_passed_over(tmp_path: Path) -> None:
 def test_a_patch_that_cannot_be_opened_has_no_list(tmp_path: Path) -> None:
     """Neither has one that is too large."""
     assert archives.list_patch(str(tmp_path / "absent.patch")) is None
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_all_members_of_a_packed_archive_are_listed(tmp_path: Path, mode: str) -> None:
+    """The first one too, whose header shows that it is a tar archive."""
+    path = tmp_path / "a.tar"
+    tar(path, "a", "b", mode=mode)
+    assert archives.list_archive(str(path)) == ("a", "b")
