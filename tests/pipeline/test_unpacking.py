@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import tarfile
 import time
 import zipfile
@@ -145,16 +146,27 @@ def test_without_hooks_an_archive_that_cannot_be_listed_passes(place: Path) -> N
     assert answer(place, "tar xf clean.tar", machine=NO_MACHINE) == "pass"
 
 
-@pytest.mark.parametrize("limit", ["MOST_SECONDS", "MOST_MEMBERS", "MOST_BYTES"])
+@pytest.mark.parametrize(("limit", "value"), [("MOST_SECONDS", -1), ("MOST_MEMBERS", 1), ("MOST_BYTES", 1000)])
 def test_an_archive_beyond_a_limit_cannot_be_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     """Each limit counts alone: the time, the number of members, and the bytes."""
     path = tmp_path / "a.tar"
     tar(path, "a", "b")
     assert archives.list_archive(str(path)) == ("a", "b")
-    monkeypatch.setattr(archives, limit, -1)
+    monkeypatch.setattr(archives, limit, value)
     assert archives.list_archive(str(path)) is None
+
+
+def test_links_of_a_zip_are_followed(tmp_path: Path) -> None:
+    """The target of a link is its content."""
+    path = tmp_path / "a.zip"
+    link = zipfile.ZipInfo("sub/link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "../.agent/hooks")
+        archive.writestr("sub/link/gate.py", "x")
+    assert HOOK in (archives.list_archive(str(path)) or ())
 
 
 def test_links_of_an_archive_are_followed_to_an_end(tmp_path: Path) -> None:
