@@ -10,6 +10,7 @@ import pytest
 
 from agent_hooks.pipeline import present
 from agent_hooks.pipeline.guarding import guarded_call
+from agent_hooks.pipeline.machine import MACHINE
 from agent_hooks.pipeline.present import control_files, stash_moves
 
 
@@ -97,3 +98,30 @@ def test_a_large_index_of_git_is_not_read(hook: Path, project: Path, monkeypatch
 def test_a_file_that_vanishes_meanwhile_has_changed(tmp_path: Path) -> None:
     """It has neither the time nor the size that git noted."""
     assert present._state(str(tmp_path / "gone")) == (0, 0)
+
+
+def test_an_index_of_another_format_is_not_read(hook: Path, project: Path) -> None:
+    """Its entries might stand elsewhere, so a stash may move any hook."""
+    git(project, "add", ".agent")
+    git(project, "commit", "-qm", "x")
+    assert stash_moves(str(project)) == (False, False)
+    index = project / ".git" / "index"
+    index.write_bytes(b"ELSE" + index.read_bytes()[4:])
+    assert stash_moves(str(project)) == (False, True)
+
+
+def test_bytecode_is_no_hook(hook: Path, project: Path, home: Path) -> None:
+    """Python writes it beside a hook."""
+    cached = hook.parent / "__pycache__" / "gate.pyc"
+    cached.parent.mkdir()
+    cached.write_bytes(b"")
+    assert control_files(str(project)) == (str(hook),)
+
+
+def test_a_guard_may_ask_whether_anything_is_there(tmp_path: Path) -> None:
+    """A link counts, also one that leads nowhere; an empty directory does not."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    found = [MACHINE.exists(str(tmp_path / name)) for name in ("file", "link", ".", "empty", "absent")]
+    assert found == [True, True, True, False, False]

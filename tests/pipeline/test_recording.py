@@ -45,6 +45,7 @@ from agent_hooks.records.lines import (
     Step,
 )
 from agent_hooks.records.reading import read_heads, record_files
+from agent_hooks.redaction import Redactor
 from agent_hooks.testing import ScriptedUI, StandInTool, call_tool
 from agent_hooks.transformers import builtin_transformer
 from agent_hooks.transformers.base import ConfiguredTransformer
@@ -541,3 +542,22 @@ async def test_the_lines_of_a_call_are_as_the_schema_has_them(recorded: Recorded
     lines = Path(path).read_bytes().splitlines()
     assert [as_schema_has_it(line) for line in lines] == [True] * len(lines)
     assert len(lines) == 2
+
+
+async def test_hidden_secrets_of_a_result_are_counted(recorded: Recorded) -> None:
+    """By kind."""
+    runner = recorded.runner(redactor=Redactor())
+    tool = StandInTool("bash", ToolOutput(f"{TOKEN} {TOKEN}"))
+    await call_tool(runner, "bash", {}, tool=tool)
+    runner.end_records()
+    assert recorded.line(Result).redacted == {"github-token": 2}
+
+
+async def test_calls_in_a_row_have_no_parent(recorded: Recorded) -> None:
+    """A call that is judged or over is not the one that makes the next call."""
+    async with recorded.runner() as runner:
+        for name in ("c1", "c2"):
+            call = await preflight(StandInTool("bash"), name, {}, runner=runner)
+            await preflight(StandInTool("bash"), f"{name} beside", {}, runner=runner)
+            await run_tool(call)
+    assert [line.parent for line in recorded.lines(Decision)] == [None] * 4

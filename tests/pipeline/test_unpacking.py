@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import tarfile
 import time
 import zipfile
@@ -145,16 +146,27 @@ def test_without_hooks_an_archive_that_cannot_be_listed_passes(place: Path) -> N
     assert answer(place, "tar xf clean.tar", machine=NO_MACHINE) == "pass"
 
 
-@pytest.mark.parametrize("limit", ["MOST_SECONDS", "MOST_MEMBERS", "MOST_BYTES"])
+@pytest.mark.parametrize(("limit", "value"), [("MOST_SECONDS", -1), ("MOST_MEMBERS", 1), ("MOST_BYTES", 1000)])
 def test_an_archive_beyond_a_limit_cannot_be_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     """Each limit counts alone: the time, the number of members, and the bytes."""
     path = tmp_path / "a.tar"
     tar(path, "a", "b")
     assert archives.list_archive(str(path)) == ("a", "b")
-    monkeypatch.setattr(archives, limit, -1)
+    monkeypatch.setattr(archives, limit, value)
     assert archives.list_archive(str(path)) is None
+
+
+def test_links_of_a_zip_are_followed(tmp_path: Path) -> None:
+    """The target of a link is its content."""
+    path = tmp_path / "a.zip"
+    link = zipfile.ZipInfo("sub/link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "../.agent/hooks")
+        archive.writestr("sub/link/gate.py", "x")
+    assert HOOK in (archives.list_archive(str(path)) or ())
 
 
 def test_links_of_an_archive_are_followed_to_an_end(tmp_path: Path) -> None:
@@ -180,3 +192,11 @@ def test_other_extra_fields_of_a_zip_are_passed_over(tmp_path: Path) -> None:
 def test_a_patch_that_cannot_be_opened_has_no_list(tmp_path: Path) -> None:
     """Neither has one that is too large."""
     assert archives.list_patch(str(tmp_path / "absent.patch")) is None
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_all_members_of_a_packed_archive_are_listed(tmp_path: Path, mode: str) -> None:
+    """The first one too, whose header shows that it is a tar archive."""
+    path = tmp_path / "a.tar"
+    tar(path, "a", "b", mode=mode)
+    assert archives.list_archive(str(path)) == ("a", "b")

@@ -111,3 +111,14 @@ def test_a_patch_is_redacted_and_bounded() -> None:
     many = CLEAN.patch({}, {str(number): number for number in range(1000)})
     assert len(many) == 51
     assert many[-1].value == "…"
+
+
+def test_keys_of_inputs_are_redacted_each_time() -> None:
+    """Only keys without a secret are remembered, and not too many of them."""
+    cleaner = Cleaner(Redactor(environ={}))
+    secret = "ghp_" + "a1B2" * 9
+    for _ in range(2):
+        assert cleaner.value({secret: "x"}) == ({"[redacted github-token]": "x"}, False)
+    for number in range(1000):
+        assert cleaner.value({f"key {number}": "x"}) == ({f"key {number}": "x"}, False)
+    assert len(cleaner._keys) == 256

@@ -56,7 +56,6 @@ from agent_hooks.records.lines import (
     Turn,
 )
 from agent_hooks.records.reading import read_heads
-from agent_hooks.redaction import Redactor
 from agent_hooks.testing import ScriptedUI, StandInTool, call_tool
 from agent_hooks.values.events import Event
 from recording import TOKEN, Recorded, asking
@@ -256,15 +255,6 @@ async def test_no_secret_reaches_a_record(recorded: Recorded) -> None:
     runner.end_records()
     assert len(recorded.lines(Result)) == 3
     assert "ghp_" not in text(recorded)
-
-
-async def test_hidden_secrets_of_a_result_are_counted(recorded: Recorded) -> None:
-    """By kind."""
-    runner = recorded.runner(redactor=Redactor())
-    tool = StandInTool("bash", ToolOutput(f"{TOKEN} {TOKEN}"))
-    await call_tool(runner, "bash", {}, tool=tool)
-    runner.end_records()
-    assert recorded.line(Result).redacted == {"github-token": 2}
 
 
 @pytest.mark.behaviour("R7")
