@@ -58,14 +58,14 @@ def test_no_text_of_a_set_disguises_the_question(command: Command, name: str) ->
     data = SPOOFS[name]
     agent_file(command.project, "hooks/gate.py", data + b"END = 1\n")
     dialog = command.dialog("list")
-    dialog.sees(f"count from now on? {command.project} {ASKS}")
+    asked = f"\n{command.project}/.agent\nDo these hooks and settings count from now on? {ASKS}"
+    dialog.sees(asked)
     dialog.type("\n")
     shown = dialog.end().replace("\x1b[7m", "").replace("\x1b[27m", "")
     assert not approved()
     allowed = re.compile(r"[\n\t -~\u0300…→·•─]*")
     assert allowed.fullmatch(shown), sorted(set(allowed.sub("", shown)))
-    question = shown.index(f"count from now on? {command.project}")
-    code = shown[shown.index("---- .agent/hooks/gate.py\n") : question].splitlines()[1:]
+    code = shown[shown.index("---- .agent/hooks/gate.py\n") : shown.index(asked)].splitlines()[1:]
     margin = [line for line in code if line]
     last = next(number for number, line in enumerate(margin) if line.endswith("| END = 1"))
     assert all(re.match(r" {0,5}\d*\| ", line) for line in margin[: last + 1]), margin
