@@ -42,8 +42,8 @@ def answer(command: str, **facts: object) -> str:
 
 
 def of(expected: str) -> list[tuple[str, str]]:
-    both = [*rows("self_protection.tsv"), *rows("self_protection_2.tsv")]
-    return [(row["command"], row["answer"]) for row in both if row["expected"] == expected]
+    tables = ("self_protection.tsv", "self_protection_2.tsv", "self_protection_3.tsv")
+    return [(row["command"], row["answer"]) for name in tables for row in rows(name) if row["expected"] == expected]
 
 
 @pytest.mark.behaviour("G4")

@@ -151,10 +151,11 @@ class Interpreter(Inspector):
         expander = self._expander(shell)
         values = [word for raw in node.words for word in expander.words(raw)]
         output = EMPTY
-        for word in values[:8] or [Word(UNKNOWN)]:
-            shell.variables.values[node.name] = Text(
-                None if word.pattern else str(word), word.taint, unsure=word.unsure
-            )
+        # Of many values, those that name a file which controls the agent are followed too.
+        followed = [*values[:8], *[word for word in values[8:] if self.controls(word, shell)][:8]]
+        for word in followed or [Word(UNKNOWN)]:
+            # A glob stands for all files that it matches, so its text is the value.
+            shell.set(node.name, word)
             output = self.run(node.body, shell, stdin)
         # The rest of many values is treated as one unknown value.
         if len(values) > 8:
@@ -238,6 +239,9 @@ class Interpreter(Inspector):
                 self.programs.append("/dev/tcp")
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
+                if operator == "<>" and self.controls(word, shell):
+                    # The file is opened for writing too, and made when it is absent.
+                    self.writes(word, shell)
                 stdin = self.content(word, shell)
                 stdin.file = "" if stdin.text is not None or not word.known else self.path(word, shell)
             elif operator in ("<&", ">&") and (word.isdigit() or word in ("-", "")):

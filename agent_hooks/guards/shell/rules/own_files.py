@@ -13,6 +13,7 @@ from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.options import ParsedOptions, named_files
+from agent_hooks.guards.shell.rules.own_outputs import outputs
 from agent_hooks.guards.shell.words import Word
 
 # Programs that read the files they name, or only their names and rights.
@@ -42,6 +43,7 @@ _WRITERS = (
 def every_program(command: Command) -> None:
     """Ask about a program that is not known to read only, when one of its words names a file that controls the agent."""
     if command.name in _READERS or _only_checks(command):
+        outputs(command)
         return
     if _DECISION.search(" ".join(command.argv[1:])):
         command.report("write-guard-settings", "only a person decides about hooks and their settings")

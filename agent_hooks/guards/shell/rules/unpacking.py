@@ -130,6 +130,11 @@ def _tar(command: Command) -> Unpacking:
     return Unpacking(options.value("f", "--file"), [into] if into else [], number, plain=plain, only=options.operands)
 
 
+def tar_archives(command: Command) -> list[Word]:
+    """Return the archives that a `tar` reads or writes."""
+    return _tar(command).archives
+
+
 def _members(command: Command, unpacking: Unpacking) -> tuple[str, ...] | None:
     """Return the names that the archive would write below the directory, `None` when they cannot be known."""
     path = _source(command, unpacking.archives)
