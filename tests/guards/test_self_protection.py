@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from agent_hooks.bridges import open_bridge
+from agent_hooks.cli.setup import agent_guards
 from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions
+from agent_hooks.guards.config import GuardSettings
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
+from agent_hooks.pipeline.guarding import ask_guards, guarded_call
+from agent_hooks.trust.place import find_place
+from agent_hooks.values.answers import Block
 from guard_corpus import rows
 
 PROJECT, HOME = "/home/dev/app", "/home/dev"
@@ -160,3 +169,58 @@ def test_a_stash_is_stopped_where_it_would_move_hooks_away(
 ) -> None:
     """`facts`: whether hooks have changes that git would put back, and whether git does not know them."""
     assert answer(command, stash=facts) == expected
+
+
+# ---- files on the disk -----------------------------------------------------------------------------------------------
+
+
+def answer_on_disk(place: Path, command: str) -> str:
+    found = ask_guards(
+        agent_guards(GuardSettings(), find_place(str(place))),
+        guarded_call("bash", {"command": command}, str(place)),
+        lambda error: pytest.fail(str(error)),
+    )
+    return "block" if isinstance(found, Block) else "ask" if found else "pass"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a hook, in which a link leads to the directory of hooks; its home directory is beside it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "home" / ".agent"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "home" / ".claude").mkdir(parents=True)
+    (tmp_path / "app" / ".agent" / "hooks").mkdir(parents=True)
+    (tmp_path / "app" / ".agent" / "hooks" / "gate.py").write_text("")
+    (tmp_path / "app" / ".git").mkdir()
+    (tmp_path / "app" / "link").symlink_to(".agent")
+    return tmp_path / "app"
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rm link/hooks/gate.py", "block"),
+        ("rm link/hooks/*.py", "block"),
+        ("echo x > link/settings.json", "block"),
+        ("unknown-tool link/hooks/gate.py", "ask"),
+        ("cat link/hooks/gate.py", "pass"),
+        ("rm link/notes.md", "pass"),
+    ],
+)
+def test_a_link_on_the_disk_is_no_way_around(place: Path, command: str, expected: str) -> None:
+    """Programs that write are judged by the real paths of their words."""
+    assert answer_on_disk(place, command) == expected
+
+
+@pytest.mark.behaviour("G4")
+def test_the_settings_file_of_an_agent_is_sealed_once_it_runs_our_hooks(place: Path) -> None:
+    """Its parents and every program that writes count, also outside of that agent."""
+    bridge, file = open_bridge("claude-code"), place.parent / "home" / ".claude" / "settings.json"
+    commands = ["chmod 000 ~/.claude", "sponge ~/.claude/settings.json", "rm -r ~/.claude", "ln -sfn /tmp/e ~/.claude"]
+    file.write_text("{}")
+    assert {answer_on_disk(place, command) for command in commands} == {"pass"}
+    file.write_text(json.dumps(bridge.install({}, ["agent-hooks", "bridge", "claude-code"], ["PreToolUse"])))
+    assert {answer_on_disk(place, command) for command in commands} == {"block"}
+    assert answer_on_disk(place, "cat ~/.claude/settings.json; chmod 755 ~/.claude") == "pass"

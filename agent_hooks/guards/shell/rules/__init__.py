@@ -16,6 +16,7 @@ from agent_hooks.guards.shell.rules import (
     git,
     own_commands,
     own_files,
+    own_links,
     own_outputs,
     packs,
     removal,
@@ -41,6 +42,7 @@ _SUBJECTS = (
     system,
     code,
     packs,
+    own_links,
 )
 
 

@@ -162,9 +162,13 @@ def volume(command: Command) -> None:
 
 
 def link_into(command: Command) -> None:
-    """`ln -t .agent/hooks` makes links there."""
-    into = ParsedOptions(command.argv, "tS", ("--target-directory",)).value("t", "--target-directory")
-    command.writes(*(word for word in into if command.controls(word)))
+    """`ln -t .agent/hooks` makes links there; `ln -sfn x .agent` puts a link in the place of another one."""
+    options = ParsedOptions(command.argv, "tS", ("--target-directory",))
+    command.writes(*(word for word in options.value("t", "--target-directory") if command.controls(word)))
+    if options.has("n", "T", "h", "--no-dereference", "--no-target-directory"):
+        for word in options.operands[1:2]:
+            if command.interpreter.control.stops_removing(command.path(word)):
+                command.deletes(word)
 
 
 def sed_writes(command: Command) -> None:
