@@ -69,6 +69,13 @@ def test_reading_hooks_and_everyday_work_pass(command: str, expected: str) -> No
     assert answer(command) == expected, findings(command)
 
 
+@pytest.mark.behaviour("G5")
+def test_a_search_that_would_change_hooks_names_how_to_leave_them_out() -> None:
+    """An everyday search meets hooks by chance."""
+    found = findings("find . -type f -name '*.py' -exec sed -i s/a/b/ {} +")
+    assert "-not -path './.agent/*'" in str(found[0])
+
+
 # ---- file tools ------------------------------------------------------------------------------------------------------
 
 KEPT = [
