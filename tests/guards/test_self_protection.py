@@ -130,6 +130,46 @@ def test_file_tools_read_hooks() -> None:
     assert path_rules("read", ".agent/hooks/gate.py") == path_rules("grep", ".agent") == set()
 
 
+# ---- tools that are not known ----------------------------------------------------------------------------------------
+
+
+def answer_of_tool(tool: str, **more: object) -> str:
+    found = SecurityAudit(OPTIONS).find(call(tool, **more))
+    return "pass" if not found else "ask" if found[0].undecidable else "block"
+
+
+PATCH = "*** Begin Patch\n*** Delete File: .agent/hooks/x.py\n*** End Patch"
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("tool", "input", "expected"),
+    [
+        ("mcp__fs__write_file", {"path": f"{HOME}/.agent/trust.json", "content": "{}"}, "block"),
+        ("mcp__fs__write_file", {"path": "~/.agent/unlock.json", "content": "{}"}, "block"),
+        ("mcp__fs__move_file", {"source": "/tmp/x", "destination": f"{PROJECT}/.agent/hooks/gate.py"}, "block"),
+        ("mcp__fs__edit", {"edits": [{"file": ".agent/settings.json"}]}, "block"),
+        ("NotebookEdit", {"notebook_path": ".agent/hooks/a.ipynb"}, "block"),
+        ("mcp__x__process", {"file": ".agent/hooks/gate.py"}, "ask"),
+        ("apply_patch", {"input": PATCH}, "block"),
+        ("mcp__x__run", {"patch": PATCH.replace("Delete", "Update")}, "block"),
+        ("mcp__fs__read_file", {"path": f"{HOME}/.agent/records/s1.jsonl"}, "block"),
+        ("find", {"path": "~/.agent/records"}, "block"),
+        ("mcp__fs__read_file", {"path": ".agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__list_directory", {"path": "~/.agent"}, "pass"),
+        ("mcp__fs__search_files", {"path": "~/.agent"}, "block"),
+        ("mcp__memory__add", {"text": ".agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__write_file", {"path": "docs/a.md", "content": "see .agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__write_file", {"path": "docs/a.md", "content": "--- x\n.agent/hooks/gate.py"}, "pass"),
+        ("task", {"prompt": "read .agent/hooks/gate.py and explain"}, "pass"),
+        ("web_fetch", {"url": "https://example.org/.agents/hooks"}, "pass"),
+    ],
+)
+def test_tools_that_are_not_known_are_judged_by_their_paths(tool: str, input: dict[str, object], expected: str) -> None:
+    """A tool of an MCP server writes files as our own tools do."""
+    assert answer_of_tool(tool, **input) == expected
+
+
 # ---- unlocked --------------------------------------------------------------------------------------------------------
 
 UNLOCKED = (f"{PROJECT}/.agent",)

@@ -13,7 +13,7 @@ from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.options import ParsedOptions, named_files
-from agent_hooks.guards.shell.rules.own_outputs import outputs
+from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
 
 # Programs that read the files they name, or only their names and rights.

@@ -1,67 +1,21 @@
-"""Rules for programs that mostly read, but write a file that an option, a verb or the first operand names.
+"""Rules for programs that mostly read, but write a file that a verb or the first operand names.
 
 `every_program` (`own_files`) lets such programs name the files that control the agent; these rules find the output.
+The module `output_options` has those that an option names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
+from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.rules.unpacking import tar_archives
-from agent_hooks.guards.shell.words import Word, marked
+from agent_hooks.guards.shell.options import ParsedOptions, spelled_out
+from agent_hooks.guards.shell.output_options import outputs
+from agent_hooks.guards.shell.words import Word
 
-# Long options whose value is a file or a directory that the program writes; some programs spell them with one dash.
-_LONG = re.compile(
-    r"--?(?!report-ident)(?:out(?:put|file|dir|form)?|export|log|junit|report|save|dump|trace|write|keyout|results|joblog|cookie-jar|"
-    r"stderr|cache-dir|basetemp|target|dest|pack-destination|index-file|Logfile)[\w-]*"
-)
-_NO_LETTERS = (
-    "ls ll la find gfind grep egrep fgrep zgrep rg ag ack awk gawk mawk git g ps lsof mount xargs pytest py.test ssh "
-    "tar bsdtar zip unzip cp mv install scp chmod chown set docker podman file pgrep kill cut"
-)
-# Letters of short options whose value is a file that the program writes; other programs have only `-o`.
-_LETTERS: dict[str, str] = {
-    **dict.fromkeys(_NO_LETTERS.split(), ""),
-    "curl": "oDc",
-    "wget": "oOaP",
-    "ssh": "E",
-    "ctags": "fo",
-    "less": "oO",
-    "cpio": "OF",
-    "gh": "OD",
-    "pip": "td",
-    "pip3": "td",
-}
-
-
-def outputs(command: Command) -> None:
-    """Judge the values of output options, which name a file that the program writes."""
-    for word in _values(command.name, command.argv):
-        if command.controls(word):
-            command.writes(word)
-
-
-def _values(name: str, argv: list[Word]) -> Iterator[Word]:
-    letters = _LETTERS.get(name, "o")
-    verbs = {"format-patch", "archive"} & set(argv[1:])
-    if (name in ("git", "g") and verbs) or (name in ("docker", "podman") and "save" in argv[1:]):
-        letters = "o"
-    for at, word in enumerate(argv[1:], 1):
-        if word[:1] != "-" or len(word) < 2:
-            continue
-        option, equals, value = word.partition("=")
-        following = argv[at + 1 : at + 2]
-        if _LONG.fullmatch(option):
-            yield from [marked(value, word)] if equals else following
-        elif word[1] != "-" and letters:
-            if word[-1] in letters:
-                yield from following
-            if word[1] in letters and len(word) > 2:
-                yield marked(word[2:].removeprefix("="), word)
-
+# The letters of options of tar that take a value.
+_TAR_VALUES = "fCbTXKNVHILgF"
 
 # ---- archives --------------------------------------------------------------------------------------------------------
 
@@ -70,20 +24,18 @@ def _writes(command: Command, words: list[Word]) -> None:
     command.writes(*(word for word in words if command.controls(word)))
 
 
-def _packs(words: list[Word]) -> bool:
-    """Return whether `tar` makes or changes an archive."""
-    letters = next((word for word in words if not word.startswith("--")), Word(""))
-    return bool(re.match(r"-?[a-zA-Z]*[crAu]", letters)) or any(
-        re.match(r"--(?:cre|app|upd|cat|conc|del)", word) for word in words
-    )
+def _packed_by_tar(command: Command) -> list[Word]:
+    """Return the archives that `tar` makes or changes."""
+    options = ParsedOptions(spelled_out(command.argv, _TAR_VALUES), _TAR_VALUES, ("--file", "--directory"))
+    long = ("--create", "--append", "--update", "--catenate", "--concatenate", "--delete")
+    return options.value("f", "--file") if options.has("c", "r", "u", "A", *long) else []
 
 
 def packed(command: Command) -> None:
     """`tar c`, `zip`, `7z a` and `ar r` write the archive."""
     words = command.argv[1:]
     if command.name in ("tar", "bsdtar"):
-        if _packs(words):
-            _writes(command, tar_archives(command))
+        _writes(command, _packed_by_tar(command))
     elif command.name == "zip":
         _writes(command, ParsedOptions(command.argv, "bnPtixO", ("--out", "--output-file")).operands[:1])
     elif words and re.match(r"-?(?:a|u|d|rn|m|r|q|[a-z]*[rq][a-z]*)$", words[0]):
@@ -106,6 +58,12 @@ def recorded(command: Command) -> None:
     _writes(command, ParsedOptions(command.argv, "cEImOoBTt", ("--command",)).value("I", "O", "B", "T", "m"))
 
 
+def apply_patch(command: Command) -> None:
+    """`apply_patch` changes the files that its text names."""
+    text = "\n".join([*command.argv[1:], command.stdin.text or ""])
+    _writes(command, [Word(name) for name in patched_names(text)])
+
+
 def container_copy(command: Command) -> None:
     """`docker cp` and `kubectl cp` write their last operand."""
     if "cp" in command.argv[1:]:
@@ -116,6 +74,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("tar bsdtar zip 7z 7za 7zz rar ar", packed),
     "git": (git_outputs,),
     "script": (recorded,),
+    **rules_of("apply_patch applypatch", apply_patch),
     **rules_of("docker podman kubectl", container_copy),
 }
 # These carry another command, after which they write a report.
