@@ -154,14 +154,24 @@ class Interpreter(Inspector):
         # Of many values, those that name a file which controls the agent are followed too.
         followed = [*values[:8], *[word for word in values[8:] if self.controls(word, shell)][:8]]
         for word in followed or [Word(UNKNOWN)]:
-            # A glob stands for all files that it matches, so its text is the value.
             shell.set(node.name, word)
+            if word.pattern and not self._matters(word, shell):
+                shell.variables.values[node.name] = Text(None, word.taint, unsure=word.unsure)
             output = self.run(node.body, shell, stdin)
         # The rest of many values is treated as one unknown value.
         if len(values) > 8:
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
+
+    def _matters(self, word: Word, shell: Shell) -> bool:
+        """Return whether a glob may match a file that controls the agent, a tree with one, or a process.
+
+        The value of a loop over such a glob is its text, which stands for all files that it matches.
+        """
+        path = self.path(word, shell)
+        controlled = self.control.stops_removing(path) or self.control.stops_reading(path)
+        return controlled or self.controls(word, shell) or path.startswith("/proc/")
 
     def _expander(self, shell: Shell) -> Expander:
         def run(script: str, process: bool) -> Text:
