@@ -70,9 +70,10 @@ class Setup(Struct, frozen=True):
         """The guards' section of the settings; raises `SettingsError`."""
         return read_sections(self.settings.guards, tuple(BUILTIN))
 
-    def guards(self, settings: GuardSettings | None = None, sealed: Sequence[str] = ()) -> list[Guard]:
+    def guards(self, settings: GuardSettings | None = None, sealed: Sequence[str] | None = None) -> list[Guard]:
         """Return the guards of an agent that works here; `sealed`: absolute paths that it must never write either.
 
+        Without `sealed`, these are the settings files of other agents that hold entries of ours.
         `settings`: in the place of those of the settings files.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
@@ -254,12 +255,13 @@ def sources_at(
 
 
 def agent_guards(
-    settings: GuardSettings, place: Place, more: Sequence[str] = (), *, sealed: Sequence[str] = ()
+    settings: GuardSettings, place: Place, more: Sequence[str] = (), *, sealed: Sequence[str] | None = None
 ) -> list[Guard]:
     """Return the guards of an agent that works in a place; they also protect the files that control it.
 
     Protected are its settings, hooks and transformers, which a person may unlock, and the state of this program, which
-    stays sealed; `more`: absolute paths of more hooks; `sealed`: of more files that stay sealed.
+    stays sealed; `more`: absolute paths of more hooks; `sealed`: of more files that stay sealed, which
+    are, when it is absent, the settings files of other agents that hold entries of ours.
     """
     names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
     own = agent_home()
@@ -268,6 +270,8 @@ def agent_guards(
         *(os.path.join(project, PROJECT_DIRECTORY) for project in dict.fromkeys((*place.projects, place.top))),
     )
     hooks = [*(os.path.join(home, name) for home in homes for name in names), *more]
+    if sealed is None:
+        sealed = _installations(place)
     state = [os.path.join(own, name) for name in (STORE, "trust", STATE, DIRECTORY)]
     return builtin_guards(
         settings,
@@ -282,6 +286,15 @@ def _with_targets(paths: Iterable[str]) -> list[str]:
     """Return paths and, of links, their targets."""
     paths = list(paths)
     return list(dict.fromkeys([*paths, *map(os.path.realpath, paths)]))
+
+
+def _installations(place: Place) -> list[str]:
+    """Return the settings files of other agents that run our hooks, or that cannot be read."""
+    # Imported here, because the process of one event knows its own files.
+    from agent_hooks.bridges import BRIDGES, open_bridge
+    from agent_hooks.installs.places import installations
+
+    return [each.target.path for name in BRIDGES for each in installations(open_bridge(name), place.top)]
 
 
 def _installed(place: Place) -> Iterable[str]:

@@ -24,7 +24,13 @@ _HOOKS = ("hooks", "transformers", "settings.json", "command_intercept.yaml")
 _SEALED = ("trust.json", "trust", "records", "unlock.json", "unlocked", "bridges")
 _RECORDS = "records"
 # Our package where pip puts it, and our command where pip, pipx and uv put it.
-_PACKAGE = re.compile(r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks")
+_PACKAGE = re.compile(
+    r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks"
+    # The environments that uv and pipx make for our command.
+    r"|.*/(?:uv/tools|pipx/venvs)/agent[-_]hooks(?:/.*)?"
+    # Python runs these files before our own.
+    r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
+)
 _GLOB = re.compile(rf"[*?\[{UNKNOWN}]")
 
 

@@ -35,8 +35,7 @@ from guard_corpus import call, path_rules
 )
 def test_a_path_meets_the_rule_that_is_meant(tool: str, path: str, rule: str | None) -> None:
     """Each path meets its rule; `ls` shows only names, so it is not judged."""
-    found = path_rules(tool, path) if tool in SecurityAudit.tools else set()
-    assert found == ({rule} if rule else set())
+    assert path_rules(tool, path) == ({rule} if rule else set())
 
 
 def test_grep_is_judged_by_its_glob_too() -> None:
@@ -111,7 +110,7 @@ def test_an_input_without_a_path_is_nothing_to_judge() -> None:
 @settings(max_examples=500)
 def test_no_path_crashes_the_guard(path: str) -> None:
     """Any text may come as a path from a model."""
-    for tool in SecurityAudit.tools:
+    for tool in ("read", "write", "edit", "grep"):
         path_rules(tool, path)
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from agent_hooks.bridges import open_bridge
+from agent_hooks.cli.setup import agent_guards
 from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions
+from agent_hooks.guards.config import GuardSettings
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
+from agent_hooks.pipeline.guarding import ask_guards, guarded_call
+from agent_hooks.trust.place import find_place
+from agent_hooks.values.answers import Block
 from guard_corpus import rows
 
 PROJECT, HOME = "/home/dev/app", "/home/dev"
@@ -42,8 +51,8 @@ def answer(command: str, **facts: object) -> str:
 
 
 def of(expected: str) -> list[tuple[str, str]]:
-    both = [*rows("self_protection.tsv"), *rows("self_protection_2.tsv")]
-    return [(row["command"], row["answer"]) for row in both if row["expected"] == expected]
+    tables = ("self_protection.tsv", "self_protection_2.tsv", "self_protection_3.tsv")
+    return [(row["command"], row["answer"]) for name in tables for row in rows(name) if row["expected"] == expected]
 
 
 @pytest.mark.behaviour("G4")
@@ -58,6 +67,13 @@ def test_every_known_way_around_the_hooks_is_stopped(command: str, expected: str
 def test_reading_hooks_and_everyday_work_pass(command: str, expected: str) -> None:
     """No question and no block hinders work that leaves the hooks alone."""
     assert answer(command) == expected, findings(command)
+
+
+@pytest.mark.behaviour("G5")
+def test_a_search_that_would_change_hooks_names_how_to_leave_them_out() -> None:
+    """An everyday search meets hooks by chance."""
+    found = findings("find . -type f -name '*.py' -exec sed -i s/a/b/ {} +")
+    assert "-not -path './.agent/*'" in str(found[0])
 
 
 # ---- file tools ------------------------------------------------------------------------------------------------------
@@ -114,6 +130,46 @@ def test_file_tools_read_hooks() -> None:
     assert path_rules("read", ".agent/hooks/gate.py") == path_rules("grep", ".agent") == set()
 
 
+# ---- tools that are not known ----------------------------------------------------------------------------------------
+
+
+def answer_of_tool(tool: str, **more: object) -> str:
+    found = SecurityAudit(OPTIONS).find(call(tool, **more))
+    return "pass" if not found else "ask" if found[0].undecidable else "block"
+
+
+PATCH = "*** Begin Patch\n*** Delete File: .agent/hooks/x.py\n*** End Patch"
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("tool", "input", "expected"),
+    [
+        ("mcp__fs__write_file", {"path": f"{HOME}/.agent/trust.json", "content": "{}"}, "block"),
+        ("mcp__fs__write_file", {"path": "~/.agent/unlock.json", "content": "{}"}, "block"),
+        ("mcp__fs__move_file", {"source": "/tmp/x", "destination": f"{PROJECT}/.agent/hooks/gate.py"}, "block"),
+        ("mcp__fs__edit", {"edits": [{"file": ".agent/settings.json"}]}, "block"),
+        ("NotebookEdit", {"notebook_path": ".agent/hooks/a.ipynb"}, "block"),
+        ("mcp__x__process", {"file": ".agent/hooks/gate.py"}, "ask"),
+        ("apply_patch", {"input": PATCH}, "block"),
+        ("mcp__x__run", {"patch": PATCH.replace("Delete", "Update")}, "block"),
+        ("mcp__fs__read_file", {"path": f"{HOME}/.agent/records/s1.jsonl"}, "block"),
+        ("find", {"path": "~/.agent/records"}, "block"),
+        ("mcp__fs__read_file", {"path": ".agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__list_directory", {"path": "~/.agent"}, "pass"),
+        ("mcp__fs__search_files", {"path": "~/.agent"}, "block"),
+        ("mcp__memory__add", {"text": ".agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__write_file", {"path": "docs/a.md", "content": "see .agent/hooks/gate.py"}, "pass"),
+        ("mcp__fs__write_file", {"path": "docs/a.md", "content": "--- x\n.agent/hooks/gate.py"}, "pass"),
+        ("task", {"prompt": "read .agent/hooks/gate.py and explain"}, "pass"),
+        ("web_fetch", {"url": "https://example.org/.agents/hooks"}, "pass"),
+    ],
+)
+def test_tools_that_are_not_known_are_judged_by_their_paths(tool: str, input: dict[str, object], expected: str) -> None:
+    """A tool of an MCP server writes files as our own tools do."""
+    assert answer_of_tool(tool, **input) == expected
+
+
 # ---- unlocked --------------------------------------------------------------------------------------------------------
 
 UNLOCKED = (f"{PROJECT}/.agent",)
@@ -160,3 +216,58 @@ def test_a_stash_is_stopped_where_it_would_move_hooks_away(
 ) -> None:
     """`facts`: whether hooks have changes that git would put back, and whether git does not know them."""
     assert answer(command, stash=facts) == expected
+
+
+# ---- files on the disk -----------------------------------------------------------------------------------------------
+
+
+def answer_on_disk(place: Path, command: str) -> str:
+    found = ask_guards(
+        agent_guards(GuardSettings(), find_place(str(place))),
+        guarded_call("bash", {"command": command}, str(place)),
+        lambda error: pytest.fail(str(error)),
+    )
+    return "block" if isinstance(found, Block) else "ask" if found else "pass"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a hook, in which a link leads to the directory of hooks; its home directory is beside it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AGENT_HOME", str(tmp_path / "home" / ".agent"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "home" / ".claude").mkdir(parents=True)
+    (tmp_path / "app" / ".agent" / "hooks").mkdir(parents=True)
+    (tmp_path / "app" / ".agent" / "hooks" / "gate.py").write_text("")
+    (tmp_path / "app" / ".git").mkdir()
+    (tmp_path / "app" / "link").symlink_to(".agent")
+    return tmp_path / "app"
+
+
+@pytest.mark.behaviour("G4")
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rm link/hooks/gate.py", "block"),
+        ("rm link/hooks/*.py", "block"),
+        ("echo x > link/settings.json", "block"),
+        ("unknown-tool link/hooks/gate.py", "ask"),
+        ("cat link/hooks/gate.py", "pass"),
+        ("rm link/notes.md", "pass"),
+    ],
+)
+def test_a_link_on_the_disk_is_no_way_around(place: Path, command: str, expected: str) -> None:
+    """Programs that write are judged by the real paths of their words."""
+    assert answer_on_disk(place, command) == expected
+
+
+@pytest.mark.behaviour("G4")
+def test_the_settings_file_of_an_agent_is_sealed_once_it_runs_our_hooks(place: Path) -> None:
+    """Its parents and every program that writes count, also outside of that agent."""
+    bridge, file = open_bridge("claude-code"), place.parent / "home" / ".claude" / "settings.json"
+    commands = ["chmod 000 ~/.claude", "sponge ~/.claude/settings.json", "rm -r ~/.claude", "ln -sfn /tmp/e ~/.claude"]
+    file.write_text("{}")
+    assert {answer_on_disk(place, command) for command in commands} == {"pass"}
+    file.write_text(json.dumps(bridge.install({}, ["agent-hooks", "bridge", "claude-code"], ["PreToolUse"])))
+    assert {answer_on_disk(place, command) for command in commands} == {"block"}
+    assert answer_on_disk(place, "cat ~/.claude/settings.json; chmod 755 ~/.claude") == "pass"

@@ -12,11 +12,14 @@ from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.grammar import parse
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.outputs import taint_of
+from agent_hooks.guards.shell.outputs import printed, taint_of
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
 # Environment variables whose value switches the repository's own hooks off.
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
+
+# Lines of a known text that `read` is followed for.
+_MOST_LINES = 1000
 
 
 def cd(command: Command) -> Text:
@@ -120,8 +123,7 @@ def read(command: Command) -> Text:
     """`read name`: the variable gets the first line of stdin."""
     options = ParsedOptions(command.argv, "adinNptu")
     names = [*options.operands, *options.value("a")] or [Word("REPLY")]
-    text = command.stdin.text
-    line = None if text is None else text.split("\n", 1)[0]
+    line = _line(command)
     pieces: list[str | None] = [None] * len(names)
     if line is not None:
         split = line.split(None, len(names) - 1)
@@ -130,6 +132,35 @@ def read(command: Command) -> Text:
         command.shell.variables.arrays.pop(str(name), None)
         command.shell.variables.values[str(name)] = Text(piece, command.stdin.taint)
     return EMPTY
+
+
+def _line(command: Command) -> str | None:
+    """Return the line that `read` gets, `None` when it is not known.
+
+    A loop reads all lines, so the first line that names a file which controls the agent counts before the first of all.
+    An unknown text that was made from a glob for such files stands for their names.
+    """
+    text = command.stdin.text
+    if text is None:
+        words = (Word(word) for word in command.interpreter.pipeline_words if re.search(r"[*?[]", word))
+        return next((str(word) for word in words if command.controls(word)), None)
+    lines = text.split("\n")
+    return next((line for line in lines[:_MOST_LINES] if line and command.controls(Word(line))), lines[0])
+
+
+def printf(command: Command) -> Text:
+    """`printf -v name` assigns the text that it would print."""
+    words = command.argv[1:]
+    if words and words[0].startswith("-v"):
+        joined = words[0] != "-v"
+        name = words[0][2:] if joined else "".join(words[1:2])
+        rest = words[1:] if joined else words[2:]
+        value = printed("printf", [command.argv[0], *rest], EMPTY)
+        word = Word(UNKNOWN if value.text is None else value.text)
+        word.taint = value.taint
+        command.shell.set(name.partition("[")[0], word)
+        return EMPTY
+    return printed("printf", command.argv, command.stdin)
 
 
 def mapfile(command: Command) -> Text:
@@ -201,6 +232,7 @@ BUILTINS: dict[str, Callable[[Command], Text]] = {
     "trap": trap,
     "alias": alias,
     "read": read,
+    "printf": printf,
     **dict.fromkeys(("mapfile", "readarray"), mapfile),
     "unset": unset,
     "set": positional,

@@ -31,26 +31,34 @@ _DESTRUCTIVE = re.compile(
     r"|\.agent/(hooks|transformers|settings|command_intercept|trust|records|unlock)|agent[-_]hooks\b"
 )
 
+# No path of the system is longer than this.
+_LONGEST_PATH = 4096
+# Paths of one command line whose links on the disk are followed.
+_MOST_FOLLOWED = 200
+
 
 class Shell:
     """The known state of one shell.
 
     `cwd`: the current directory, `UNKNOWN` when it is not known; `files`: the texts that this command line has written,
-    by path; `stack`: the directories of `pushd`.
+    by path; `links`: the targets of the links that it has made to files which control the agent, by path; `stack`: the
+    directories of `pushd`.
     """
 
-    __slots__ = ("cwd", "files", "functions", "stack", "variables")
+    __slots__ = ("cwd", "files", "functions", "links", "stack", "variables")
 
     def __init__(self, variables: Variables, cwd: str) -> None:
         self.variables = variables
         self.cwd = cwd
         self.functions: dict[str, Node] = {}
         self.files: dict[str, Text] = {}
+        self.links: dict[str, str] = {}
         self.stack: list[str] = []
 
     def copy(self) -> Shell:
-        """Return the state of a new subshell; all shells share the files."""
+        """Return the state of a new subshell; all shells share the files and links."""
         shell = Shell(self.variables.copy(), self.cwd)
+        shell.links = self.links
         shell.functions, shell.files, shell.stack = dict(self.functions), self.files, list(self.stack)
         return shell
 
@@ -76,6 +84,7 @@ class Inspector(ABC):
         self.findings: list[Finding] = []
         self.programs: list[str] = []
         self.pipeline_words: list[str] = []
+        self._followed = 0
 
     def report(self, rule: str, reason: str, culprit: object = "", *, undecidable: bool = False) -> None:
         """Keep a finding, unless one with the same rule is there already."""
@@ -143,14 +152,29 @@ class Inspector(ABC):
         """Return a word as a normalised path; a word that begins with unknown text stays relative."""
         if word.startswith(UNKNOWN):
             return posixpath.normpath(word)
-        return normalise(word, cwd=shell.cwd, home=self.directories.home) if word else shell.cwd
+        path = normalise(word, cwd=shell.cwd, home=self.directories.home) if word else shell.cwd
+        for link, target in shell.links.items():
+            if path == link or path.startswith(f"{link}/"):
+                return target + path[len(link) :]
+        return path
+
+    def _real(self, path: str) -> str:
+        """Return a path with the links on the disk followed, as far as it is known."""
+        if path[:1] != "/" or len(path) > _LONGEST_PATH or self._followed >= _MOST_FOLLOWED:
+            return path
+        self._followed += 1
+        # A glob has no real path, but its directory has.
+        at = next((at for at, char in enumerate(path) if char in f"*?[{UNKNOWN}"), len(path))
+        known = path if at == len(path) else path[:at].rpartition("/")[0]
+        return self.call.machine.real(known) + path[len(known) :] if known else path
 
     def controls(self, word: str, shell: Shell) -> bool:
         """Return whether a word names a file that controls the agent, and that the agent may not change."""
         if word.startswith(UNKNOWN) and self.control.stops_writing(shell.cwd):
             # The name is not known, but the directory is.
             return True
-        return self.control.stops_writing(self.path(word, shell))
+        path = self.path(word, shell)
+        return self.control.stops_writing(path) or self.control.stops_writing(self._real(path))
 
     def content(self, word: Word, shell: Shell) -> Text:
         """Return the known content of a file."""
@@ -168,7 +192,8 @@ class Inspector(ABC):
 
     def reads(self, word: Word, shell: Shell) -> None:
         """Judge a file whose content is read, copied or sent."""
-        if word and self.control.stops_reading(self.path(word, shell)):
+        path = self.path(word, shell) if word else ""
+        if word and (self.control.stops_reading(path) or self.control.stops_reading(self._real(path))):
             self.report("read-records", "reads records of decisions", word)
         elif word and (rule := self._sensitive(word, shell)):
             self.report(f"read-{rule}", "reads a file with secrets", word)

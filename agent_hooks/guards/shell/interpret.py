@@ -151,16 +151,27 @@ class Interpreter(Inspector):
         expander = self._expander(shell)
         values = [word for raw in node.words for word in expander.words(raw)]
         output = EMPTY
-        for word in values[:8] or [Word(UNKNOWN)]:
-            shell.variables.values[node.name] = Text(
-                None if word.pattern else str(word), word.taint, unsure=word.unsure
-            )
+        # Of many values, those that name a file which controls the agent are followed too.
+        followed = [*values[:8], *[word for word in values[8:] if self.controls(word, shell)][:8]]
+        for word in followed or [Word(UNKNOWN)]:
+            shell.set(node.name, word)
+            if word.pattern and not self._matters(word, shell):
+                shell.variables.values[node.name] = Text(None, word.taint, unsure=word.unsure)
             output = self.run(node.body, shell, stdin)
         # The rest of many values is treated as one unknown value.
         if len(values) > 8:
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
+
+    def _matters(self, word: Word, shell: Shell) -> bool:
+        """Return whether a glob may match a file that controls the agent, a tree with one, or a process.
+
+        The value of a loop over such a glob is its text, which stands for all files that it matches.
+        """
+        path = self.path(word, shell)
+        controlled = self.control.stops_removing(path) or self.control.stops_reading(path)
+        return controlled or self.controls(word, shell) or path.startswith("/proc/")
 
     def _expander(self, shell: Shell) -> Expander:
         def run(script: str, process: bool) -> Text:
@@ -238,6 +249,9 @@ class Interpreter(Inspector):
                 self.programs.append("/dev/tcp")
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
+                if operator == "<>" and self.controls(word, shell):
+                    # The file is opened for writing too, and made when it is absent.
+                    self.writes(word, shell)
                 stdin = self.content(word, shell)
                 stdin.file = "" if stdin.text is not None or not word.known else self.path(word, shell)
             elif operator in ("<&", ">&") and (word.isdigit() or word in ("-", "")):

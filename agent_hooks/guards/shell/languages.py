@@ -34,8 +34,9 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
     """Judge the known calls in the code of a language: commands, removals, files, sockets, decoded code."""
     source = str(text)
     _control_files(command, source)
-    for numbers in re.findall(r"\bkill\b([^;)\n]*)", source):
-        command.runs([Word("kill"), Word("-9"), *map(Word, re.findall(r"-?\d{2,}", numbers))])
+    for numbers in re.findall(r"(?<![a-zA-Z])kill\b([^;)\n]*)", source):
+        targets = re.findall(r"-?\d{2,}|-1\b|\w*ppid", numbers)
+        command.runs([Word("kill"), Word("-9"), *map(Word, targets)])
     for match in _RUNS.finditer(source):
         first = unquote(match[1] or match[2])
         rest = [unquote(one or two) for one, two in re.findall(QUOTED, match[3] or "")]

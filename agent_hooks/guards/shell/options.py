@@ -94,6 +94,19 @@ class ParsedOptions:
         return [word for name in names for word in self.values.get(name, ())]
 
 
+def spelled_out(argv: Sequence[Word], with_value: str) -> list[Word]:
+    """Return the words of `tar` with the letters of the old style as options, each before its value."""
+    if len(argv) < 2 or argv[1][:1] == "-":
+        return list(argv)
+    # The values of the letters come after them, in their order.
+    words, rest = [argv[0]], list(argv[2:])
+    for letter in argv[1]:
+        words.append(Word(f"-{letter}"))
+        if letter in with_value and rest:
+            words.append(rest.pop(0))
+    return words + rest
+
+
 def named_files(words: Iterable[Word]) -> Iterator[Word]:
     """Yield the words that may name files: operands, and the values of options and assignments."""
     for word in words:

@@ -133,6 +133,12 @@ def _which(argv: list[Word], stdin: Text) -> str | None:
     return f"{names[0]}\n" if len(names) == 1 else None
 
 
+def _ls(argv: list[Word], stdin: Text) -> str | None:
+    """Return the operands of `ls`, when all of them are globs for files."""
+    names = [word for word in argv[1:] if not word.startswith("-")]
+    return "".join(f"{name}\n" for name in names) if names and all(name.pattern for name in names) else None
+
+
 def _mktemp(argv: list[Word], stdin: Text) -> str | None:
     operands = ParsedOptions(argv, "p", ("--suffix", "--tmpdir")).operands
     if operands and "/" in operands[0]:
@@ -153,4 +159,5 @@ _OUTPUTS: dict[str, Callable[[list[Word], Text], str | None]] = {
     "tr": _tr,
     "mktemp": _mktemp,
     "which": _which,
+    "ls": _ls,
 }

@@ -94,8 +94,11 @@ class _PythonJudge(ast.NodeVisitor):
     def judge(self, tree: ast.Module) -> None:
         """Judge a program: its calls, and the texts in it that name a file which controls the agent."""
         self.visit(tree)
+        replaced = {id(arg) for node in ast.walk(tree) if self._replaces_text(node) for arg in node.args}  # type: ignore[attr-defined]  # a call
         texts = [
-            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in replaced
         ]
         named = next((text for text in texts if _is_path(text) and self._command.controls(Word(text))), None)
         if named is None:
@@ -106,6 +109,18 @@ class _PythonJudge(ast.NodeVisitor):
         elif any(call.rpartition(".")[2] not in _HARMLESS for call in calls):
             reason = f"Python code that cannot be read in full: {CONTROLS}"
             self._command.interpreter.report("write-guard-settings", reason, named, undecidable=True)
+
+    def _replaces_text(self, node: ast.AST) -> bool:
+        """Return whether a node is a call `text.replace(old, new)`; `Path.replace` has one argument."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "replace"
+            and len(node.args) > 1
+            and self._name(node.func) not in _MOVES
+            # A module that is found in another way may be `os`.
+            and not re.search(r"\b(?:modules|importlib|__import__|getattr|globals|vars)\b", self._source)
+        )
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -176,12 +191,14 @@ class _PythonJudge(ast.NodeVisitor):
         elif name in _CHANGES or (name == "os.open" and re.search("O_(WRONLY|RDWR|TRUNC|CREAT)", ast.unparse(node))):
             command.writes(*paths[:1])
         elif name in ("os.kill", "os.killpg") and node.args:
-            command.runs([Word("kill"), Word(ast.unparse(node.args[0]))])
+            command.runs([Word("kill"), Word("-9"), Word(ast.unparse(node.args[0]))])
         elif name in ("runpy.run_module", "runpy.run_path") and any("agent_hooks" in path for path in paths):
             command.report("write-guard-settings", "runs the command of a person's decisions", name)
         elif name.startswith(_OUR_PARTS):
             command.report("write-guard-settings", "decides about hooks in the place of a person", name)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _PATH_CHANGES:
+            if self._replaces_text(node):
+                return
             owner = self._constant(node.func.value)
             given = [*([Word(owner)] if isinstance(owner, str) else []), *paths[:1]]
             command.writes(*(path for path in given if command.controls(path)))

@@ -16,6 +16,8 @@ from agent_hooks.guards.shell.rules import (
     git,
     own_commands,
     own_files,
+    own_links,
+    own_outputs,
     packs,
     removal,
     rights,
@@ -26,7 +28,22 @@ from agent_hooks.guards.shell.rules import (
 
 __all__ = ["BOOK"]
 
-_SUBJECTS = (own_commands, own_files, unpacking, removal, files, rights, git, containers, scripts, system, code, packs)
+_SUBJECTS = (
+    own_commands,
+    own_files,
+    own_outputs,
+    unpacking,
+    removal,
+    files,
+    rights,
+    git,
+    containers,
+    scripts,
+    system,
+    code,
+    packs,
+    own_links,
+)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
@@ -40,7 +57,7 @@ def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ..
 BOOK = Book(
     rules=_joined(*(subject.RULES for subject in _SUBJECTS)),
     builtins=BUILTINS,
-    carriers={**scripts.CARRIERS, **own_files.CARRIERS},
+    carriers={**scripts.CARRIERS, **own_files.CARRIERS, **own_outputs.CARRIERS},
     interpreter=code.interpreter,
     every=own_files.every_program,
 )

@@ -59,11 +59,33 @@ def own_package(command: Command) -> None:
     names = [word for word in words if re.match(r"agent[-_.]hooks(?!.*/)", word)]
     verbs = {"uninstall", "remove", "rm", "upgrade", "reinstall", "downgrade", "inject", "uninject"}
     replaces = "install" in words and (
-        any(re.match(r"--force|--upgrade$|-\w*U|--target|--ignore-installed|-I$", word) for word in words)
+        any(re.match(r"--force|--reinstall|--upgrade$|-\w*U|--target|--ignore-installed|-I$", word) for word in words)
         or any(re.search(r"[=<~@]", name) for name in names)
     )
+    own = any(re.search(r"(?:^|/)agent[-_.]hooks[^/]*/?$", word) for word in words)
+    if replaces and own:
+        names = words
+    forced = any(re.match(r"--force|--reinstall|--ignore-installed|-I$|-f$", word) for word in words)
+    if "install" in words and forced and any(_of_unknown_name(words, at) for at in range(len(words))):
+        reason = "the package of a directory may replace the one that judges calls"
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
     if names and (verbs.intersection(words) or replaces):
         command.report("write-guard-settings", "removes or replaces the package that judges calls")
+
+
+def _of_unknown_name(words: list[Word], at: int) -> bool:
+    """Return whether a word is a directory or a repository, whose package may have any name."""
+    after_file = at > 0 and words[at - 1] in ("-r", "-c", "--requirement", "--constraint", "-e", "--editable")
+    return not after_file and bool(
+        re.match(r"(?:\.{0,2}/|~/|\.\.$|git\+)", words[at]) and not re.search(r"\.(?:whl|gz|zip|txt)$", words[at])
+    )
+
+
+def pager(command: Command) -> None:
+    """`man -P` runs a command."""
+    options = ParsedOptions(command.argv, "PHMSsemrCLEpR", ("--pager", "--html", "--browser"))
+    for word in options.value("P", "--pager"):
+        command.shell_code(word)
 
 
 def another_name(command: Command) -> None:
@@ -108,9 +130,29 @@ def kill(command: Command) -> None:
     targets = words[1:] if words and re.fullmatch(r"-(?:[A-Z]\w*|[1-9]\d?)", words[0]) else words
     process = command.interpreter.call.process
     for word in targets:
+        if (word == "0" and _own_group(command)) or re.search(r"[*?\[]", word):
+            reason = "may stop the process that judges calls, with the others"
+            command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
         named = word == "-1" or (process and word in (str(process), f"-{process}"))
-        if named or word.taint >= OWN_PROCESS or OURS.search(word) or "getppid" in word:
+        if named or word.taint >= OWN_PROCESS or OURS.search(word) or _ABOVE.search(word):
             command.report("write-guard-settings", "stops the process that judges calls")
+
+
+def _own_group(command: Command) -> bool:
+    """Return whether the text of a call names the group 0; `$!` and `$$` stand for numbers that are not known."""
+    text = str(command.interpreter.call.input.get("command", ""))
+    # A shell that ends its own group when it exits is common.
+    at_exit = re.search(r"\btrap\s+['\"][^'\"]*\bkill\b", text)
+    return not at_exit and bool(re.search(r"kill\w*\b[^;&|\n$]*\b0\b", text))
+
+
+def kill_all(command: Command) -> None:
+    """`killall5` stops every process."""
+    command.report("write-guard-settings", "stops the process that judges calls, with all others")
+
+
+# The process or the group, in code of a language, that may be that of the process that judges.
+_ABOVE = re.compile(r"ppid|getpgrp|getpgid\(\s*(?:0|os\.getp?pid\(\))")
 
 
 # The names and command lines of the processes that judge calls, for the patterns of `pkill`.
@@ -153,8 +195,16 @@ def listing(command: Command) -> None:
     if command.name in ("pgrep", "pidof"):
         options = ParsedOptions(command.argv, "gGPstuUFyO")
         full = options.has("f", "--full")
+        # `pidof -x` finds the scripts of an interpreter too.
+        scripts = command.name == "pidof" and options.has("x")
         ours = ours or any(
-            _fits_ours(str(word), full=full, by_pattern=command.name == "pgrep") for word in options.operands
+            _fits_ours(str(word), full=full or scripts, by_pattern=command.name == "pgrep" or scripts)
+            for word in options.operands
+        )
+    elif any(re.match(r"/proc/.*(?:cmdline|comm|stat|environ|exe)", word) for word in words):
+        # The command lines of all processes, with their numbers in the names of the files.
+        ours = ours or any(
+            _fits_ours(str(word), full=True, by_pattern=True) for word in words if not re.match(r"-|/proc/", word)
         )
     if ours or (command.name == "ps" and any("ppid" in word for word in words)):
         taint = command.stdin.taint | OWN_PROCESS
@@ -260,9 +310,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("ln cp mv install hash", another_name),
     **rules_of("expect script tmux screen wezterm kitty zellij", terminal),
     "kill": (kill,),
+    "killall5": (kill_all,),
     **rules_of("pkill killall", kill_by_name),
     **rules_of("pgrep pidof ps lsof grep egrep rg awk gawk mawk", listing),
     "fuser": (fuser,),
+    "man": (pager,),
     **rules_of("gdb lldb", debugger),
     **rules_of("claude claude-code codex gemini gemini-cli qwen qwen-code", client),
     **rules_of("copilot opencode pi openclaw cursor-agent", client),

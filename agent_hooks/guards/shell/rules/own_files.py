@@ -13,6 +13,7 @@ from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.options import ParsedOptions, named_files
+from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
 
 # Programs that read the files they name, or only their names and rights.
@@ -42,9 +43,9 @@ _WRITERS = (
 def every_program(command: Command) -> None:
     """Ask about a program that is not known to read only, when one of its words names a file that controls the agent."""
     if command.name in _READERS or _only_checks(command):
+        outputs(command)
         return
-    if _DECISION.search(" ".join(command.argv[1:])):
-        command.report("write-guard-settings", "only a person decides about hooks and their settings")
+    _names_a_decision(command)
     for word in named_files(command.argv[1:]):
         if command.controls(word):
             command.interpreter.report("write-guard-settings", f"may be changed: {CONTROLS}", word, undecidable=True)
@@ -58,6 +59,32 @@ _CHECKERS = {"ruff": r"check|rule|linter", "black": r"--check|--diff", "isort": 
 
 # Our command among the words of a program that may run it, a terminal for example.
 _DECISION = re.compile(r"(?:^|[\s/'\":])agent-hooks[\s,]+(?:trust|untrust|unlock|install|uninstall|new)\b")
+
+
+# Options whose value is a text for people, and programs whose words are such texts.
+_TEXT_OPTIONS = {"-m", "--message", "--title", "-t", "-b", "--body", "--description", "--notes", "--testNamePattern"}
+_TEXT_PROGRAMS_LINE = "jj hg sl svn glab tea sd notify-send terminal-notifier logger wall say figlet cowsay jira bd"
+_TEXT_PROGRAMS = frozenset(_TEXT_PROGRAMS_LINE.split())
+
+
+def _names_a_decision(command: Command) -> None:
+    """Stop our command among the words of a program, which may run it; ask where it stands within a text."""
+    words = command.argv[1:]
+    if command.name in _TEXT_PROGRAMS:
+        return
+    spoken = [
+        word
+        for at, word in enumerate(words)
+        if not (at and words[at - 1] in _TEXT_OPTIONS) and word.partition("=")[0] not in _TEXT_OPTIONS
+    ]
+    reason = "only a person decides about hooks and their settings"
+    # A word with blanks is a text of its own.
+    separate = " ".join("\0" if " " in word else word for word in spoken)
+    begins = any(_DECISION.match(re.sub(r"^\s*(?:\w+:)?(?:\S*/)?", " ", word)) for word in spoken if " " in word)
+    if begins or _DECISION.search(separate):
+        command.report("write-guard-settings", reason)
+    elif _DECISION.search(" ".join(spoken)):
+        command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
 
 
 def _only_checks(command: Command) -> bool:
@@ -160,9 +187,13 @@ def volume(command: Command) -> None:
 
 
 def link_into(command: Command) -> None:
-    """`ln -t .agent/hooks` makes links there."""
-    into = ParsedOptions(command.argv, "tS", ("--target-directory",)).value("t", "--target-directory")
-    command.writes(*(word for word in into if command.controls(word)))
+    """`ln -t .agent/hooks` makes links there; `ln -sfn x .agent` puts a link in the place of another one."""
+    options = ParsedOptions(command.argv, "tS", ("--target-directory",))
+    command.writes(*(word for word in options.value("t", "--target-directory") if command.controls(word)))
+    if options.has("n", "T", "h", "--no-dereference", "--no-target-directory"):
+        for word in options.operands[1:2]:
+            if command.interpreter.control.stops_removing(command.path(word)):
+                command.deletes(word)
 
 
 def sed_writes(command: Command) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
@@ -74,7 +76,6 @@ def find(command: Command) -> None:
     narrowed = bool(names) or any(word in _OTHER_TESTS for word in tests)
     found = [below(root, name) for root in roots for name in names] or [below(root, "*") for root in roots]
     own = _own_files(command, roots, tests, names)
-    found += own
     if "-delete" in tests:
         command.deletes(*own, *(root for root in roots if command.controls(root)))
         _find_deletes(command, roots, found, named=bool(names), narrowed=narrowed)
@@ -89,13 +90,26 @@ def find(command: Command) -> None:
                 and not _stays_here(command, roots)
             ):
                 command.report("find-delete", "removes files that are found in a root of the system or a home")
-            for path in dict.fromkeys([*found[:16], *own[:16], *(root for root in roots if command.controls(root))]):
+            for path in dict.fromkeys([*found[:16], *(root for root in roots if command.controls(root))]):
                 command.runs([_filled(word, path) for word in carried])
+            before = len(command.interpreter.findings)
+            for path in own[:16]:
+                command.runs([_filled(word, path) for word in carried])
+            _name_remedy(command, before)
             at = end
         at += 1
+    found += own
     ends = "\0" if "-print0" in tests else "\n"
     text = ends.join(found) if names else None
     command.output = Text(text)
+
+
+def _name_remedy(command: Command, before: int) -> None:
+    """Add to new findings about own files how the search leaves them out; `before`: the number of older findings."""
+    findings = command.interpreter.findings
+    for at, finding in enumerate(findings[before:], before):
+        if finding.rule == "write-guard-settings":
+            findings[at] = replace(finding, reason=f"{finding.reason}; to leave them out: -not -path './.agent/*'")
 
 
 def _own_files(command: Command, roots: list[Word], tests: list[Word], names: list[Word]) -> list[Word]:

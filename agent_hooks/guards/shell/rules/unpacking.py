@@ -14,7 +14,7 @@ from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
-from agent_hooks.guards.shell.options import ParsedOptions, named_files
+from agent_hooks.guards.shell.options import ParsedOptions, named_files, spelled_out
 from agent_hooks.guards.shell.words import Word
 
 _RULE = "write-guard-settings"
@@ -107,16 +107,7 @@ def _unpacking(command: Command) -> Unpacking:
 
 
 def _tar(command: Command) -> Unpacking:
-    argv = command.argv
-    if len(argv) > 1 and argv[1][:1] != "-":
-        # The old style: the values of the letters come after them, in their order.
-        letters, rest = argv[1], list(argv[2:])
-        argv = [argv[0]]
-        for letter in letters:
-            argv.append(Word(f"-{letter}"))
-            if letter in _TAR_VALUES and rest:
-                argv.append(rest.pop(0))
-        argv += rest
+    argv = spelled_out(command.argv, _TAR_VALUES)
     options = ParsedOptions(argv, _TAR_VALUES, _TAR_LONG)
     # `has` would take `--file` for an abbreviation of `--files-from`.
     options.flags = [flag for flag in options.flags if flag != "--file"]
