@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from math import inf
 from typing import Literal
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.chaining import line_hash
-from agent_hooks.records.files import files_of, record_files
+from agent_hooks.records.files import INDEX, files_of, record_files
 from agent_hooks.records.index import Index
 from agent_hooks.records.lines import Removed, Tombstone
 from agent_hooks.records.reading import decode_line, name_of_session, read_lines, tail
@@ -22,6 +22,11 @@ from agent_hooks.storage.files import StorageError
 _MARK = "pruned"
 _EVERY = 3600.0
 _DAY = 86_400.0
+# Seconds that a pruning between two calls may take, and seconds until the next one continues it.
+_SHORT = 0.2
+_SOON = 60.0
+# Bytes of an index that is compacted between two calls.
+_SMALL = 1 << 20
 
 
 class RecordsInUseError(AgentHooksError):
@@ -42,29 +47,43 @@ def prune_at_times(directory: str, days: float, limit: int) -> None:
         # Before the work, so that no other process begins it too.
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         os.utime(mark)
-        prune(directory, days, limit)
+        deadline = time.monotonic() + _SHORT
+        prune(directory, days, limit, deadline)
+        if time.monotonic() >= deadline:
+            soon = time.time() - _EVERY + _SOON
+            os.utime(mark, (soon, soon))
 
 
-def prune(directory: str, days: float, limit: int) -> list[Removed]:
+def prune(directory: str, days: float, limit: int, deadline: float = inf) -> list[Removed]:
     """Remove the files that were last written more than `days` ago, and the oldest while all have over `limit` bytes.
 
-    A file with a living writer stays.  Returns the facts about the removed files.  Raises `StorageError` before any is
+    A file with a living writer stays.  `deadline`: the monotonic time at which the rest is left to the next time; then a
+    large index is not compacted either.  Returns the facts about the removed files.  Raises `StorageError` before any is
     removed.
     """
+    found = _found(directory, deadline)
+    total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
+    paths = []
+    for changed, size, path in found:
+        if time.monotonic() >= deadline:
+            break
+        if (changed >= oldest and total <= limit) or _has_writer(path):
+            continue
+        paths.append(path)
+        total -= size
+    return _remove(directory, paths, "prune", deadline) if paths else []
+
+
+def _found(directory: str, deadline: float) -> list[tuple[float, int, str]]:
+    """Return the time of change, the size and the path of each record file, in this order; some by the deadline."""
     found = []
     for path in record_files(directory):
         with suppress(OSError):
             status = os.stat(path)
             found.append((status.st_mtime, status.st_size, path))
-    found.sort()
-    total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
-    paths = []
-    for changed, size, path in found:
-        if (changed >= oldest and total <= limit) or _has_writer(path):
-            continue
-        paths.append(path)
-        total -= size
-    return _remove(directory, paths, "prune") if paths else []
+        if time.monotonic() >= deadline - _SHORT / 2:
+            break
+    return sorted(found)
 
 
 def forget(directory: str, session: str) -> list[Removed]:
@@ -79,11 +98,14 @@ def forget(directory: str, session: str) -> list[Removed]:
     return _remove(directory, paths, "forget") if paths else []
 
 
-def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"]) -> list[Removed]:
+def _remove(directory: str, paths: list[str], why: Literal["prune", "forget"], deadline: float = inf) -> list[Removed]:
     """Remove files after their tombstone is in the index."""
-    paths = list(paths)
-    removed = [_removed(path) for path in paths]
-    size = 0
+    removed = []
+    for path in paths:
+        removed.append(_removed(path))
+        if time.monotonic() >= deadline:
+            break
+    paths, size = paths[: len(removed)], 0
     for path in paths:
         with suppress(OSError):
             size += os.stat(path).st_size
@@ -96,8 +118,9 @@ def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"
     for path in paths:
         with suppress(FileNotFoundError):
             os.unlink(path)
-    with suppress(StorageError):
-        index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
+    with suppress(StorageError, OSError):
+        if deadline == inf or os.stat(os.path.join(directory, INDEX)).st_size <= _SMALL:
+            index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
     index.close()
     return removed
 
