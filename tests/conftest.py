@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from agent_hooks.hooks.bytecode import cache_directory
 from other_agent import OtherAgent, end_server
+from recording import Recorded
 from running import Command
 from tmux import MISSING
 
@@ -99,3 +100,9 @@ def agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> OtherAgent:
     for name in [name for name in os.environ if name.startswith(("CLAUDE", "COPILOT", "CURSOR", "GEMINI"))]:
         monkeypatch.delenv(name)
     return OtherAgent(command)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    """Give a home for records."""
+    return Recorded(tmp_path)

@@ -241,6 +241,23 @@ def test_redacting_again_changes_nothing(text: str) -> None:
     assert FULL.redact(redacted) == (redacted, ())
 
 
+@example("task-list of the sk-abcdefghijklmnopqrstuvwxyz")
+@given(TEXTS | TEXTS.map(lambda text: text * 30))
+def test_a_short_text_is_searched_as_thoroughly_as_a_long_one(text: str) -> None:
+    """A short text is searched for the literals of the rules, a long one for their signs first."""
+    found = FULL.redact(text)
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in (-1, len(text)):
+            patch.setattr(redacting, "_SHORT", limit)
+            assert FULL.redact(text) == found
+
+
+@pytest.mark.parametrize("secret", [*SECRETS, *map("".join, LABELLED)], ids=lambda secret: secret[:20])
+def test_a_secret_in_a_short_text_has_a_hint(secret: str) -> None:
+    """Only a text without any hint is left out of the search."""
+    assert Redactor(environ={})._hinted(f"x {secret} y")
+
+
 @given(TEXTS)
 def test_text_without_findings_stays_and_findings_are_what_was_taken_out(text: str) -> None:
     """The text between the secrets stays, in its order."""

@@ -233,7 +233,10 @@ def _address(entry: Mapping[str, Any]) -> Address | None:
     """Return the address to which an entry posts, if it has the form that `_entry` gives it."""
     headers = entry.get("headers")
     authorization = str(headers.get("Authorization")) if isinstance(headers, dict) else ""
-    url = re.fullmatch(rf"http://{re.escape(LOOPBACK)}:([1-9][0-9]{{0,4}})/.*", str(entry.get("url")))
+    # A stranger's settings must not make `doctor` post anything else to a program of this machine.
+    url = re.fullmatch(
+        rf"http://{re.escape(LOOPBACK)}:([1-9][0-9]{{0,4}}){re.escape(_POSTED)}\w+", str(entry.get("url"))
+    )
     token = re.fullmatch(r"Bearer ([!-~]+)", authorization)
     if entry.get("type") != "http" or url is None or token is None or int(url[1]) > _LAST_PORT:
         return None

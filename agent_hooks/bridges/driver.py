@@ -206,7 +206,9 @@ class Bridging:
         if judged.block is not None:
             # No tool runs: this makes the result of the refusal, and passes it to the observers.
             refusal = await run_tool(judged)
-            return Verdict(block=str(refusal.details["reason"]))
+            remedy = refusal.details.get("remedy")
+            messages = (f"{judged.block.signature}: {remedy}",) if remedy else ()
+            return Verdict(block=str(refusal.details["reason"]), messages=messages)
         changed = judged.input != call.input
         asked = self._ui.asked
         return Verdict(

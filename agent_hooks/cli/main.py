@@ -94,8 +94,8 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Guard, steer and record a coding agent from one Python file.
 
-    Hooks are .py files in ~/.agent/hooks and ./.agent/hooks; try one with --hook. At a terminal, `agent-hooks` alone is
-    `agent-hooks run`: an agent to talk to.
+    Hooks are .py files in ~/.agent/hooks, and in .agent/hooks of a project, where you approve them (agent-hooks trust);
+    try one with --hook. At a terminal, `agent-hooks` alone is `agent-hooks run`: an agent to talk to.
     """
     try:
         os.getcwd()

@@ -69,9 +69,16 @@ class Opening:
         news = [*map(str, setup.errors)]
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
         if self._resident or happening.name == "SessionStart":
-            news += [*setup.sources.messages, *self._idle_handlers(setup, runner)]
+            news += [*setup.messages, *self._idle_handlers(setup, runner)]
         sources = sources_of(setup).since(self._before)
-        return Opened(runner, bridging, sources, setup.sources.place, tuple(f"agent_hooks: {text}" for text in news))
+        return Opened(
+            runner,
+            bridging,
+            sources,
+            setup.sources.place,
+            tuple(f"agent_hooks: {text}" for text in news),
+            self._resident,
+        )
 
     def _idle_handlers(self, setup: Setup, runner: HookRunner) -> list[str]:
         """Return a sentence for each matcher that fits no tool, and for each needed event that is not installed.

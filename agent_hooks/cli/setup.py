@@ -91,6 +91,16 @@ class Setup(Struct, frozen=True):
                 return "global" if tree.project is None else "project"
         return "--hook" if path in self.hook_files else "settings"
 
+    @property
+    def messages(self) -> list[str]:
+        """A sentence without harm for each project that waits for approval; a stranger may have named its directory."""
+        if not (found := self.sources.messages):
+            return []
+        # Imported here, because most projects have nothing that waits.
+        from agent_hooks.cli.screen.marked import one_line
+
+        return list(map(one_line, found))
+
     def warnings(self) -> list[str]:
         """Return a sentence for each project that waits for approval, ignored section, and expired guard rule.
 
@@ -101,7 +111,7 @@ class Setup(Struct, frozen=True):
 
         from agent_hooks.guards.config import expired
 
-        return [*self.sources.messages, *self.settings.ignored, *expired(self.guard_settings, date.today())]
+        return [*self.messages, *self.settings.ignored, *expired(self.guard_settings, date.today())]
 
 
 class FoundSources(Struct, frozen=True):

@@ -31,7 +31,7 @@ def settle(trust: Trust, cwd: str, *more: str) -> TrustedSources:
     """
     sources = asked(trust, cwd, *more)
     for message in sources.messages:
-        complain(message)
+        complain(one_line(message))
     return sources
 
 

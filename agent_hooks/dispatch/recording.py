@@ -5,6 +5,7 @@ A runner without records has none, and pays one comparison a call for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from agent_hooks.dispatch.context import Surroundings
@@ -80,6 +81,9 @@ class Recorder(Protocol):
 
     def happened(self, event: Any, surroundings: Surroundings, dispatch: Dispatch | None) -> None:
         """Write an event of a session, a run or a turn; `dispatch`: it has the steps of the handlers."""
+
+    def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:
+        """Write the edits of files that control the agent; `unlocked`: the directories that the person has unlocked."""
 
     def close(self) -> None:
         """Write the last heads and close the files."""

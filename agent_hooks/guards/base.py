@@ -149,7 +149,7 @@ def subject(call: GuardedCall) -> str:
 
 
 def remedy(rule: str) -> str:
-    """Return how a person allows the calls that a rule stops; the agent reads it as well."""
+    """Return how a person allows the calls that a rule stops; the person reads it, and no model."""
     if rule in SELF_PROTECTION:
         return "only a person does this; to let the agent change hooks for a limited time: agent-hooks unlock 15m"
     always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"

@@ -5,7 +5,7 @@ All modes drive a `SessionHost` and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -47,7 +47,7 @@ class SessionHost:
     Create it on the event loop.  A message that is submitted before the start waits for the start, and `state` works.
     `thinking_level`: `None` for the level that the session was last used with; `settings`: when to compact
     automatically, and the settings that interceptors of `config` get; `checks`: decides which session files may be
-    continued, all of them without it.
+    continued, all of them without it; `watch`: called before each turn and at the end, returns warnings for the person.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
     """
 
@@ -62,8 +62,11 @@ class SessionHost:
         thinking_level: ThinkingLevel | None = None,
         settings: Settings = Settings(),  # noqa: B008  # frozen
         checks: SessionChecks | None = None,
+        watch: Callable[[], Sequence[str]] | None = None,
     ) -> None:
         self._runner = runner
+        self._view = view
+        self._watch = watch
         self._settings = settings
         self._agent = Agent(
             runner=runner, model=model, tools=tools, session=session, view=view, before_turn=self._before_turn
@@ -109,6 +112,8 @@ class SessionHost:
             await self._runs.ended()
             self._runner.set_send_handler(None)
             try:
+                # Before the shutdown, after which the session's records are closed.
+                self._warn_of_edits()
                 await self._actions.emit("shutdown")
             finally:
                 self._stop_listening()
@@ -157,7 +162,12 @@ class SessionHost:
             raise CommandBlockedError(f"not carried out: {answer}")
         return answer
 
+    def _warn_of_edits(self) -> None:
+        for text in () if self._watch is None else self._watch():
+            self._view.warning(text)
+
     async def _before_turn(self) -> None:
+        self._warn_of_edits()
         await self._runs.deliver()
         await self._actions.compact_when_long()
 

@@ -116,6 +116,16 @@ def at_target(found: Sequence[Installation], target: Target) -> Installation | N
     return next((each for each in found if os.path.realpath(each.target.path) == path), None)
 
 
+def runs_gates(bridge: Bridge, shared: Installation) -> bool:
+    """Tell whether the file that people share runs our command at every gate.
+
+    A stranger's settings may have entries that only look like ours.
+    """
+    command = tuple(entry_command(bridge, "project"))
+    whole = {entry.event for entry in shared.entries if entry.command[:-1] == command and not entry.limits}
+    return {row.name for row in bridge.describe() if row.gate} <= whole
+
+
 def missing(bridge: Bridge, installed: Sequence[Installation], listened: Collection[str]) -> list[MissingEvent]:
     """Return each needed event that no entry sends us every time; `listened` are the events that hooks listen to.
 

@@ -22,11 +22,14 @@ from agent_hooks.values.tool import OnUpdate
 
 
 def refuse(call: JudgedCall, block: Block) -> ToolRun:
-    """Make the block the result of the call: an error result with the reason and the name of the blocker."""
+    """Make the block the result of the call: an error result with the reason and the name of the blocker.
+
+    The model does not read how a person would allow the call; that stands in the details.
+    """
     name = call.tool.name
     if call.trail is not None:
         call.trail.status = "blocked"
-    reason = _redacted(str(block), call)
+    reason = _redacted(block.model_text, call)
     details = {"status": "blocked", "tool": name, "reason": reason}
     text = reason
     if block.cause == "interceptor":
@@ -34,6 +37,9 @@ def refuse(call: JudgedCall, block: Block) -> ToolRun:
         import json
 
         text = json.dumps(details, ensure_ascii=False)
+    if block.remedy:
+        # Details are for the person and for programs; no model reads them.
+        details["remedy"] = _redacted(block.remedy, call)
     return redact_result(ToolRun(call, ToolOutput(text, details, is_error=True), block=block))
 
 

@@ -66,8 +66,6 @@ def _tracked(top: str) -> dict[bytes, tuple[int, int]] | None:
             return None
         with open(path, "rb") as file:
             return _entries(file.read())
-    except FileNotFoundError:
-        return {} if os.path.isdir(os.path.join(top, ".git")) else None
     except (OSError, struct.error, IndexError, ValueError):
         return None
 

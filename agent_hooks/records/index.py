@@ -19,7 +19,7 @@ import msgspec
 from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
-from agent_hooks.records.reading import decode_line, raw_lines, read_heads, tail
+from agent_hooks.records.reading import decode_line, link_of, raw_lines, read_heads, tail
 from agent_hooks.storage.files import StorageError, refusing, write_atomically
 from agent_hooks.storage.locks import try_lock
 
@@ -147,8 +147,8 @@ def _chained(last: bytes) -> tuple[str, int]:
     """Return the hash and the number of an index's last line; those of the empty index are its name's and 0."""
     if not last:
         return line_hash(os.fsencode(INDEX)), 0
-    line = decode_line(last)
-    return line_hash(last[:-1]), 0 if line is None else line.n
+    link = link_of(last)
+    return line_hash(last[:-1]), 0 if link is None else link[1]
 
 
 def _line(kind: type[Line], fields: dict[str, Any], prev: str, number: int) -> bytes:

@@ -65,7 +65,7 @@ class Joiner:
         self._agents: dict[tuple[str, str], _Agent] = {}
 
     def add(self, line: AnyLine, file: str = "", digest: str = "") -> Log:
-        """Take a line and return its log; `digest`: the SHA-256 of the line, which is the head of the chain there."""
+        """Take a line and return its log; `digest`: the hash of the line, which is the head of the chain there."""
         if isinstance(line, CallLine):
             key = line.session, line.id
             self._calls.setdefault(key, []).append(line)
@@ -136,7 +136,7 @@ class Joiner:
 
 
 def head_log(session: str, file: str, lines: int, digest: str, time: int) -> Log:
-    """Return the log that keeps the head of a record file: its number of lines and the SHA-256 of the last one."""
+    """Return the log that keeps the head of a record file: its number of lines and the hash of the last one."""
     attributes = {"record.file": file, "record.lines": lines, "record.head": digest}
     return Log(
         trace=trace_id(session),

@@ -28,6 +28,8 @@ _CUT = "…"
 _NAME = 100
 # Levels of nesting of an input that are written.
 _DEEPEST = 32
+# Keys that are remembered.
+_MOST_KEYS = 256
 # Operations of one patch.
 _MOST_CHANGES = 50
 _encode = msgspec.json.Encoder(enc_hook=text_of).encode
@@ -44,6 +46,8 @@ class Cleaner:
         self._redactor = redactor
         self._own = own
         self.limit = limit
+        # Keys of inputs in which no secret was found; tools have few.
+        self._keys: set[str] = set()
 
     def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
         """Return a text without its secrets, at most `limit` characters and a mark of the cut.
@@ -119,10 +123,18 @@ class Cleaner:
             # The commonest input of all: one text.
             ((key, only),) = value.items()
             if type(key) is str and type(only) is str and len(only) <= self.limit:
-                return {(name := self.text(key)): self.named(name, only, self.limit)}, False
+                return {(name := self._key(key)): self.named(name, only, self.limit)}, False
         walk = _Walk(self, self.limit)
         cleaned = walk.clean(value, 0)
         return cleaned, walk.cut
+
+    def _key(self, key: str) -> str:
+        if key in self._keys:
+            return key
+        cleaned = self.text(key)
+        if cleaned == key and len(self._keys) < _MOST_KEYS:
+            self._keys.add(key)
+        return cleaned
 
     def patch(self, before: Any, after: Any) -> tuple[Change, ...]:
         """Return the operations that make `before` into `after`, their values redacted and cut."""

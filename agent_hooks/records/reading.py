@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import BinaryIO
 
 import msgspec
@@ -30,6 +31,7 @@ __all__ = [
     "check_chain",
     "decode_line",
     "files_of",
+    "link_of",
     "read_heads",
     "read_index",
     "read_lines",
@@ -38,7 +40,11 @@ __all__ = [
     "tail",
 ]
 
-_decoder: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyLine]:
+    """Return the decoder of all kinds of lines; to make it takes longer than to write a line."""
+    return msgspec.json.Decoder(AnyLine)
 
 
 LONGEST = 16 << 20
@@ -60,7 +66,7 @@ class Damage(Struct, frozen=True):
 def decode_line(data: bytes) -> AnyLine | None:
     """Return a line; `None` for a text that is none, or of a kind that this version does not know."""
     try:
-        return _decoder.decode(data)
+        return _decoder().decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -101,7 +107,7 @@ def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, 
             return Damage("changed", number, offset)
         if not data.endswith(b"\n"):
             return Damage("unfinished", number, offset)
-        link = _link(data)
+        link = link_of(data)
         if link is None or link[1] != number or (link[0] != head and (anchored or number > 1)):
             return Damage("changed", number, offset)
         head = line_hash(data[:-1])
@@ -117,12 +123,15 @@ class _Link(Struct):
     n: int
 
 
-_link_decoder = msgspec.json.Decoder(_Link)
+@cache
+def _link_decoder() -> msgspec.json.Decoder[_Link]:
+    return msgspec.json.Decoder(_Link)
 
 
-def _link(data: bytes) -> tuple[str, int] | None:
+def link_of(data: bytes) -> tuple[str, int] | None:
+    """Return the hash of the line before, and the number, that a line bears; `None` for a text that is no line."""
     try:
-        link = _link_decoder.decode(data)
+        link = _link_decoder().decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return link.prev, link.n

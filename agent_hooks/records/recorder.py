@@ -11,7 +11,7 @@ a call whose decision cannot be written does not run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import wraps
 from time import perf_counter
 from typing import Any
@@ -20,7 +20,19 @@ from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.dispatch.loop import Dispatch
 from agent_hooks.dispatch.recording import Recorder
 from agent_hooks.errors import describe
-from agent_hooks.records.lines import Decision, Happened, HookFile, Line, Observed, Prompt, Result, Run, Session, Turn
+from agent_hooks.records.lines import (
+    Decision,
+    Edit,
+    Happened,
+    HookFile,
+    Line,
+    Observed,
+    Prompt,
+    Result,
+    Run,
+    Session,
+    Turn,
+)
 from agent_hooks.records.options import Options
 from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.questions import Questions
@@ -303,6 +315,23 @@ class CallRecorder(Recorder):
         """Write a line of any other kind: `Edit`, `Unlock`, `Note`.  The caller redacts its texts."""
         place = surroundings or self._engine.surroundings
         self._sink.write(kind, {"id": self._sink.new_id(place)} | fields, place)
+
+    @_safely
+    def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:
+        """Write the edits of files that control the agent; `unlocked`: the directories that the person has unlocked."""
+        cleaner = self._sink.makers()[0]
+        for each in edits:
+            self.line(
+                Edit,
+                {
+                    "path": cleaner.text(each.path),
+                    "what": each.what,
+                    "before": each.before,
+                    "after": each.after,
+                    "diff": cleaner.text(each.diff, cleaner.limit),
+                    "unlocked": any(each.path.startswith(f"{root}{os.sep}") for root in unlocked),
+                },
+            )
 
     def report(self, text: str) -> None:
         """Report the first of several failures in a row."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote
 
 from agent_hooks.redaction.rules import SecretRule, pattern_rule
 
@@ -43,7 +41,14 @@ def secret_values(environ: Mapping[str, str]) -> dict[str, str]:
 
 def environment_rules(environ: Mapping[str, str]) -> Iterator[SecretRule]:
     """Yield a rule for each secret value: as it is, and as JSON and URLs write it."""
-    for value, name in secret_values(environ).items():
+    values = secret_values(environ)
+    if not values:
+        return
+    # Imported here, because one event of another agent mostly has no such variable.
+    import json
+    from urllib.parse import quote
+
+    for value, name in values.items():
         # The longest form comes first, because one form may begin another.
         forms = sorted({value, json.dumps(value)[1:-1], quote(value, safe="")}, key=lambda form: (-len(form), form))
-        yield pattern_rule(f"env:{name}", tuple(forms), re.compile("|".join(map(re.escape, forms))))
+        yield pattern_rule(f"env:{name}", tuple(forms), "|".join(map(re.escape, forms)))

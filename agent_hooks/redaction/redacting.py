@@ -24,6 +24,8 @@ PATTERN_SECONDS = 1.0
 """Seconds that a pattern of the person's own may take on one text."""
 _CARRY = 64 * 1024
 """Characters of an unfinished line that are kept between two progress updates."""
+# Characters of a text that is searched for each literal: to compile the patterns of the signs takes longer.
+_SHORT = 2000
 
 
 class Redactor:
@@ -45,9 +47,12 @@ class Redactor:
         own = [_own_rule(kind, pattern) for kind, pattern in (patterns or {}).items()]
         values = sorted(environment_rules(os.environ if environ is None else environ), key=_longest_first)
         self._rules = (*values, *builtin_rules(), *own)
+        # Each literal with the number of its rule; a rule without literals is always tried.
+        self._literals = [(literal, number) for number, rule in enumerate(self._rules) for literal in rule.literals]
+        self._always = [number for number, rule in enumerate(self._rules) if not rule.literals]
         self._several_lines = [form for rule in values for form in rule.literals if "\n" in form]
         kinds = "|".join(re.escape(kind) for kind in {rule.kind for rule in self._rules})
-        self._marks = pattern_rule("", ("[redacted ",), re.compile(rf"\[redacted (?:{kinds})\]"))
+        self._marks = pattern_rule("", ("[redacted ",), rf"\[redacted (?:{kinds})\]")
 
     def redact(self, text: str) -> tuple[str, tuple[Secret, ...]]:
         """Return the text without its secrets, and the secrets; the very same text when there are none.
@@ -93,15 +98,23 @@ class Redactor:
     # ---- finding secrets
 
     def _find(self, text: str) -> tuple[Secret, ...]:
+        rules = self._rules if len(text) > _SHORT else self._hinted(text)
+        if not rules:
+            return ()
         secrets: list[Secret] = []
         pieces = list(_cut(self._marks, [(0, text)], [])) if "[redacted " in text else [(0, text)]
-        absent = {end for end, sign in signs().items() if sign.search(text) is None}
-        for rule in self._rules:
+        absent = () if len(text) <= _SHORT else {end for end, sign in signs().items() if sign.search(text) is None}
+        for rule in rules:
             if rule.end in absent:
                 continue
             if not rule.literals or any(literal in text for literal in rule.literals):
                 pieces = list(_cut(rule, pieces, secrets))
         return tuple(sorted(secrets, key=lambda secret: secret.start))
+
+    def _hinted(self, text: str) -> list[SecretRule]:
+        """Return the rules, in order, that have a literal in a text, and those without literals."""
+        found = {number for literal, number in self._literals if literal in text}
+        return [self._rules[number] for number in sorted(found.union(self._always))] if found or self._always else []
 
     def _block(self, block: Any, secrets: list[Secret]) -> Any:
         return TextContent(self._text(block.text, secrets)) if isinstance(block, TextContent) else block

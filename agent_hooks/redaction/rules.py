@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 
 from msgspec import Struct
 
@@ -38,16 +39,24 @@ class SecretRule(Struct, frozen=True):
     sign: str = ""
 
 
-def pattern_rule(kind: str, literals: tuple[str, ...], pattern: re.Pattern[str]) -> SecretRule:
-    """Return the rule whose secrets are the whole matches of a pattern."""
-    return SecretRule(kind, literals, lambda text: (match.span() for match in pattern.finditer(text)))
+def pattern_rule(kind: str, literals: tuple[str, ...], pattern: str) -> SecretRule:
+    """Return the rule whose secrets are the whole matches of a pattern, which is compiled when it is first needed."""
+    compiled = cache(partial(re.compile, pattern))
+    return SecretRule(kind, literals, lambda text: (match.span() for match in compiled().finditer(text)))
 
 
 def spans_of(patterns: Iterable[str]) -> Finder:
-    """Return the finder for some patterns: their groups, or whole matches where a pattern has no group."""
-    compiled = [re.compile(pattern, re.ASCII) for pattern in patterns]
+    """Return the finder for some patterns: their groups, or whole matches where a pattern has no group.
+
+    The patterns are compiled when they are first needed, because most processes meet few kinds of secrets.
+    """
+    sources = tuple(patterns)
+
+    @cache
+    def compiled() -> list[re.Pattern[str]]:
+        return [re.compile(source, re.ASCII) for source in sources]
 
     def find(text: str) -> list[Span]:
-        return sorted(match.span(match.lastindex or 0) for pattern in compiled for match in pattern.finditer(text))
+        return sorted(match.span(match.lastindex or 0) for pattern in compiled() for match in pattern.finditer(text))
 
     return find

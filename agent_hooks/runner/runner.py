@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from os import fspath
 from os.path import abspath
 from types import TracebackType
@@ -126,6 +126,14 @@ class HookRunner:
             finally:
                 self._watchdog.stop()
                 self.end_records()
+
+    def record_edits(self, edits: Iterable[Any], unlocked: Sequence[str] = ()) -> None:
+        """Write edits of hooks and settings into the records, if there are any.
+
+        `unlocked`: the directories in which the person lets the agent change them.
+        """
+        if self.engine.recorder is not None:
+            self.engine.recorder.edited(edits, unlocked)
 
     def end_records(self) -> None:
         """Write the ends of the record files and close them, if there are any; leaving the runner does so."""

@@ -13,7 +13,8 @@ from agent_hooks.trust.place import Place, find_place
 class Opened(Struct, frozen=True):
     """The hooks that were loaded for a session.
 
-    `place`: the projects that they come from; `news`: texts for the person about the loading.
+    `place`: the projects that they come from; `news`: texts for the person about the loading; `resident`: this process
+    answers all events of the session.
     """
 
     runner: HookRunner
@@ -21,6 +22,7 @@ class Opened(Struct, frozen=True):
     sources: Sources
     place: Place
     news: tuple[str, ...] = ()
+    resident: bool = False
 
     def covers(self, cwd: str) -> bool:
         """Tell whether no other project than those of `place` applies to a working directory."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
@@ -16,9 +16,7 @@ from agent_hooks.errors import AgentHooksError
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.tasks import Tasks
-from agent_hooks.settings import agent_home
-from agent_hooks.trust.store import STORE
-from agent_hooks.ui.harmless import harmless
+from agent_hooks.server.watch import Kept, changes_of_own
 from agent_hooks.values.events import SessionEvent, SessionReason
 
 if TYPE_CHECKING:
@@ -67,6 +65,8 @@ class ServedSession:
         self._lane = Lane()
         self._opened: Opened | None = None
         self._news: tuple[str, ...] = ()
+        # The hooks and settings as they were when they were loaded; `None` in a process of one event.
+        self._kept: Kept | None = None
         # The time at which the hook files were last checked for changes.
         self._checked = 0.0
         # Ends the hooks' tasks when it is set; `None` without hooks.
@@ -144,6 +144,10 @@ class ServedSession:
             await event_loop()
             self._opened = await self._load_hooks(opener, happening)
         self._news = (*self._opened.news, *changes_of_own(changed))
+        if self._kept is not None and changed:
+            self._kept.record(self._opened.runner)
+        elif self._opened.resident or self._kept is not None:
+            self._kept = Kept(self._opened.place)
         return self._opened
 
     async def _load_hooks(self, opener: SessionOpener, happening: Happening) -> Opened:
@@ -285,18 +289,6 @@ class Sessions:
         left = (key for key, session in self._all.items() if session.left and session.process == pid)
         key = next(left, None)
         return None if key is None else self._all.pop(key)
-
-
-def changes_of_own(changed: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for the person when some of the changed files are the person's own hooks or settings.
-
-    A project's files need no such sentence: they count only when the person has approved them.
-    """
-    home = f"{agent_home()}{os.sep}"
-    own = sorted(path for path in changed if path.startswith(home) and os.path.basename(path) != STORE)
-    if not own:
-        return ()
-    return (f"agent_hooks: your own hooks or settings changed while the session runs: {harmless(', '.join(own))}",)
 
 
 def _has_session_event(happening: Happening, reason: SessionReason) -> bool:

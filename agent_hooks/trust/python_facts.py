@@ -64,6 +64,8 @@ def python_facts(data: bytes, *, beside: frozenset[str] = frozenset(), hook: boo
     except (RecursionError, MemoryError):
         return [Fact("unknown", "all of it: it is nested too deeply to be read")]
     facts = [*_Reader(tree, beside).facts(), *_metadata(text)]
+    if re.search(r"\r(?!\n)", text):
+        facts.append(Fact("unknown", "the numbers of its lines: in Python, a lone carriage return ends a line"))
     return [*facts, *_register(tree, beside)] if hook else facts
 
 

@@ -62,8 +62,16 @@ class Block(Answer, frozen=True):
         return _with_remedy(self.reason or DEFAULT_REASON, self.remedy)
 
     def __str__(self) -> str:
-        """Return the text for the model and the person: the reason, the remedy, and the origin of the block."""
-        reason, by = self.explanation, self.signature
+        """Return the text for the person: the reason, the remedy, and the origin of the block."""
+        return self._text(self.explanation)
+
+    @property
+    def model_text(self) -> str:
+        """The text for the model: as for the person, without the remedy, which is no suggestion for an agent."""
+        return self._text(self.reason or DEFAULT_REASON)
+
+    def _text(self, reason: str) -> str:
+        by = self.signature
         match self.cause:
             case "failed" if by:
                 return f"not run, because hook {by} failed: {reason}"

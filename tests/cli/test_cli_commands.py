@@ -76,7 +76,7 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
 
 def test_list_without_hooks_says_where_it_looked(command: Command) -> None:
     """The message names the directories that were searched."""
-    assert "no hooks: ~/.agent/hooks and ./.agent/hooks hold none" in command("list").stdout
+    assert "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none" in command("list").stdout
 
 
 def test_list_shows_tools_and_hooks_that_register_nothing(command: Command) -> None:

@@ -30,6 +30,25 @@ def test_run_has_the_guards_on(command: Command) -> None:
     assert (command.project / "src").is_dir()
 
 
+@pytest.mark.behaviour("G13")
+def test_the_person_reads_how_to_allow_a_call_and_the_model_does_not(command: Command) -> None:
+    """The script model prints what it is given, on stdout."""
+    done = command("run", "--no-session", "@bash rm -rf src")
+    assert "allow-once" not in done.stdout
+    assert "agent-hooks run --allow-once rm-rf" in " ".join(done.stderr.split())
+    assert "--allow-once rm-rf" in command("why").stdout
+
+
+@pytest.mark.behaviour("G13")
+def test_another_agent_shows_the_person_how_to_allow_a_call(command: Command) -> None:
+    """Its model reads the reason of the denial."""
+    call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"}
+    call |= {"cwd": str(command.project), "tool_input": {"command": "rm -rf src"}}  # type: ignore[dict-item]  # as JSON
+    said = json.loads(command("bridge", "claude-code", stdin=json.dumps(call)).stdout)
+    assert "allow-once" not in said["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "agent-hooks run --allow-once rm-rf" in said["systemMessage"]
+
+
 def test_run_can_let_one_call_pass(command: Command) -> None:
     """`--allow-once` with the rule's id; the next such call is stopped again."""
     for name in ("one", "two"):

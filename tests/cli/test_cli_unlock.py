@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,60 @@ def test_a_person_lets_the_agent_change_hooks_for_a_while(command: Command, hook
     assert "-def register(api): pass +def register(api): ..." in seen
     assert "agent-hooks trust" in seen
     assert "guard-settings" in command("run", "--no-session", edit).stdout
+
+
+def lines_of(home: Path, *kinds: str) -> list[dict[str, Any]]:
+    """Return the lines of these kinds in all record files of the person, by time."""
+    files = (home / ".agent" / "records").rglob("*.jsonl")
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return sorted((line for line in lines if line["kind"] in kinds), key=lambda line: line["clock"])
+
+
+@pytest.mark.behaviour("G12")
+def test_edits_while_hooks_are_unlocked_are_recorded(command: Command, hook: Path, home: Path) -> None:
+    """In the session that makes them and by the command that ends the time: with digests and a diff without secrets."""
+    token = "ghp_" + "a1B2" * 9
+    typed(command, "unlock", "15m")
+    content = f"def register(api): ...\n# {token}\n" + "# long\n" * 9000
+    command("run", f"@write {json.dumps({'path': str(hook), 'content': content})}")
+    (edit,) = lines_of(home, "edit")
+    assert (edit["path"], edit["what"], edit["unlocked"], edit["mode"]) == (str(hook), "hook", True, "print")
+    assert edit["after"] == hashlib.sha256(content.encode()).hexdigest() != edit["before"]
+    assert "-def register(api): pass" in edit["diff"]
+    assert token not in edit["diff"]
+    assert len(edit["diff"]) < 20_000
+    typed(command, "unlock", "--end")
+    begin, end = lines_of(home, "unlock")
+    assert (begin["event"], begin["until"], begin["user"]) == ("begin", end["until"], end["user"])
+    assert (end["event"], end["edits"]) == ("end", [{"path": str(hook), "sha256": edit["after"]}])
+    assert [each["diff"] for each in lines_of(home, "edit")] == [edit["diff"]] * 2
+    assert command("records", "verify").stdout
+
+
+def test_an_unlock_is_not_recorded_where_the_person_wants_no_records(command: Command, hook: Path, home: Path) -> None:
+    """The setting of the person counts, and not that of a project."""
+    (hook.parent.parent / "settings.json").write_text('{"records": {"enabled": false}}')
+    typed(command, "unlock", "15m")
+    assert len(lines_of(home, "unlock")) == 1
+    (home / ".agent" / "settings.json").write_text('{"records": {"enabled": false}}')
+    typed(command, "unlock", "--end")
+    assert len(lines_of(home, "unlock")) == 1
+
+
+@pytest.mark.behaviour("G10")
+@pytest.mark.behaviour("G12")
+def test_a_change_of_the_persons_own_hooks_is_told_and_recorded_in_the_host(command: Command, home: Path) -> None:
+    """Hooks are loaded once here, so the session goes on with the former ones."""
+    own = home / ".agent" / "hooks" / "own.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("def register(api): pass\n")
+    (command.project / "make.py").write_text(f"open({str(own)!r}, 'a').write('# more')\n")
+    done = command("run", "@bash python3 make.py\n---\n@bash true")
+    text = " ".join(done.stderr.split())
+    assert text.count(f"changed while the session runs: {own}; this session goes on with the former ones") == 1, text
+    (edit,) = lines_of(home, "edit")
+    assert (edit["path"], edit.get("unlocked", False)) == (str(own), False)
+    assert "+# more" in edit["diff"]
 
 
 @pytest.mark.behaviour("G8")

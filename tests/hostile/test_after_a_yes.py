@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.machinery
+import json
 import os
 import py_compile
 import shutil
+import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +382,55 @@ def test_an_installation_does_not_change_the_persons_own_settings_by_a_link_of_t
     assert done.returncode == 1
     assert "which is your own; nothing was changed" in done.stderr
     assert {each.read_text() for each in (home / ".claude").iterdir()} == {"{}"}
+
+
+LOOKALIKES = {
+    "another command": {"type": "command", "command": "true", "statusMessage": "agent_hooks: your hooks"},
+    "a condition": {
+        "type": "command",
+        "command": "agent-hooks",
+        "args": ["bridge", CLIENT, "--resident", "PreToolUse"],
+        "if": "Bash(never)",
+    },
+    "a post": {"type": "http", "url": "http://127.0.0.1:1/agent-hooks/claude-code/PreToolUse"},
+}
+
+
+@pytest.mark.behaviour("T58")
+@pytest.mark.parametrize("entry", LOOKALIKES.values(), ids=[*LOOKALIKES])
+def test_entries_that_look_like_ours_do_not_count_as_an_installation(
+    stranger: Stranger, home: Path, entry: dict[str, Any]
+) -> None:
+    """Otherwise the person would believe that gates hold."""
+    (stranger.top / ".claude").mkdir()
+    settings = json.dumps({"hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    (stranger.top / ".claude" / "settings.json").write_text(settings)
+    done = stranger.run("install", CLIENT)
+    assert done.returncode == 0
+    assert "runs your hooks already" not in done.stdout
+    assert str(home / ".agent/bridges") in (stranger.top / ".claude" / "settings.local.json").read_text()
+    assert (stranger.top / ".claude" / "settings.json").read_text() == settings
+
+
+@pytest.mark.behaviour("T58")
+def test_doctor_posts_only_to_the_path_of_our_server(stranger: Stranger) -> None:
+    """A stranger's entry must not send requests to other programs of this machine."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/containers/create?x=/agent-hooks/{CLIENT}/"
+        entry = {"type": "http", "url": url, "headers": {"Authorization": "Bearer x"}}
+        (stranger.top / ".claude").mkdir()
+        settings = json.dumps({"hooks": {"PostToolUse": [{"hooks": [entry]}]}})
+        (stranger.top / ".claude" / "settings.local.json").write_text(settings)
+        stranger.run("doctor", CLIENT)
+        with suppress(TimeoutError):
+            heard.append(server.accept()[0].recv(100))
+    assert heard == []
+
+
+def test_a_lone_carriage_return_is_said_among_the_facts(stranger: Stranger) -> None:
+    """Python ends a line there, and the screen shows a mark; so the numbers of the lines differ."""
+    agent_file(stranger.top, "hooks/gate.py", "def register(api): ...\r# more\n")
+    [facts] = set_facts(read_set(str(stranger.top)))
+    assert any("carriage return" in fact.text for fact in facts.of("unknown"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from agent_hooks.cli.screen.trust_question import MOST_FILES
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.store import TrustStore
-from hostile.strangers import denied
+from hostile.strangers import CALL, CLIENT, Stranger, denied
 from other_agent import OtherAgent
 from running import Command
 from tmux import PROGRAM, Tmux
@@ -57,14 +58,14 @@ def test_no_text_of_a_set_disguises_the_question(command: Command, name: str) ->
     data = SPOOFS[name]
     agent_file(command.project, "hooks/gate.py", data + b"END = 1\n")
     dialog = command.dialog("list")
-    dialog.sees(f"count from now on? {command.project} {ASKS}")
+    asked = f"\n{command.project}/.agent\nDo these hooks and settings count from now on? {ASKS}"
+    dialog.sees(asked)
     dialog.type("\n")
     shown = dialog.end().replace("\x1b[7m", "").replace("\x1b[27m", "")
     assert not approved()
     allowed = re.compile(r"[\n\t -~\u0300…→·•─]*")
     assert allowed.fullmatch(shown), sorted(set(allowed.sub("", shown)))
-    question = shown.index(f"count from now on? {command.project}")
-    code = shown[shown.index("---- .agent/hooks/gate.py\n") : question].splitlines()[1:]
+    code = shown[shown.index("---- .agent/hooks/gate.py\n") : shown.index(asked)].splitlines()[1:]
     margin = [line for line in code if line]
     last = next(number for number, line in enumerate(margin) if line.endswith("| END = 1"))
     assert all(re.match(r" {0,5}\d*\| ", line) for line in margin[: last + 1]), margin
@@ -165,6 +166,20 @@ def test_another_agent_is_denied_where_approval_is_required(
     assert denied(answer)
     assert "every tool call is blocked; read and approve: agent-hooks trust" in json.dumps(answer)
     assert not (command.project / "ran").exists()
+
+
+@pytest.mark.behaviour("T57")
+def test_the_name_of_a_directory_does_not_disguise_the_sentence(stranger: Stranger) -> None:
+    """It may hold line ends, escape sequences and bytes that are no UTF-8."""
+    project = Path(os.fsdecode(os.fsencode(stranger.top) + b"/p\xff\x1b[2J\napproved"))
+    stranger_hook(project)
+    start = json.dumps({**CALL, "hook_event_name": "SessionStart", "source": "startup"})
+    theirs = {"CLAUDE_PROJECT_DIR": str(project), "CLAUDECODE": "1"}
+    done = stranger.program(["agent-hooks", "bridge", CLIENT, "SessionStart"], cwd=project, env=theirs, stdin=start)
+    said = json.loads(done.stdout)["systemMessage"]
+    assert "/p<FF><U+001B>[2J<U+000A>approved/.agent: 1 file not used" in said
+    warned = stranger.program(["agent-hooks", "run", "@bash true"], cwd=project).stderr
+    assert "/p<FF><U+001B>[2J<U+000A>approved/.agent: 1 file not used" in warned
 
 
 def stranger_hook(project: Path) -> None:

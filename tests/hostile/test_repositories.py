@@ -55,6 +55,9 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("schema", "settings"),
     ("serve", "--status"),
     ("bridge", CLIENT, "PreToolUse"),
+    ("records",),
+    ("records", "verify"),
+    ("why",),
     ("trust", "--list"),
     ("trust",),
     ("trust", "--follow", "1s"),
@@ -310,9 +313,9 @@ def test_nothing_of_a_strangers_repository_runs_or_counts(repository: Stranger) 
     """Every command ends in order; a guard stops and redaction hides as in an empty project."""
     lines: list[tuple[str, ...]] = [*(line for line, _ in PAYLOADS), *LINES]
     done = repository.run_all(lines)
-    for (line, text), each in zip(PAYLOADS, done, strict=False):
-        assert text in each["output"], (line, each["output"])
-        assert TOKEN not in each["output"], (line, each["output"])
+    for (payload, text), each in zip(PAYLOADS, done, strict=False):
+        assert text in each["output"], (payload, each["output"])
+        assert TOKEN not in each["output"], (payload, each["output"])
     for line, each in zip(lines, done, strict=True):
         assert each["code"] in (0, 1, 2), (line, each)
         assert "Traceback" not in each["output"], (line, each)

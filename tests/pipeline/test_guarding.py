@@ -101,7 +101,19 @@ async def test_no_rewriter_slips_past_a_judge(rewriter: Any, judge: str, priorit
     output = await call_tool(runner, "bash", {"command": "ls"}, tool)
     assert ("(rm-rf)" if judge == "guard" else "no rm (gate.py)") in output.text
     assert (output.is_error, tool.inputs, errors) == (True, [], [])
-    assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text}
+    remedy = {"remedy": output.details["remedy"]} if judge == "guard" else {}
+    assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text, **remedy}
+
+
+@pytest.mark.behaviour("G13")
+@everywhere
+async def test_the_model_does_not_read_how_a_person_allows_the_call() -> None:
+    """The details, which no model reads, have it for the person's screen."""
+    guard = FixedGuard(lambda call: Block("no", rule="r", remedy="ask Ann"))
+    runner, _ = runner_of(guards=[guard])
+    output = await call_tool(runner, "bash", {"command": "ls"}, EchoTool())
+    assert output.text == output.details["reason"] == "no (test:guard (r))"
+    assert output.details["remedy"] == "ask Ann"
 
 
 @everywhere

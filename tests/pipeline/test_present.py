@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_hooks.pipeline import present
 from agent_hooks.pipeline.guarding import guarded_call
+from agent_hooks.pipeline.machine import MACHINE
 from agent_hooks.pipeline.present import control_files, stash_moves
 
 
@@ -75,3 +77,51 @@ def test_the_facts_are_found_for_the_commands_that_need_them(hook: Path, project
     assert guarded_call("bash", {"command": "git stash -u"}, str(project)).stash == (False, True)
     plain = guarded_call("bash", {"command": "ls"}, str(project))
     assert (plain.present, plain.stash, plain.process) == ((), (False, False), os.getpid())
+
+
+def test_other_files_of_git_do_not_count(hook: Path, project: Path) -> None:
+    """Hooks and settings that git knows, and that are unchanged, stay in their place."""
+    (project / "other.txt").write_text("x")
+    (project / ".agent" / "settings.json").write_text("{}")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "x")
+    assert stash_moves(str(project)) == (False, False)
+
+
+def test_a_large_index_of_git_is_not_read(hook: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then a stash of new files may move the hooks."""
+    git(project, "add", ".")
+    monkeypatch.setattr(present, "_LARGEST", 10)
+    assert stash_moves(str(project)) == (False, True)
+
+
+def test_a_file_that_vanishes_meanwhile_has_changed(tmp_path: Path) -> None:
+    """It has neither the time nor the size that git noted."""
+    assert present._state(str(tmp_path / "gone")) == (0, 0)
+
+
+def test_an_index_of_another_format_is_not_read(hook: Path, project: Path) -> None:
+    """Its entries might stand elsewhere, so a stash may move any hook."""
+    git(project, "add", ".agent")
+    git(project, "commit", "-qm", "x")
+    assert stash_moves(str(project)) == (False, False)
+    index = project / ".git" / "index"
+    index.write_bytes(b"ELSE" + index.read_bytes()[4:])
+    assert stash_moves(str(project)) == (False, True)
+
+
+def test_bytecode_is_no_hook(hook: Path, project: Path, home: Path) -> None:
+    """Python writes it beside a hook."""
+    cached = hook.parent / "__pycache__" / "gate.pyc"
+    cached.parent.mkdir()
+    cached.write_bytes(b"")
+    assert control_files(str(project)) == (str(hook),)
+
+
+def test_a_guard_may_ask_whether_anything_is_there(tmp_path: Path) -> None:
+    """A link counts, also one that leads nowhere; an empty directory does not."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    found = [MACHINE.exists(str(tmp_path / name)) for name in ("file", "link", ".", "empty", "absent")]
+    assert found == [True, True, True, False, False]

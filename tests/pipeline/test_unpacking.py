@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import tarfile
 import time
 import zipfile
@@ -143,3 +144,59 @@ def test_without_hooks_an_archive_that_cannot_be_listed_passes(place: Path) -> N
     bare.mkdir()
     assert answer(bare, "curl -sL https://x.example/a.tgz | tar xz") == "pass"
     assert answer(place, "tar xf clean.tar", machine=NO_MACHINE) == "pass"
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MOST_SECONDS", -1), ("MOST_MEMBERS", 1), ("MOST_BYTES", 1000)])
+def test_an_archive_beyond_a_limit_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    """Each limit counts alone: the time, the number of members, and the bytes."""
+    path = tmp_path / "a.tar"
+    tar(path, "a", "b")
+    assert archives.list_archive(str(path)) == ("a", "b")
+    monkeypatch.setattr(archives, limit, value)
+    assert archives.list_archive(str(path)) is None
+
+
+def test_links_of_a_zip_are_followed(tmp_path: Path) -> None:
+    """The target of a link is its content."""
+    path = tmp_path / "a.zip"
+    link = zipfile.ZipInfo("sub/link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "../.agent/hooks")
+        archive.writestr("sub/link/gate.py", "x")
+    assert HOOK in (archives.list_archive(str(path)) or ())
+
+
+def test_links_of_an_archive_are_followed_to_an_end(tmp_path: Path) -> None:
+    """A loop of links gives a name after a number of steps."""
+    path = tmp_path / "a.tar"
+    tar(path, member("a", tarfile.SYMTYPE, "b"), member("b", tarfile.SYMTYPE, "a"), "a/x")
+    names = archives.list_archive(str(path))
+    assert names is not None
+    assert set(names) == {"a", "b", "a/x"}
+
+
+def test_other_extra_fields_of_a_zip_are_passed_over(tmp_path: Path) -> None:
+    """Only a field with a name in Unicode counts."""
+    path = tmp_path / "a.zip"
+    info = zipfile.ZipInfo("plain")
+    unicode_path = b"\1" + bytes(4) + HOOK.encode()
+    info.extra = b"\x99\x99\x02\x00zz" + b"\x75\x70" + len(unicode_path).to_bytes(2, "little") + unicode_path
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(info, "x")
+    assert set(archives.list_archive(str(path)) or ()) == {"plain", HOOK}
+
+
+def test_a_patch_that_cannot_be_opened_has_no_list(tmp_path: Path) -> None:
+    """Neither has one that is too large."""
+    assert archives.list_patch(str(tmp_path / "absent.patch")) is None
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_all_members_of_a_packed_archive_are_listed(tmp_path: Path, mode: str) -> None:
+    """The first one too, whose header shows that it is a tar archive."""
+    path = tmp_path / "a.tar"
+    tar(path, "a", "b", mode=mode)
+    assert archives.list_archive(str(path)) == ("a", "b")

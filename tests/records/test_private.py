@@ -155,3 +155,14 @@ def test_patterns_of_the_persons_own_may_begin_a_text() -> None:
 def test_any_value_has_a_text(odd: Any) -> None:
     """As `str` makes it."""
     assert CLEAN.text(odd) == str(odd)
+
+
+def test_keys_of_inputs_are_redacted_each_time() -> None:
+    """Only keys without a secret are remembered, and not too many of them."""
+    cleaner = Cleaner(Redactor(environ={}))
+    secret = "ghp_" + "a1B2" * 9
+    for _ in range(2):
+        assert cleaner.value({secret: "x"}) == ({"[redacted github-token]": "x"}, False)
+    for number in range(1000):
+        assert cleaner.value({f"key {number}": "x"}) == ({f"key {number}": "x"}, False)
+    assert len(cleaner._keys) == 256

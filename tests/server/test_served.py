@@ -120,6 +120,7 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
 
 
 @pytest.mark.behaviour("G10")
+@pytest.mark.behaviour("G12")
 def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent: OtherAgent, home: Path) -> None:
     """The sentence names the files once; a change in the project is a matter of its approval."""
     own = home / ".agent" / "hooks" / "own.py"
@@ -135,6 +136,11 @@ def test_a_change_of_the_persons_own_hooks_is_told_while_the_session_runs(agent:
     assert "own.py" in agent()["systemMessage"]
     agent.command.add_hook("def register(api): pass")
     assert "your own hooks" not in json.dumps(agent())
+    files = (home / ".agent" / "records").rglob("*.jsonl")
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    edits = sorted((line for line in lines if line["kind"] == "edit"), key=lambda line: int(line["clock"]))
+    assert [os.path.basename(line["path"]) for line in edits[:3]] == ["own.py", "settings.json", "own.py"]
+    assert "+def register(api): return None" in edits[0]["diff"]
 
 
 @pytest.mark.behaviour("B13")

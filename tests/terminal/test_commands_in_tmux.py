@@ -79,7 +79,7 @@ def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Co
     tmux = terminal(rows=50)
     tmux.start_agent()
     tmux.enter("/hooks")
-    tmux.sees("no hooks: ~/.agent/hooks and ./.agent/hooks hold none")
+    tmux.sees("no hooks: ~/.agent/hooks and .agent/hooks of the project hold none")
     tmux.enter("/resume")
     tmux.sees("i there is no other session here")
     tmux.enter("/branch")

@@ -202,7 +202,7 @@ def test_another_encoding_and_broken_code_are_refused(data: bytes, word: str) ->
 @pytest.mark.parametrize("data", [b"# coding: utf-8\nimport os\n", b"\xef\xbb\xbfimport os\r\n", b"import os\r\x0c\n"])
 def test_utf_8_is_read_with_any_line_ends(data: bytes) -> None:
     """A cookie for UTF-8, a byte order mark, CRLF, a lone carriage return and a form feed hide nothing."""
-    assert [fact.text for fact in python_facts(data)] == ["os"]
+    assert [fact.text for fact in python_facts(data) if fact.kind == "imports"] == ["os"]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from agent_hooks.installs.places import (
     at_target,
     doubled,
     installations,
+    runs_gates,
     targets,
     uninstall_line,
 )
@@ -58,7 +59,7 @@ def command(agent: str, target: str | None, dry_run: bool, all_events: bool, by_
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, (), sources)
     known, before = targets(bridge, cwd), installations(bridge, cwd)
-    if name == "local" and (shared := at_target(before, known["project"])) and shared.entries:
+    if name == "local" and (shared := at_target(before, known["project"])) and runs_gates(bridge, shared):
         click.echo(f"{short(shared.target.path)} runs your hooks already, for everybody who works here")
         click.echo("nothing was changed: with entries in both files, each event would fire twice")
         _warn_of_the_rest(bridge, cwd, before)

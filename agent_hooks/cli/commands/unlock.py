@@ -10,6 +10,7 @@ import click
 from agent_hooks.cli.lifetime import OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.reports.unlocking import sentence, summary
+from agent_hooks.cli.unlocking import record
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.place import find_place
@@ -41,7 +42,9 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
         end()
         click.echo("nothing is unlocked")
     if duration is not None and not ends:
-        _show(begin(find_place(cwd), _seconds(duration), own=own))
+        state = begin(find_place(cwd), _seconds(duration), own=own)
+        record(state, "begin")
+        _show(state)
     elif former is not None and former.is_in_force() and not ends:
         _show(former)
     elif former is None and not ends:
@@ -63,6 +66,7 @@ def _show(state: Unlocked) -> None:
 def _show_end(former: Unlocked) -> None:
     changed = edits(former)
     end()
+    record(former, "end", changed)
     click.echo(f"locked again: {summary(changed)}")
     for each in changed:
         click.echo(harmless(each.diff))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from agent_hooks.cli.lifetime import INTERRUPTED
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.session_check import Confirm, SessionCheck
-from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up
+from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up, sources_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
@@ -30,6 +30,7 @@ from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.watch import Watch
 from agent_hooks.trust.policy import TrustedSources
 from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.base import UI
@@ -96,6 +97,7 @@ class Start(NamedTuple):
             thinking_level=self.thinking_level,
             settings=setup.settings,
             checks=checks,
+            watch=Watch(runner, sources_of(setup), setup.sources.place),
         )
 
     def _guards(self, setup: Setup) -> list[Guard]:

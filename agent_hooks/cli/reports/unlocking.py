@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import count
-from agent_hooks.trust.unlock import Edit
+from agent_hooks.trust.contents import Edit
 from agent_hooks.trust.unlocked import Unlocked
 
 

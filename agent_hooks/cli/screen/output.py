@@ -49,7 +49,8 @@ class TurnPrinter:
         if judged.block is not None:
             word = "not run" if judged.block.cause == "schema" else "blocked"
             # The reason comes from the output, where redaction has hidden the secrets.
-            line.append(harmless(f"{word}: {output.details['reason']}"), "bold red")
+            remedy = output.details.get("remedy")
+            line.append(harmless(f"{word}: {output.details['reason']}{f'; {remedy}' if remedy else ''}"), "bold red")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")
         else:

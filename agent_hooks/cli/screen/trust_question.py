@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -21,6 +22,10 @@ MOST_FILES = 200
 """A set with more files is summarised, and approved only by name."""
 MOST_BYTES = 1 << 20
 """A set with more bytes is summarised, and approved only by name."""
+MOST_LINES = 20_000
+"""A set with more lines is summarised, and approved only by name."""
+# Blank lines in a row that are shown as they are.
+_MOST_BLANK = 10
 # Lines of a text above which its changes are not looked for, because that may take minutes.
 _LONGEST_DIFF = 4000
 _MARGIN = 7
@@ -50,7 +55,8 @@ class Look(Struct, frozen=True):
 
 def is_large(found: ProjectSet) -> bool:
     """Tell whether a set is too large for a person to read at once."""
-    return len(found.files) > MOST_FILES or found.size > MOST_BYTES
+    lines = sum(file.data.count(b"\n") + file.data.count(b"\r") for file in found.files)
+    return len(found.files) > MOST_FILES or found.size > MOST_BYTES or lines > MOST_LINES
 
 
 def set_text(
@@ -174,15 +180,24 @@ def _contents(file: SetFile, before: bytes | None, look: Look) -> Iterator[str]:
     """Yield the code of a file, or its changes."""
     if before is not None and (changes := _diff(before, file.data)) is not None:
         yield f"---- changes of {look.line(file.name)}"
-        for sign, text in changes:
-            yield from _behind_margin(f"{sign:>{_MARGIN - 2}}", text, look)
+        yield from _folded([(f"{sign:>{_MARGIN - 2}}", text) for sign, text in changes], look)
         return
     yield f"---- {look.line(file.name)}"
     if _is_binary(file):
         yield from _behind_margin("", f"binary data, {_bytes(len(file.data))}, SHA-256 {file.digest}", look)
         return
-    for number, text in enumerate(_lines(file.data), 1):
-        yield from _behind_margin(f"{number:>{_MARGIN - 2}}", text, look)
+    yield from _folded([(f"{number:>{_MARGIN - 2}}", text) for number, text in enumerate(_lines(file.data), 1)], look)
+
+
+def _folded(lines: list[tuple[str, str]], look: Look) -> Iterator[str]:
+    """Yield labelled lines; of many blank ones in a row only the number, because they would hide the code between."""
+    for blank, group in groupby(lines, key=lambda line: not line[1].strip(" \t\f\r")):
+        run = list(group)
+        if blank and len(run) > _MOST_BLANK:
+            yield f"{run[0][0]}| ({count(len(run), 'blank line')})"
+        else:
+            for label, text in run:
+                yield from _behind_margin(label, text, look)
 
 
 def _is_binary(file: SetFile) -> bool:

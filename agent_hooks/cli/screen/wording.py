@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-NO_HOOKS = "no hooks: ~/.agent/hooks and ./.agent/hooks hold none"
+NO_HOOKS = "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none"
 
 
 def short(path: str | Path) -> str:

@@ -1,0 +1,65 @@
+"""Finds the edits of hooks and settings that are made while a session runs, tells the person, and records them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from agent_hooks.runner.runner import HookRunner
+from agent_hooks.server.sources import Sources
+from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
+from agent_hooks.trust.contents import contents, differences
+from agent_hooks.trust.place import Place
+from agent_hooks.trust.store import STORE
+from agent_hooks.trust.unlocked import unlocked_directories
+from agent_hooks.ui.harmless import harmless
+
+
+class Kept:
+    """The contents of the hooks and settings of a place and of the agent home, as they were last recorded."""
+
+    def __init__(self, place: Place) -> None:
+        projects = (os.path.join(project, PROJECT_DIRECTORY) for project in place.projects)
+        self._directories = tuple(dict.fromkeys((agent_home(), *projects)))
+        self._before = contents(self._directories)
+
+    def record(self, runner: HookRunner) -> None:
+        """Write the edits since the last time into the records."""
+        now = contents(self._directories)
+        edits = differences(self._before, now)
+        self._before = now
+        if edits:
+            runner.record_edits(edits, unlocked_directories())
+
+
+class Watch:
+    """Looks for edits during a session whose hooks are loaded once: `for text in watch(): …`.
+
+    A look costs some calls of `stat` as long as nothing has changed.
+    """
+
+    def __init__(self, runner: HookRunner, sources: Sources, place: Place) -> None:
+        self._runner = runner
+        self._sources = sources
+        self._kept = Kept(place)
+
+    def __call__(self) -> tuple[str, ...]:
+        """Record the edits since the last call, and return the sentences for the person about their own files."""
+        if not self._sources.changed():
+            return ()
+        self._kept.record(self._runner)
+        return tuple(
+            f"{text}; this session goes on with the former ones" for text in changes_of_own(self._sources.differing)
+        )
+
+
+def changes_of_own(changed: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for the person when some of the changed files are the person's own hooks or settings.
+
+    A project's files need no such sentence: they count only when the person has approved them.
+    """
+    home = f"{agent_home()}{os.sep}"
+    own = sorted(path for path in changed if path.startswith(home) and os.path.basename(path) != STORE)
+    if not own:
+        return ()
+    return (f"agent_hooks: your own hooks or settings changed while the session runs: {harmless(', '.join(own))}",)
