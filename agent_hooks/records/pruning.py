@@ -26,7 +26,7 @@ _DAY = 86_400.0
 _SHORT = 0.2
 _SOON = 60.0
 # Bytes of an index that is compacted between two calls.
-_SMALL = 1 << 20
+_SMALL = 8 << 20
 
 
 class RecordsInUseError(AgentHooksError):
@@ -47,41 +47,51 @@ def prune_at_times(directory: str, days: float, limit: int) -> None:
         # Before the work, so that no other process begins it too.
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         os.utime(mark)
-        deadline = time.monotonic() + _SHORT
-        prune(directory, days, limit, deadline)
-        if time.monotonic() >= deadline:
+        if not _prune(directory, days, limit, _SHORT)[1]:
             soon = time.time() - _EVERY + _SOON
             os.utime(mark, (soon, soon))
 
 
-def prune(directory: str, days: float, limit: int, deadline: float = inf) -> list[Removed]:
+def prune(directory: str, days: float, limit: int) -> list[Removed]:
     """Remove the files that were last written more than `days` ago, and the oldest while all have over `limit` bytes.
 
-    A file with a living writer stays.  `deadline`: the monotonic time at which the rest is left to the next time; then a
-    large index is not compacted either.  Returns the facts about the removed files.  Raises `StorageError` before any is
+    A file with a living writer stays.  Returns the facts about the removed files.  Raises `StorageError` before any is
     removed.
     """
-    found = _found(directory, deadline)
+    return _prune(directory, days, limit, inf)[0]
+
+
+def _prune(directory: str, days: float, limit: int, seconds: float) -> tuple[list[Removed], bool]:
+    """Remove as many files as the time allows; return the facts about them, and whether none was left.
+
+    `seconds`: a quarter to find the files, and half to remove them; unless it is `inf`, a large index is not compacted.
+    """
+    every = record_files(directory)
+    found = _found(every, time.monotonic() + seconds / 4)
+    is_whole = len(found) == len(every)
+    deadline = time.monotonic() + seconds / 2
     total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
     paths = []
     for changed, size, path in found:
-        if time.monotonic() >= deadline:
+        if paths and time.monotonic() >= deadline - seconds / 4:
+            is_whole = False
             break
         if (changed >= oldest and total <= limit) or _has_writer(path):
             continue
         paths.append(path)
         total -= size
-    return _remove(directory, paths, "prune", deadline) if paths else []
+    removed = _remove(directory, paths, "prune", deadline) if paths else []
+    return removed, is_whole and len(removed) == len(paths)
 
 
-def _found(directory: str, deadline: float) -> list[tuple[float, int, str]]:
-    """Return the time of change, the size and the path of each record file, in this order; some by the deadline."""
+def _found(paths: list[str], deadline: float) -> list[tuple[float, int, str]]:
+    """Return the time of change, the size and the path of each file, in this order; some of them by the deadline."""
     found = []
-    for path in record_files(directory):
+    for path in paths:
         with suppress(OSError):
             status = os.stat(path)
             found.append((status.st_mtime, status.st_size, path))
-        if time.monotonic() >= deadline - _SHORT / 2:
+        if time.monotonic() >= deadline:
             break
     return sorted(found)
 

@@ -191,7 +191,7 @@ class CallRecorder(Recorder):
             # Another agent's tool is only a stand-in here.
             ms = trail.took
         if call.surroundings.session_file is not None and call.tool_call_id:
-            fields["reference"] = cleaner.text(call.tool_call_id)
+            fields["reference"] = call.tool_call_id
         more = b"," + as_json(fields)[1:-1] if fields else b""
         if trail.passed:
             more += maker.json(trail)

@@ -95,7 +95,7 @@ class Sink:
             if turn is not None:
                 fields["turn"] = turn
         if call.tool_call_id:
-            fields["client_call"] = self.makers()[0].text(call.tool_call_id)
+            fields["client_call"] = call.tool_call_id
         native = getattr(call.tool, "native_name", "")
         if native:
             fields["native_tool"] = self._name(native)

@@ -174,6 +174,7 @@ class ChainWriter:
                 return
             if self._number > self._indexed:
                 self._write_head("end", patience)
+            self._index.close()
             os.close(self._fd)
             self._forget()
 
@@ -316,8 +317,9 @@ class ChainWriter:
         with suppress(OSError, StorageError):
             self._index.append(Head, fields, patience=patience)
             self._indexed = self._number
-        # The next head is far away, and a process may have many writers.
-        self._index.close()
+        if at != "lines":
+            # The next head is far away, and a process may have many writers.
+            self._index.close()
         if not self._is_locked:
             self._lock_file(1)
 
