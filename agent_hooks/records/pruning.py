@@ -71,7 +71,7 @@ def _prune(directory: str, days: float, limit: int, seconds: float) -> tuple[lis
     is_whole = len(found) == len(every)
     deadline = time.monotonic() + seconds / 2
     total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
-    paths = []
+    paths: list[str] = []
     for changed, size, path in found:
         if paths and time.monotonic() >= deadline - seconds / 4:
             is_whole = False
