@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, refusing
@@ -32,8 +33,11 @@ def make_directory(directory: str) -> None:
             status = os.stat(directory)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(directory), exist_ok=True)
-            os.makedirs(directory, 0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                os.makedirs(directory, 0o700)
             status = os.stat(directory)
+        if not stat.S_ISDIR(status.st_mode):
+            raise StorageError(f"{directory} is not a directory, so no records are kept there; move that file away")
         if status.st_uid != os.geteuid():
             raise StorageError(f"{directory} belongs to another user, so no records are kept there")
         if stat.S_IMODE(status.st_mode) & 0o077:

@@ -37,14 +37,16 @@ class IndexBusyError(StorageError):
 class Index:
     """The index of one records directory, for one writer or a function that removes files.
 
-    Its two files stay open between appends, and the last line is remembered, so that an append alone costs little.
+    Its two files stay open between appends, until `close`, and the last line is remembered, so that an append alone
+    costs little.
     """
+
+    _lock = -1
+    _fd = -1
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._path = os.path.join(directory, INDEX)
-        self._lock = -1
-        self._fd = -1
         # The file, the size, the hash and the number of lines that the last append left.
         self._inode = 0
         self._size = -1
@@ -67,6 +69,12 @@ class Index:
             if fd >= 0:
                 os.close(fd)
         self._lock = self._fd = self._size = -1
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        """Close the files of an index that was dropped."""
+        for fd in (self._lock, self._fd):
+            if fd >= 0:
+                close(fd)
 
     def _acquire(self, patience: float) -> None:
         path = os.path.join(self._directory, LOCK)

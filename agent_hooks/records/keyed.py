@@ -41,11 +41,18 @@ def _hash(data: bytes) -> blake2b:
 def load_key(directory: str) -> bytes:
     """Return the key of a records directory; make it if there is none.  Raises `StorageError`."""
     path = os.path.join(directory, KEY_FILE)
-    with suppress(FileNotFoundError):
-        os.stat(path)
-        return _read(path)
-    _make(path)
+    if not _exists(path):
+        _make(path)
     return _read(path)
+
+
+def _exists(path: str) -> bool:
+    with refusing("read", path):
+        try:
+            os.stat(path)
+        except FileNotFoundError:
+            return False
+        return True
 
 
 def _read(path: str) -> bytes:

@@ -5,7 +5,7 @@ The redactor sees more of a text than is kept, so that a secret that crosses the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +15,7 @@ from agent_hooks.records.lines import Change
 from agent_hooks.values.wire import to_json
 
 if TYPE_CHECKING:
-    from agent_hooks.redaction import Redactor
+    from agent_hooks.redaction import Redactor, Secret
 
 INPUT_LIMIT = 16 * 1024
 """Characters of an input that a line holds."""
@@ -24,6 +24,8 @@ TEXT_LIMIT = 2000
 # Characters behind the limit that the redactor sees.
 _BEYOND = 16 * 1024
 _CUT = "…"
+# Characters at the end of an entry's name that the redactor sees with the entry's text.
+_NAME = 100
 # Levels of nesting of an input that are written.
 _DEEPEST = 32
 # Keys that are remembered.
@@ -36,17 +38,24 @@ _encode = msgspec.json.Encoder(enc_hook=text_of).encode
 class Cleaner:
     """Prepares texts and values for a record.
 
-    `redactor`: finds the secrets, `None` keeps them; `limit`: characters of an input that are kept.
+    `redactor`: finds the secrets, `None` keeps them; `limit`: characters of an input that are kept; `own`: the redactor
+    has patterns of the person's own, which may match only at the beginning of a text.
     """
 
-    def __init__(self, redactor: Redactor | None, limit: int = INPUT_LIMIT) -> None:
+    def __init__(self, redactor: Redactor | None, limit: int = INPUT_LIMIT, *, own: bool = False) -> None:
         self._redactor = redactor
+        self._own = own
         self.limit = limit
         # Keys of inputs in which no secret was found; tools have few.
         self._keys: set[str] = set()
 
     def text(self, text: str, limit: int = TEXT_LIMIT) -> str:
-        """Return a text without its secrets, at most `limit` characters and a mark of the cut."""
+        """Return a text without its secrets, at most `limit` characters and a mark of the cut.
+
+        A value of any other type counts as its text.
+        """
+        if type(text) is not str:
+            text = text_of(text)
         if not text:
             return text
         text = _encodable(text)
@@ -67,6 +76,42 @@ class Cleaner:
         begin = rest.find("-----BEGIN ")
         return "".join([*parts, rest if begin < 0 else rest[:begin], _CUT])
 
+    def named(self, name: str, text: str, limit: int) -> str:
+        """Return the text of an entry without its secrets; some are known only by the entry's name."""
+        if self._redactor is None or not name or not text:
+            return self.text(text, limit)
+        begin = f"{name[-_NAME:]}="
+        cleaned = self.text(begin + text, len(begin) + limit)
+        if not cleaned.startswith(begin):
+            return self.text(text, limit)
+        rest = cleaned[len(begin) :]
+        return self.text(rest, len(rest)) if self._own else rest
+
+    def lines(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return a list without the secrets that cover several of its texts, one text a line.
+
+        The end of a long list with such a secret is left out, because the secret may go on there.
+        """
+        if self._redactor is None or len(items) < 2:
+            return items
+        texts = list(self._first_texts(items))
+        whole = "\n".join(texts)
+        _, secrets = self._redactor.redact(whole)
+        spans = [secret for secret in secrets if "\n" in whole[secret.start : secret.end]]
+        return _without(items, texts, spans) if spans else items
+
+    def _first_texts(self, items: Sequence[Any]) -> Iterator[str]:
+        size = 0
+        for item in items:
+            yield _encodable(item[: self.limit + _BEYOND]) if isinstance(item, str) else ""
+            size += len(item) + 1 if isinstance(item, str) else 1
+            if size > self.limit + _BEYOND:
+                return
+
+    def hides(self, text: str) -> bool:
+        """Tell whether a text holds a secret."""
+        return self._redactor is not None and bool(self._redactor.redact(_encodable(text))[1])
+
     def json(self, value: Any, whole: bytes) -> tuple[bytes, bool]:
         """Return JSON data without its secrets, as JSON, and whether it was cut; `whole`: the data as JSON."""
         cleaned, cut = self.value(value)
@@ -78,7 +123,7 @@ class Cleaner:
             # The commonest input of all: one text.
             ((key, only),) = value.items()
             if type(key) is str and type(only) is str and len(only) <= self.limit:
-                return {self._key(key): self.text(only, self.limit)}, False
+                return {(name := self._key(key)): self.named(name, only, self.limit)}, False
         walk = _Walk(self, self.limit)
         cleaned = walk.clean(value, 0)
         return cleaned, walk.cut
@@ -98,7 +143,7 @@ class Cleaner:
             if number >= _MOST_CHANGES:
                 changes.append(Change(op="replace", path="", value=_CUT))
                 break
-            cleaned = None if op == "remove" else _Walk(self, TEXT_LIMIT).clean(value, 0)
+            cleaned = None if op == "remove" else _Walk(self, TEXT_LIMIT).named(path[path.rfind("/") + 1 :], value)
             changes.append(Change(op=op, path=self.text(path), value=cleaned))
         return tuple(changes)
 
@@ -123,10 +168,20 @@ class _Walk:
             self.cut = True
             return _CUT
         if isinstance(value, Mapping):
-            return {self._key(key): self.clean(each, depth + 1) for key, each in self._some(value.items())}
+            return dict(self._entry(key, each, depth) for key, each in self._some(value.items()))
         if isinstance(value, list | tuple):
-            return [self.clean(each, depth + 1) for each in self._some(value)]
+            lines = self._cleaner.lines(value)
+            self.cut = self.cut or len(lines) < len(value)
+            return [self.clean(each, depth + 1) for each in self._some(lines)]
         return self._text(text_of(value))
+
+    def named(self, name: str, value: Any) -> Any:
+        """Return the clean value of an entry."""
+        return self._text(value, name) if isinstance(value, str) else self.clean(value, 0)
+
+    def _entry(self, key: object, value: Any, depth: int) -> tuple[str, Any]:
+        name = self._key(key)
+        return name, self._text(value, name) if isinstance(value, str) else self.clean(value, depth + 1)
 
     def _some(self, items: Any) -> Iterator[Any]:
         for item in items:
@@ -136,15 +191,30 @@ class _Walk:
             self._left -= 4
             yield item
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, name: str = "") -> str:
         limit = max(self._left, 0)
         self._left -= len(text)
         if len(text) > limit:
             self.cut = True
-        return self._cleaner.text(text, limit)
+        return self._cleaner.named(name, text, limit)
 
     def _key(self, key: object) -> str:
         return self._text(key if isinstance(key, str) else text_of(key))
+
+
+def _without(items: Sequence[Any], texts: list[str], secrets: list[Secret]) -> list[Any]:
+    """Return a list whose texts lack their parts of some secrets; `texts`: the first items as they were joined."""
+    kept, start = list(items[: len(texts)]), 0
+    for index, text in enumerate(texts):
+        parts, end = [], start
+        for secret in secrets:
+            if secret.start < start + len(text) and secret.end > start:
+                parts += [text[end - start : max(secret.start - start, 0)], f"[redacted {secret.kind}]"]
+                end = min(secret.end, start + len(text))
+        if parts:
+            kept[index] = "".join([*parts, text[end - start :]])
+        start += len(text) + 1
+    return kept
 
 
 def as_json(value: Any) -> bytes:

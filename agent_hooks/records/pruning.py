@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
+from math import inf
 from typing import Literal
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.chaining import line_hash
-from agent_hooks.records.files import files_of, record_files
+from agent_hooks.records.files import INDEX, files_of, record_files
 from agent_hooks.records.index import Index
 from agent_hooks.records.lines import Removed, Tombstone
 from agent_hooks.records.reading import decode_line, name_of_session, read_lines, tail
@@ -22,6 +22,11 @@ from agent_hooks.storage.files import StorageError
 _MARK = "pruned"
 _EVERY = 3600.0
 _DAY = 86_400.0
+# Seconds that a pruning between two calls may take, and seconds until the next one continues it.
+_SHORT = 0.2
+_SOON = 60.0
+# Bytes of an index that is compacted between two calls.
+_SMALL = 8 << 20
 
 
 class RecordsInUseError(AgentHooksError):
@@ -42,7 +47,9 @@ def prune_at_times(directory: str, days: float, limit: int) -> None:
         # Before the work, so that no other process begins it too.
         os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         os.utime(mark)
-        prune(directory, days, limit)
+        if not _prune(directory, days, limit, _SHORT)[1]:
+            soon = time.time() - _EVERY + _SOON
+            os.utime(mark, (soon, soon))
 
 
 def prune(directory: str, days: float, limit: int) -> list[Removed]:
@@ -51,20 +58,42 @@ def prune(directory: str, days: float, limit: int) -> list[Removed]:
     A file with a living writer stays.  Returns the facts about the removed files.  Raises `StorageError` before any is
     removed.
     """
-    found = []
-    for path in record_files(directory):
-        with suppress(OSError):
-            status = os.stat(path)
-            found.append((status.st_mtime, status.st_size, path))
-    found.sort()
+    return _prune(directory, days, limit, inf)[0]
+
+
+def _prune(directory: str, days: float, limit: int, seconds: float) -> tuple[list[Removed], bool]:
+    """Remove as many files as the time allows; return the facts about them, and whether none was left.
+
+    `seconds`: a quarter to find the files, and half to remove them; unless it is `inf`, a large index is not compacted.
+    """
+    every = record_files(directory)
+    found = _found(every, time.monotonic() + seconds / 4)
+    is_whole = len(found) == len(every)
+    deadline = time.monotonic() + seconds / 2
     total, oldest = sum(size for _, size, _ in found), time.time() - days * _DAY
-    paths = []
+    paths: list[str] = []
     for changed, size, path in found:
+        if paths and time.monotonic() >= deadline - seconds / 4:
+            is_whole = False
+            break
         if (changed >= oldest and total <= limit) or _has_writer(path):
             continue
         paths.append(path)
         total -= size
-    return _remove(directory, paths, "prune") if paths else []
+    removed = _remove(directory, paths, "prune", deadline) if paths else []
+    return removed, is_whole and len(removed) == len(paths)
+
+
+def _found(paths: list[str], deadline: float) -> list[tuple[float, int, str]]:
+    """Return the time of change, the size and the path of each file, in this order; some of them by the deadline."""
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            status = os.stat(path)
+            found.append((status.st_mtime, status.st_size, path))
+        if time.monotonic() >= deadline:
+            break
+    return sorted(found)
 
 
 def forget(directory: str, session: str) -> list[Removed]:
@@ -79,11 +108,14 @@ def forget(directory: str, session: str) -> list[Removed]:
     return _remove(directory, paths, "forget") if paths else []
 
 
-def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"]) -> list[Removed]:
+def _remove(directory: str, paths: list[str], why: Literal["prune", "forget"], deadline: float = inf) -> list[Removed]:
     """Remove files after their tombstone is in the index."""
-    paths = list(paths)
-    removed = [_removed(path) for path in paths]
-    size = 0
+    removed = []
+    for path in paths:
+        removed.append(_removed(path))
+        if time.monotonic() >= deadline:
+            break
+    paths, size = paths[: len(removed)], 0
     for path in paths:
         with suppress(OSError):
             size += os.stat(path).st_size
@@ -96,8 +128,9 @@ def _remove(directory: str, paths: Iterable[str], why: Literal["prune", "forget"
     for path in paths:
         with suppress(FileNotFoundError):
             os.unlink(path)
-    with suppress(StorageError):
-        index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
+    with suppress(StorageError, OSError):
+        if deadline == inf or os.stat(os.path.join(directory, INDEX)).st_size <= _SMALL:
+            index.compact(lambda name: not os.path.lexists(os.path.join(directory, name)))
     index.close()
     return removed
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from agent_hooks.dispatch.context import Surroundings
-from agent_hooks.errors import describe
+from agent_hooks.errors import describe, text_of
 from agent_hooks.records.lines import Answer, Question
 from agent_hooks.records.private import as_json
 from agent_hooks.records.sink import Sink
@@ -47,7 +47,7 @@ class Questions:
             "number": trail.questions,
             "title": cleaner.text(title),
             "message": cleaner.text(message),
-            "by": by,
+            "by": cleaner.text(by),
             "to": to,
         }
         if call is not None:
@@ -96,9 +96,7 @@ class Questions:
         place = dispatch.surroundings
         if place.mode == "bridge" or not place.has_ui:
             return await ask()
-        trail = dispatch.trail
-        trail.id = trail.id or self._sink.new_id(place)
-        number = self._ask(trail, place, "dialog", title, message, dispatch.handler.label, "person", None)
+        number = self._opened(dispatch, place, title, message)
         reply, text = "expired", ""
         try:
             answer = await ask()
@@ -108,8 +106,27 @@ class Questions:
             reply, text = "failed", describe(exc)
             raise
         finally:
-            self._answer(trail, place, number, reply, "person", text, None)
+            self._settled(dispatch.trail, place, number, reply, text)
         return answer
+
+    def _opened(self, dispatch: Any, place: Surroundings, title: str, message: str) -> int:
+        """Write the question of a dialog, and return its number."""
+        trail = dispatch.trail
+        try:
+            trail.id = trail.id or self._sink.new_id(place)
+            return self._ask(trail, place, "dialog", title, message, dispatch.handler.label, "person", None)
+        except Exception as exc:
+            # A handler may give any value as a title; a record that cannot be made never keeps a dialog from opening.
+            self._sink.report(f"a record could not be made: {describe(exc)}")
+            return 0
+
+    def _settled(self, trail: Trail, place: Surroundings, number: int, reply: str, text: str) -> None:
+        """Write the answer of a dialog."""
+        try:
+            self._answer(trail, place, number, reply, "person", text, None)
+        except Exception as exc:
+            # As in `_opened`.
+            self._sink.report(f"a record could not be made: {describe(exc)}")
 
     def ran(self, trail: Trail) -> None:
         """Conclude that the question about a call was answered with yes, if one was handed over: its tool ran."""
@@ -134,7 +151,7 @@ def _reply_of(answer: object) -> tuple[str, str]:
         return "cancelled", ""
     if isinstance(answer, bool):
         return ("yes" if answer else "no"), ""
-    return "text", str(answer)
+    return "text", text_of(answer)
 
 
 def _user() -> str:

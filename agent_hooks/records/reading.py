@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +26,7 @@ from agent_hooks.records.lines import AnyLine, Head, Tombstone
 from agent_hooks.storage.files import StorageError, open_regular, refusing
 
 __all__ = [
+    "LONGEST",
     "Damage",
     "check_chain",
     "decode_line",
@@ -43,6 +45,10 @@ __all__ = [
 def _decoder() -> msgspec.json.Decoder[AnyLine]:
     """Return the decoder of all kinds of lines; to make it takes longer than to write a line."""
     return msgspec.json.Decoder(AnyLine)
+
+
+LONGEST = 16 << 20
+"""Bytes of a line that are read into memory; a writer's lines are far shorter."""
 
 
 class Damage(Struct, frozen=True):
@@ -73,12 +79,19 @@ def read_lines(path: str) -> Iterator[AnyLine]:
 
 
 def raw_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and the bytes of each line, with its newline unless it is unfinished."""
+    """Yield the offset and the bytes of each line, with its newline unless it is unfinished.
+
+    Of a line with more than `LONGEST` bytes, which no writer wrote, only the beginning is read into memory.
+    """
     offset = 0
     with open_regular(path, path) as file, refusing("read", path):
-        for data in file:
+        while data := file.readline(LONGEST + 1):
             yield offset, data
             offset += len(data)
+            # The rest of a line that is too long.
+            while len(data) > LONGEST and not data.endswith(b"\n"):
+                data = file.readline(LONGEST + 1)
+                offset += len(data)
 
 
 def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, anchored: bool = True) -> Damage | None:
@@ -90,6 +103,8 @@ def check_chain(path: str, seen: Callable[[int, str], object] | None = None, *, 
     """
     head = line_hash(os.fsencode(os.path.basename(path)))
     for number, (offset, data) in enumerate(raw_lines(path), 1):
+        if len(data) > LONGEST:
+            return Damage("changed", number, offset)
         if not data.endswith(b"\n"):
             return Damage("unfinished", number, offset)
         link = link_of(data)
@@ -143,20 +158,30 @@ def read_heads(directory: str) -> dict[str, Head]:
 def tail(path: str) -> tuple[bytes, int, int]:
     """Return the last whole line of a file (empty if there is none), the offset behind it, and the file's size.
 
-    The two numbers differ when the file ends in a part of a line.  Raises `StorageError`.
+    The two numbers differ when the file ends in a part of a line.  A line with more than `LONGEST` bytes is empty.
+    Raises `StorageError`.
     """
     with open_regular(path, path) as file, refusing("read", path):
         size = os.fstat(file.fileno()).st_size
-        window = 8192
-        while True:
-            begin = max(size - window, 0)
-            file.seek(begin)
-            data = file.read(size - begin)
-            end = data.rfind(b"\n") + 1
-            start = data.rfind(b"\n", 0, max(end - 1, 0)) + 1
-            if begin == 0 or (end and start):
-                return data[start:end], begin + end, size
-            window *= 8
+        end = _behind_newline(file, size)
+        start = _behind_newline(file, max(end - 1, 0))
+        if end - start > LONGEST:
+            return b"", end, size
+        file.seek(start)
+        return file.read(end - start), end, size
+
+
+def _behind_newline(file: BinaryIO, end: int) -> int:
+    """Return the offset behind the last newline before `end`; 0 if there is none."""
+    window = 8192
+    while end:
+        begin = max(end - window, 0)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end, window = begin, 1 << 20
+    return 0
 
 
 def name_of_session(path: str) -> str:

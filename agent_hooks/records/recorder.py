@@ -38,6 +38,7 @@ from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.questions import Questions
 from agent_hooks.records.sink import Sink
 from agent_hooks.records.trail import RecordedDispatch, Trail, current
+from agent_hooks.records.writer import RecordError
 from agent_hooks.storage.digests import sha256
 from agent_hooks.values.answers import Block, Cancel, Continue
 from agent_hooks.values.events import AgentEnd, AgentStart, ForeignEvent, SessionEvent, TurnEnd, TurnStart
@@ -130,6 +131,9 @@ class CallRecorder(Recorder):
             if self._calls:
                 key = (call.surroundings.session_id, call.surroundings.agent_id)
                 self._calls[key] = self._calls.get(key, 0) + 1
+        except RecordError as exc:
+            # There is no key; the sink has reported that.
+            failure = str(exc)
         except Exception as exc:
             # As in `_safely`; where records are required, the call does not run.
             failure = f"a record could not be made: {describe(exc)}"
@@ -153,7 +157,7 @@ class CallRecorder(Recorder):
                 fields["rewrittenBy"] = call.rewritten_by
                 whole = as_json(call.input)
             more = b"," + as_json(fields)[1:-1]
-        digest = trail.digest = sink.digest(whole)
+        digest = trail.digest = sink.digest(whole, required=self._required)
         steps = maker.json(trail) if trail.passed else b""
         return _DECISION % (
             trail.fields or sink.call_json(trail, call),
@@ -217,6 +221,7 @@ class CallRecorder(Recorder):
             self.report(f"a record could not be made: {describe(exc)}")
             return 0
 
+    @_safely
     def answered(
         self, call: Any, number: int, reply: str, *, who: str, text: str = "", ms: float | None = None
     ) -> None:
@@ -346,12 +351,18 @@ def _reasons(cleaner: Cleaner, block: Any, asks: Any) -> dict[str, Any]:
     """Return the fields that say why a call is blocked or asked about."""
     if block is not None:
         reason, remedy = cleaner.text(block.reason), cleaner.text(block.remedy)
-        fields = {"reason": reason, "by": block.by, "cause": block.cause, "rule": block.rule, "remedy": remedy}
+        fields = {
+            "reason": reason,
+            "by": block.by,
+            "cause": block.cause,
+            "rule": cleaner.text(block.rule),
+            "remedy": remedy,
+        }
     else:
         fields = {
             "reason": cleaner.text("; ".join(dict.fromkeys(ask.title for ask in asks))),
             "by": ", ".join(dict.fromkeys(ask.by for ask in asks)),
-            "rule": ", ".join(dict.fromkeys(ask.rule for ask in asks if ask.rule)),
+            "rule": cleaner.text(", ".join(dict.fromkeys(ask.rule for ask in asks if ask.rule))),
         }
     return {name: value for name, value in fields.items() if value}
 

@@ -132,7 +132,7 @@ class StepMaker:
                 fields |= {"answer": status, "outcome": "settled"}
         if isinstance(answer, _STOPS):
             fields["outcome"] = "blocked"
-        for name in ("reason", "remedy"):
+        for name in ("reason", "rule", "remedy"):
             if name in fields:
                 fields[name] = self._cleaner.text(fields[name])
         return fields

@@ -8,6 +8,8 @@
    that cannot be written delays the head and nothing else.
 5. A part of a line at the end of another file of the session, whose writer is gone, is noted, once.
 6. After a fork the child begins a file of its own.
+7. A file that was removed or moved away is left at the next head, and its lines count as lost; the next line begins
+   another file.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -41,15 +44,29 @@ _CHECKED = 8
 # A step back of the clock that is noted, in microseconds.
 _BACK = 1_000_000
 # Seconds that the last head waits for the index.
-_LAST_PATIENCE = 0.5
+LAST_PATIENCE = 0.5
+# Tries to lock a new file, and seconds between them: a process that asks whether the file has a writer holds it shortly.
+_TRIES = 50
+_PAUSE = 0.001
 _encode = msgspec.json.Encoder().encode
 _EPOCH = datetime.fromtimestamp(0, UTC)
 # The beginning of a line of each kind: its tag, and the length of the chaining fields that `_encode` gives it.
 _beginnings: dict[type[Line], tuple[str, int]] = {}
 # The number of forks between this process and the first; `os.getpid` is a system call.
 _forks = [0]
-os.register_at_fork(after_in_child=lambda: _forks.__setitem__(0, _forks[0] + 1))
+# All writers of this process.
+_writers: WeakSet[ChainWriter] = WeakSet()
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def _after_fork() -> None:
+    """Count the fork; a thread that held a lock at the fork does not live in the child, so each writer gets a new one."""
+    _forks[0] += 1
+    for writer in list(_writers):
+        writer.renew_lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class RecordError(AgentHooksError):
@@ -63,16 +80,31 @@ class ChainWriter:
     newline.  No method but `write` raises.
     """
 
+    _fd = -1
+
     def __init__(self, directory: str, session: str, tap: Callable[[str, bytes], None] | None = None) -> None:
         self.session = session
         self._tap = tap
         self.directory = directory
         self._index = Index(directory)
-        self._lock = Lock()
+        self.renew_lock()
         self._prefix = os.urandom(6).hex()
         self._id_forks = _forks[0]
         self._ids = 0
+        # The lines that no file has; they are noted in the file that can be written next.
+        self._lost = 0
+        self._lost_reason = ""
         self._forget()
+        _writers.add(self)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        """Close the file of a writer that was dropped; its last head is not written."""
+        if self._fd >= 0:
+            close(self._fd)
+
+    def renew_lock(self) -> None:
+        """Take another lock, in a process that no other thread lives in."""
+        self._lock = Lock()
 
     def _forget(self) -> None:
         self._forks = _forks[0]
@@ -81,8 +113,9 @@ class ChainWriter:
         self._head = ""
         self._number = 0
         self._size = 0
-        self._lost = 0
-        self._lost_reason = ""
+        # The device and the number of the file.
+        self._place = (0, 0)
+        self._is_locked = False
         self._indexed = 0
         # The monotonic time in nanoseconds at which the next head is due.
         self._due = 0
@@ -98,16 +131,22 @@ class ChainWriter:
         self._ids += 1
         return f"{self._prefix}{self._ids:06x}"
 
-    def write(self, kind: type[Line], fields: dict[str, Any] | bytes, head: bytes) -> None:
+    def write(self, kind: type[Line], fields: dict[str, Any] | bytes, head: bytes, *, required: bool = False) -> None:
         """Append one line; `head`: the fields that stay the same from line to line, as JSON without braces.
 
-        `fields`: the other ones, by name, or as JSON without braces, which is faster.
+        `fields`: the other ones, by name, or as JSON without braces, which is faster; `required`: make sure that the
+        file is still in its directory, and begin another one if it is not.
 
-        Raises `RecordError` when the line cannot be written.
+        Raises `RecordError` when the line cannot be written, and `ValueError` for an empty `head`.
         """
+        if not head:
+            raise ValueError('head is empty; it must have a field, for example b\'"session":"s1"\'')
         with self._lock:
             try:
                 if self._forks != _forks[0] or self._fd < 0:
+                    self._open()
+                elif required and not self._is_there():
+                    self._leave()
                     self._open()
                 if self._lost:
                     self._write_lost(head)
@@ -120,14 +159,21 @@ class ChainWriter:
                 self._write_head("lines")
             elif clock >= self._due:
                 self._write_head("time")
+            else:
+                return
+            if not self._is_there():
+                self._leave()
 
-    def close(self) -> None:
-        """Write the last head and close the file; the next `write` begins another file."""
+    def close(self, patience: float = LAST_PATIENCE) -> None:
+        """Write the last head and close the file; the next `write` begins another file.
+
+        `patience`: seconds to wait while another process holds the index.
+        """
         with self._lock:
             if self._fd < 0 or self._forks != _forks[0]:
                 return
             if self._number > self._indexed:
-                self._write_head("end", _LAST_PATIENCE)
+                self._write_head("end", patience)
             self._index.close()
             os.close(self._fd)
             self._forget()
@@ -136,24 +182,18 @@ class ChainWriter:
 
     def _open(self) -> None:
         make_directory(self.directory)
+        if self._forks != _forks[0]:
+            # The parent process notes the lines that it lost.
+            self._lost = 0
         if self._fd >= 0:
             # The descriptor is that of the parent process, which goes on with its file.
             os.close(self._fd)
             # The lock is shared with that process as well.
             self._index.close()
         self._forget()
-        pid, start = os.getpid(), time.time_ns() // 1_000_000
-        while True:
-            self.name = file_name(self.session, pid, start)
-            try:
-                fd = os.open(os.path.join(self.directory, self.name), _FLAGS, 0o600)
-                break
-            except FileExistsError:
-                start += 1
-        # A file system without locks only lacks the mark of a living writer.
-        with suppress(OSError):
-            try_lock(fd)
-        self._fd, self._head = fd, line_hash(os.fsencode(self.name))
+        self._make_file()
+        self._head = line_hash(os.fsencode(self.name))
+        self._lock_file(_TRIES)
         self._write_head("start")
         for path, offset, size in self._unfinished():
             fields = {
@@ -167,6 +207,48 @@ class ChainWriter:
             # The mark that this end has been noted.
             with suppress(OSError):
                 os.chmod(path, 0o400)
+
+    def _make_file(self) -> None:
+        pid, start = os.getpid(), time.time_ns() // 1_000_000
+        while True:
+            self.name = file_name(self.session, pid, start)
+            try:
+                self._fd = os.open(self._path(), _FLAGS, 0o600)
+                break
+            except FileExistsError:
+                start += 1
+        status = os.fstat(self._fd)
+        self._place = status.st_dev, status.st_ino
+
+    def _path(self) -> str:
+        return os.path.join(self.directory, self.name)
+
+    def _lock_file(self, tries: int) -> None:
+        """Mark the file as that of a living writer; on a file system without locks it lacks that mark."""
+        with suppress(OSError):
+            for _ in range(tries):
+                if try_lock(self._fd):
+                    self._is_locked = True
+                    return
+                time.sleep(_PAUSE)
+
+    def _is_there(self) -> bool:
+        """Tell whether the file is still in its directory; where that cannot be known, it counts as there."""
+        try:
+            status = os.lstat(self._path())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return (status.st_dev, status.st_ino) == self._place
+
+    def _leave(self) -> None:
+        """Close a file that was removed; its lines count as lost."""
+        self._lost += self._number
+        self._lost_reason = f"{self.name} was removed while it was written"
+        self._index.close()
+        os.close(self._fd)
+        self._forget()
 
     def _unfinished(self) -> list[tuple[str, int, int]]:
         """Return the files of the session that end in a part of a line and have no writer, with both ends."""
@@ -235,6 +317,11 @@ class ChainWriter:
         with suppress(OSError, StorageError):
             self._index.append(Head, fields, patience=patience)
             self._indexed = self._number
+        if at != "lines":
+            # The next head is far away, and a process may have many writers.
+            self._index.close()
+        if not self._is_locked:
+            self._lock_file(1)
 
 
 def _beginning(kind: type[Line]) -> tuple[str, int]:
@@ -249,9 +336,9 @@ def is_written(path: str) -> bool:
     """Tell whether a writer has the file open; raises `OSError`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        return not try_lock(fd)
+        return not try_lock(fd, shared=True)
     finally:
         os.close(fd)
 
 
-__all__ = ["HEAD_LINES", "HEAD_SECONDS", "ChainWriter", "RecordError", "is_written"]
+__all__ = ["HEAD_LINES", "HEAD_SECONDS", "LAST_PATIENCE", "ChainWriter", "RecordError", "is_written"]

@@ -113,6 +113,50 @@ def test_a_patch_is_redacted_and_bounded() -> None:
     assert many[-1].value == "…"
 
 
+AWS = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+
+@pytest.mark.behaviour("R7")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"env": {"AWS_SECRET_ACCESS_KEY": AWS}},
+        {"AWS_SECRET_ACCESS_KEY": AWS},
+        {"headers": {"Authorization": f"Basic {AWS}", "X-Api-Key": AWS}},
+        {"lines": ["before", "-----BEGIN RSA PRIVATE KEY-----", AWS, AWS, "-----END RSA PRIVATE KEY-----", "after"]},
+        {"lines": ["-----BEGIN RSA PRIVATE KEY-----", *[AWS] * 3000, "x"]},
+    ],
+)
+def test_a_secret_that_only_its_neighbour_shows_is_hidden(value: dict[str, Any]) -> None:
+    """The name of an entry, or the lines around it; also with patterns of the person's own, and in a rewrite."""
+    for cleaner in (CLEAN, Cleaner(Redactor(patterns={"mine": "^hunter2"}), own=True)):
+        cleaned, _ = cleaner.value(value)
+        assert AWS not in as_json(cleaned).decode()
+        assert "redacted" in as_json(cleaned).decode()
+        assert AWS not in as_json(cleaner.patch({}, value)).decode()
+    assert PLAIN.value(value)[0].keys() == value.keys()
+
+
+def test_a_list_keeps_the_texts_around_a_secret_of_several_lines() -> None:
+    """Each line of the secret becomes a mark."""
+    key = ["a -----BEGIN RSA PRIVATE KEY-----", AWS, AWS, "-----END RSA PRIVATE KEY----- b"]
+    cleaned, _ = CLEAN.value({"lines": ["first", *key, "last"], "n": [1, None]})
+    first, begin, *_, end, last = cleaned["lines"]
+    assert (first, begin[:12], end[-2:], last) == ("first", "a [redacted ", " b", "last")
+
+
+def test_patterns_of_the_persons_own_may_begin_a_text() -> None:
+    """The name of the entry does not hide that."""
+    cleaner = Cleaner(Redactor(patterns={"mine": "^hunter2"}), own=True)
+    assert cleaner.value({"password": "hunter2"})[0] == {"password": "[redacted mine]"}
+
+
+@pytest.mark.parametrize("odd", [5, None, b"x", ["a"]])
+def test_any_value_has_a_text(odd: Any) -> None:
+    """As `str` makes it."""
+    assert CLEAN.text(odd) == str(odd)
+
+
 def test_keys_of_inputs_are_redacted_each_time() -> None:
     """Only keys without a secret are remembered, and not too many of them."""
     cleaner = Cleaner(Redactor(environ={}))
