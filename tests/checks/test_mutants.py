@@ -13,6 +13,8 @@ import pytest
 from checks.mutations import compiled, mutants_of
 from support import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 MODULE = '''
 """A module."""

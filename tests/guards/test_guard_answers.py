@@ -46,7 +46,8 @@ async def test_the_rule_and_the_remedy_of_a_block_stay_fields(answered: str) -> 
     by = "test:guard" if answered == "guard" else "gate.py"
     assert (judged.block.by, judged.block.rule, judged.block.remedy) == (by, "friday", "ask Ann")
     output = await call_tool(runner, "bash", {"command": "ls"}, EchoTool())
-    assert output.text == f"no; ask Ann ({by} (friday))"
+    # The model does not learn how a person allows the call.
+    assert output.text == f"no ({by} (friday))"
     assert after[0].block_reason == "no; ask Ann"
 
 

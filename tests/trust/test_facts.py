@@ -364,6 +364,7 @@ def test_a_link_out_of_the_project_is_shown_with_its_target(project: Path, tmp_p
     assert found.of("connections")
 
 
+@pytest.mark.slow
 def test_the_time_for_a_large_set_is_limited(project: Path) -> None:
     """Files beyond the first MiB are not read, and the facts say so."""
     write(project, {f"hooks/{name}.py": "x = 1\n" * 200_000 for name in "abcdef"})
