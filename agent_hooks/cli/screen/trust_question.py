@@ -221,7 +221,7 @@ def _diff(before: bytes, after: bytes) -> list[tuple[str, str]] | None:
     if len(old) > _LONGEST_DIFF or len(new) > _LONGEST_DIFF:
         return None
     lines = list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]
-    return [(line[:1], line[1:]) for line in lines]
+    return [("", line) if line.startswith("@@") else (line[:1], line[1:]) for line in lines]
 
 
 def _behind_margin(label: str, text: str, look: Look) -> Iterator[str]:
