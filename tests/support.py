@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +26,11 @@ from agent_hooks.values.tool import OnUpdate
 ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0
 """Seconds that a test waits for an event, long enough for a busy machine."""
+
+
+def unmeasured() -> dict[str, str]:
+    """Return the environment without the measurement of coverage, which imports modules of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
 def approve(directory: Path | str) -> None:

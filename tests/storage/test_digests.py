@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from agent_hooks.storage.digests import sha256
+from support import unmeasured
 
 
 def test_the_digest_is_that_of_hashlib() -> None:
@@ -17,5 +18,5 @@ def test_the_digest_is_that_of_hashlib() -> None:
 def test_the_digest_loads_no_openssl() -> None:
     """`hashlib` would load it."""
     code = "import agent_hooks.storage.digests, sys; print('_hashlib' in sys.modules, 'hashlib' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=unmeasured())
     assert found.stdout == "False False\n"

@@ -13,6 +13,7 @@ import pytest
 from agent_hooks.trees import SourceTree
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust
+from support import unmeasured
 from trust.approving import agent_file, approve, git, judged_names, state
 
 SOMEBODY = 54_321
@@ -150,5 +151,6 @@ def test_only_approved_trees_count_outermost_first(project: Path) -> None:
 def test_an_event_pays_for_no_module_that_it_does_not_need() -> None:
     """OpenSSL alone would take longer than the whole decision."""
     program = "import sys, agent_hooks.trust.policy as p; p.Trust().sources('.'); print(*sys.modules)"
-    modules = subprocess.check_output([sys.executable, "-c", program], text=True, timeout=60).split()
+    command = [sys.executable, "-c", program]
+    modules = subprocess.check_output(command, text=True, timeout=60, env=unmeasured()).split()
     assert not {"hashlib", "_hashlib", "json", "shutil", "secrets", "random", "tempfile", "pathlib"} & set(modules)
