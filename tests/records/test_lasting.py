@@ -332,7 +332,8 @@ def test_a_pruning_between_two_calls_is_short_and_goes_on_later(
         writer = ChainWriter(str(tmp_path), f"s{number}")
         write(writer)
         writer.close()
-        os.utime(tmp_path / record_files(str(tmp_path))[-1], (1, 1))
+    for path in record_files(str(tmp_path)):
+        os.utime(path, (1, 1))
     monkeypatch.setattr(pruning_room, "_SHORT", 0.0)
     prune_at_times(str(tmp_path), 30, 1 << 30)
     assert len(record_files(str(tmp_path))) == 29
