@@ -10,7 +10,6 @@ import inspect
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from agent_hooks.settings import (
     source_trees,
     user_home,
 )
+from agent_hooks.storage.spelling import existing
 from agent_hooks.trees import ApprovedFile, SourceTree, approved_file
 from agent_hooks.values.answers import Block
 from agent_hooks.values.events import ToolCall
@@ -170,21 +170,6 @@ def _hook_files(tree: SourceTree, errors: list[LoadError]) -> list[str]:
     return [path for path in paths if path.endswith(".py") or is_hook_package(path, tree)]
 
 
-def _existing(path: str) -> str:
-    """Return `path`, or a file beside it whose name differs only in the kind of space or in Unicode composition."""
-    if os.path.lexists(path):
-        return path
-    directory, name = os.path.split(path)
-    if not name:
-        return path
-    directory = _existing(directory)
-    with suppress(OSError):
-        for candidate in os.listdir(directory):
-            if _spelling(candidate) == _spelling(name):
-                return os.path.join(directory, candidate)
-    return path
-
-
 def _label(path: str, roots: list[tuple[str, str]]) -> str:
     """Return a path as a person would write it: relative to the project's directory, or with `~`."""
     for root, sign in roots:
@@ -197,13 +182,6 @@ def _stem(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
 
 
-def _spelling(name: str) -> str:
-    # Imported here, because most files are found under the name that was given.
-    import unicodedata
-
-    return "".join(" " if unicodedata.category(char) == "Zs" else char for char in unicodedata.normalize("NFC", name))
-
-
 def _inspect(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
     """Return `path` as it is spelled on disk, its real path, and the reason why it cannot be a hook, if there is one.
 
@@ -212,7 +190,7 @@ def _inspect(path: str, directories: dict[str, str]) -> tuple[str, str, str | No
     try:
         plain = stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
-        path, plain = _existing(path), False
+        path, plain = existing(path), False
     if not plain:
         return path, os.path.realpath(path), _why_not_a_file(path)
     directory, name = os.path.split(path)

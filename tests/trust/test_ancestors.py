@@ -44,7 +44,7 @@ AGENTS = {
 OTHERS = {
     "an editor": process("/usr/share/code/code", "--type=ptyHost"),
     "an editor's server": process("/h/.vscode-server/bin/1/node", "/h/.vscode-server/bin/1/out/bootstrap-fork", "-x"),
-    "Cursor the editor": process("/opt/cursor/cursor", "/work/claude"),
+    "Cursor the editor": process("/opt/cursor/cursor", "/home/ann/claude"),
     "a shell of a user with an agent's name": process("-bash", file="/home/claude/bin/bash"),
     "an argument": process("vim", "/x/node_modules/@anthropic-ai/claude-code/cli.js"),
     "a session of tmux": process("tmux", "new", "-s", "claude"),
