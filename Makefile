@@ -1,28 +1,39 @@
 # `make demo` and `make test` set up what they need, in .venv; nothing else of the machine is changed.
 PYTHON ?= python3
 BIN := .venv/bin
-CLAUDE_CODE := 2.1.329
+# The tests start hundreds of processes; without bytecode, each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 PEERS := pluggy blinker google_adk strands pydantic_ai uvicorn
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk
-# Type checkers, what shows the newest versions' output, and the models extra are left to `make test`; httpx2 is a client.
+# Type checkers, the newest versions' output, the models extra, and tests that no dependency concerns are left to `make test`:
+# those start processes, and call git and the file system.
 OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py --ignore=tests/test_benchmarks.py \
-	--ignore-glob='tests/host/test_models_*.py' --ignore=tests/cli/test_cli_models.py \
-	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks
+	--ignore-glob='tests/host/test_models_*.py' \
+	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks --ignore=tests/hostile --ignore=tests/chaos \
+	--ignore=tests/checkpoints --ignore=tests/storage --ignore=tests/trust --ignore-glob='tests/cli/test_cli_[!r]*'
 
-.PHONY: demo test test-clients clients check mutants bench bench-peers soak explore oldest clean
+.PHONY: demo test test-all test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
 
-test: .venv/dev  ## the whole test suite
-	$(BIN)/python -m pytest -q -n auto
+test: .venv/dev  ## the test suite without the group `slow`; a part: ARGS=tests/host
+	$(BIN)/python -m pytest -q -n auto $(ARGS)
 
-test-clients: .venv/dev clients  ## our hooks in the real agents, which are told what to do by a model on this machine
-	$(BIN)/python -m pytest -q -n 2 -m client tests/clients
+test-all: .venv/dev  ## the whole test suite, as CI runs it
+	$(BIN)/python -m pytest -q -n auto -m 'not client' $(ARGS)
 
-clients: .bench/clients/claude-code/ready  ## the agents that run our hooks, of a pinned version, from npm
+test-clients: .venv/dev clients  ## our hooks in the real agents: all cells of the matrix in the fast ones, six in each other
+	$(BIN)/python -m pytest -q -n 2 -m 'client and not slow' tests/clients $(ARGS)
+
+matrix: .venv/dev clients  ## every promise in every real agent, 40 minutes: writes docs/agents.md; two agents: ARGS="--only codex pi"; LATEST=1 prints the cells that newer versions change
+	@$(if $(LATEST),cd tests && ../$(BIN)/python -m clients.installing --latest)
+	@PYTHONPATH=tests $(BIN)/python -m clients.matrix $(if $(LATEST),--latest) $(ARGS)
+
+clients: .venv/dev  ## the agents that run our hooks, from npm, as the lock files in tests/clients/locks say
+	@cd tests && ../$(BIN)/python -m clients.installing $(if $(filter clients,$(MAKECMDGOALS)),$(ARGS))
 
 check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
@@ -36,11 +47,24 @@ mutants: .venv/dev  ## whether the tests of the core notice each statement that 
 explore: .venv/dev  ## property tests, with 3,000 examples each, other ones each time
 	$(BIN)/python -m pytest -q -n auto -m 'hypothesis and not client' --hypothesis-profile=explore
 
+fuzz: .venv/dev  ## changed settings, payloads, commands, files …, 30 s each; ARGS='commands --seconds 600' for more
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris 2>/dev/null || echo "atheris cannot be installed here"
+	@$(BIN)/python -m checks.fuzz $(ARGS)
+
+crash: .venv/dev  ## kills at each write of sessions, checkpoints, trust …, with strace; ARGS=--resume goes on after an interruption
+	@$(BIN)/python -m checks.crash $(ARGS)
+
 bench: .venv/dev  ## the cost of agent_hooks beside the installed peers; a whole run writes docs/performance.md
 	@$(BIN)/python -m benchmarks --write docs/performance.md $(ARGS)
 
-soak: .venv/dev  ## 20 s of events, to see that memory does not grow; a whole day: make soak ARGS='--seconds 0'
+soak: .venv/dev  ## 100,000 calls with faults, 5,000 sessions of a server: memory and more stay flat; a tenth: ARGS='--part 10'
+	@$(BIN)/python -m benchmarks.soaks $(ARGS)
+
+soak-events: .venv/dev  ## 20 s of events, to see that memory does not grow; a whole day: make soak-events ARGS='--seconds 0'
 	@$(BIN)/python -m benchmarks.soak $(ARGS)
+
+chaos: .venv/dev  ## hooks that break in every way: no forbidden call runs, no result is lost; go on: make chaos ARGS=--resume
+	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; a line for each that cannot be installed
 
@@ -71,16 +95,9 @@ clean:
 		&& touch ready && echo "pi: installed" \
 		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf $(CURDIR)/.bench/pi; }
 
-.bench/clients/claude-code/ready: Makefile
-	rm -rf $(@D)
-	mkdir -p $(@D) && echo '{"private": true}' > $(@D)/package.json
-	cd $(@D) && npm install --silent --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_CODE)
-	test "$$($(@D)/node_modules/.bin/claude --version)" = "$(CLAUDE_CODE) (Claude Code)"
-	@touch $@
-
 .bench/oldest/ready: pyproject.toml constraints-oldest.txt
 	rm -rf .bench/oldest
 	$(PYTHON) -m venv .bench/oldest
 	.bench/oldest/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints-oldest.txt --editable '.[http,otel,trio]' httpx2 pytest pytest-anyio pytest-xdist hypothesis jsonschema
+		--constraint constraints-oldest.txt --editable '.[http,otel,trio]' httpx2 pytest pytest-anyio pytest-xdist hypothesis jsonschema uv
 	@touch $@

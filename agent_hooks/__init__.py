@@ -46,6 +46,7 @@ from agent_hooks.dispatch.points import (
     ToolBeforeOutput,
 )
 from agent_hooks.dispatch.stats import HandlerStats
+from agent_hooks.effects import effects_of
 from agent_hooks.errors import (
     AgentHooksError,
     HookError,
@@ -57,13 +58,16 @@ from agent_hooks.errors import (
 )
 from agent_hooks.guards.base import Guard, GuardedCall
 from agent_hooks.hooks.api import HookAPI
-from agent_hooks.hooks.loader import LoadedHook, LoadError, LoadResult, discover_and_load_hooks, load_hooks
+from agent_hooks.hooks.loaded import LoadedHook, LoadError, LoadResult
+from agent_hooks.hooks.loader import discover_and_load_hooks, load_hooks
 from agent_hooks.pipeline.wrapping import wrap_tool, wrap_tools
+from agent_hooks.runner.reloaded import Reloaded
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings, load_settings
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.base import UI, SilentUI
 from agent_hooks.values.answers import (
+    AddContext,
     Answer,
     Ask,
     Block,
@@ -73,6 +77,7 @@ from agent_hooks.values.answers import (
     Replace,
     Rewrite,
     SkipConversationRestore,
+    Stop,
 )
 from agent_hooks.values.content import (
     AssistantMessage,
@@ -90,6 +95,19 @@ from agent_hooks.values.content import (
     ToolOutput,
     ToolResultMessage,
     UserMessage,
+)
+from agent_hooks.values.effects import (
+    Device,
+    Discard,
+    Effects,
+    Install,
+    Kill,
+    PathEffect,
+    Place,
+    Privilege,
+    Program,
+    Transfer,
+    Unknown,
 )
 from agent_hooks.values.events import (
     AfterToolCall,
@@ -133,6 +151,7 @@ from agent_hooks.values.tool import (
 
 __all__ = [
     "UI",
+    "AddContext",
     "AfterToolCall",
     "AgentEnd",
     "AgentHooksError",
@@ -155,6 +174,9 @@ __all__ = [
     "ConfigInput",
     "Continue",
     "CutPoint",
+    "Device",
+    "Discard",
+    "Effects",
     "Event",
     "ExecResult",
     "FindToolDetails",
@@ -172,8 +194,10 @@ __all__ = [
     "HookUI",
     "HookUsageError",
     "ImageContent",
+    "Install",
     "Interceptor",
     "InterceptorRegistry",
+    "Kill",
     "LoadError",
     "LoadResult",
     "LoadedHook",
@@ -188,9 +212,14 @@ __all__ = [
     "NoOutput",
     "ParamsBeforeInput",
     "ParamsBeforeOutput",
+    "PathEffect",
     "PermissionInput",
     "PermissionOutput",
+    "Place",
+    "Privilege",
+    "Program",
     "ReadToolDetails",
+    "Reloaded",
     "Replace",
     "RequestInput",
     "Rewrite",
@@ -202,6 +231,7 @@ __all__ = [
     "SettingsError",
     "SilentUI",
     "SkipConversationRestore",
+    "Stop",
     "SystemOutput",
     "TextContent",
     "ThinkingContent",
@@ -217,13 +247,16 @@ __all__ = [
     "ToolOutput",
     "ToolResult",
     "ToolResultMessage",
+    "Transfer",
     "Truncation",
     "Trust",
     "TurnEnd",
     "TurnStart",
+    "Unknown",
     "UserMessage",
     "__version__",
     "discover_and_load_hooks",
+    "effects_of",
     "get_interceptors",
     "initialize_interceptors",
     "is_bash_tool_call",

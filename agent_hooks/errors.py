@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from logging import Logger
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+LONGEST_TEXT = 20_000
+"""The most characters of an exception, a traceback or a reason in denials, reports and records."""
 
 Outcome = Literal["blocked", "continued"]
 
@@ -58,6 +60,12 @@ class SessionError(AgentHooksError):
 
 class MessageBlockedError(AgentHooksError):
     """An interceptor or a bridge's hook kept a message from the agent."""
+
+
+class RunStoppedError(AgentHooksError):
+    """A hook has ended the run; `answer`: the last message of the model, `None` without one."""
+
+    answer: Any = None
 
 
 class CommandBlockedError(AgentHooksError):
@@ -148,8 +156,8 @@ def text_of(value: object) -> str:
     """Return `str(value)`, or a text in its place when `__str__` raises, so that no error report fails."""
     try:
         return str(value)
+    # A foreign `__str__` may raise anything, and the report goes on without its text.
     except BaseException:
-        # A foreign `__str__` may raise anything; the report continues without its text.
         return f"<{type(value).__name__} that cannot be shown>"
 
 
@@ -157,26 +165,62 @@ def shown(value: object, limit: int = 80) -> str:
     """Return `repr(value)` cut to `limit` characters, for error texts; never fails."""
     try:
         text = repr(value)
+    # A foreign `__repr__` may raise anything, and the error text goes on without it.
     except BaseException:
-        # As in `text_of`.
         text = f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def printable(text: str) -> str:
+    r"""Return a text in one line: `\n` and each other character that cannot be shown become escapes."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def sendable(text: str) -> str:
+    """Return a text that UTF-8 can express: half of a surrogate pair becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def honest(exc: BaseException) -> BaseException:
+    """Return `exc`, or an error in its place if it lies about its class, by which `isinstance` would be misled."""
+    try:
+        if exc.__class__ is type(exc):
+            return exc
+    # A property of the exception is foreign code, and may raise anything; the error in its place says so.
+    except BaseException:  # noqa: S110  # see above
+        pass
+    lie = RuntimeError(f"raised an exception that lies about its class: {capped(type(exc).__name__)}")
+    return lie.with_traceback(exc.__traceback__)
+
+
+def capped(text: str) -> str:
+    """Return a text, or both of its ends and the number of characters between them if it is too long to be passed on.
+
+    Half of a surrogate pair, which could not be passed on either, becomes a question mark.
+    """
+    text = sendable(text)
+    left_out = len(text) - LONGEST_TEXT
+    if left_out <= 0:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} …[{left_out:,} characters cut]… {text[-half:]}"
+
+
 def describe(exc: BaseException) -> str:
-    """Return `TypeName: message` for an exception, or the bare message for our own errors."""
-    message = text_of(exc)
+    """Return `TypeName: message` for an exception, or the bare message for our own errors; a long message is cut."""
+    message = capped(text_of(exc))
     if isinstance(exc, AgentHooksError):
         return message
-    return f"{type(exc).__name__}: {message}" if message else type(exc).__name__
+    name = capped(type(exc).__name__)
+    return f"{name}: {message}" if message else name
 
 
 def traceback_text(exc: BaseException) -> str:
-    """Return the formatted traceback of `exc`; never fails."""
+    """Return the formatted traceback of `exc`, cut if it is long; never fails."""
     try:
-        return "".join(tracebacks.format_exception(exc))
+        return capped("".join(tracebacks.format_exception(exc)))
+    # A broken `__str__` or `__cause__` must not lose the report.
     except BaseException:
-        # A broken `__str__` or `__cause__` must not lose the report.
         return describe(exc)
 
 
@@ -196,9 +240,14 @@ def place_in(exc: BaseException, path: str) -> tuple[str | None, int | None]:
 
 
 def place_of(exc: BaseException | None) -> tuple[str | None, int | None]:
-    """Return the file and line in a hook that raised `exc`; `None, None` when no hook is in its traceback."""
+    """Return the file and line in a hook that raised `exc`; `None, None` when no hook is in its traceback.
+
+    An exception of another process brings the place as `hook_place`.
+    """
     if exc is None:
         return None, None
+    if (elsewhere := getattr(exc, "hook_place", None)) is not None:
+        return elsewhere[0], elsewhere[1]
     return place_among((frame.f_code.co_filename, line) for frame, line in tracebacks.walk_tb(exc.__traceback__))
 
 

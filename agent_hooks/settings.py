@@ -7,16 +7,17 @@ The files have milliseconds; `Settings` has seconds.
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from agent_hooks.errors import SettingsError, os_reason, shown
+from agent_hooks.errors import SettingsError, shown
 from agent_hooks.patterns import pattern_problem
+from agent_hooks.settings_file import RecordsFile, RedactionFile, SettingsFile, read_settings_file
 from agent_hooks.trees import SourceTree
-from agent_hooks.validation import check_keys, check_timeout, convert_section
+from agent_hooks.validation import LONGEST_PATH, TOO_LONG, check_timeout
 from agent_hooks.values.wire import camel
 
 if TYPE_CHECKING:
@@ -27,75 +28,12 @@ DEFAULT_TIMEOUT = 30.0
 """Seconds that a handler may take, unless the settings say otherwise."""
 SETTINGS_FILE = "settings.json"
 PROJECT_DIRECTORY = ".agent"
-NEWLINE = b"\n"
+EVERY_HOOK = "*"
+"""The key of `isolation` that stands for every hook without a key of its own."""
+OWN_LITERAL = 'a hook of a project has ISOLATION = "process" in its file'
 # The base URL of an OTLP endpoint, without query and fragment, and a header.
 _ENDPOINT = re.compile(r"https?://(?P<user>[^/?#@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?(/[^\s?#]*)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\xa0-\xff]*")
-
-
-# Only for the schema: `check_timeout` checks the number, with a better text.
-_MILLISECONDS = Meta(
-    description="milliseconds above 0, or null for no limit", extra_json_schema={"exclusiveMinimum": 0}
-)
-_TOKENS = Meta(ge=0, description="tokens, from 0 up")
-
-
-class CompactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The section `compaction` of one file, as written; `CompactionSettings` explains the keys."""
-
-    enabled: bool | UnsetType = UNSET
-    reserve_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
-    keep_recent_tokens: Annotated[int, _TOKENS] | UnsetType = UNSET
-    threshold_tokens: Annotated[int, _TOKENS] | UnsetType | None = UNSET
-
-
-class RedactionFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The section `redaction` of one file, as written; `RedactionSettings` explains the keys."""
-
-    enabled: bool | UnsetType = UNSET
-    report_only: bool | UnsetType = UNSET
-    patterns: dict[str, str] = field(default_factory=dict)
-
-
-class TrustFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The section `trust` of the person's file; a project's own section does not count.
-
-    `required`: where a project's files were never approved, tool calls are denied.
-    """
-
-    required: bool = False
-
-
-class OtlpFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The section `records.otlp` of the person's file, as written; `OtlpSettings` explains the keys."""
-
-    endpoint: str
-    inputs: bool = False
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-class RecordsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """The section `records` of the person's file, as written; `RecordsSettings` explains the keys."""
-
-    enabled: bool | UnsetType = UNSET
-    required: bool | UnsetType = UNSET
-    days: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    bytes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    otlp: OtlpFile | UnsetType = UNSET
-
-
-class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
-
-    hooks: list[str] = field(default_factory=list)
-    known_tools: list[str] = field(default_factory=list)
-    hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
-    tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
-    compaction: CompactionFile | UnsetType = UNSET
-    redaction: RedactionFile | UnsetType = UNSET
-    guards: dict[str, Any] = field(default_factory=dict)
-    records: RecordsFile | UnsetType = UNSET
-    trust: TrustFile = field(default_factory=TrustFile)
 
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
@@ -126,12 +64,14 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
 class RedactionSettings(Struct, frozen=True, kw_only=True):
     """Whether secrets in the results of tools are hidden, or only reported.
 
-    `patterns`: regular expressions for secrets of your own, by name.
+    `patterns`: regular expressions for secrets of your own, by name; `disabled`: the kinds that are no secrets here, each
+    with the path of the file that says so.
     """
 
     enabled: bool = True
     report_only: bool = False
     patterns: Mapping[str, str] = {}
+    disabled: Mapping[str, str] = {}
 
 
 class OtlpSettings(Struct, frozen=True, kw_only=True):
@@ -161,13 +101,48 @@ class RecordsSettings(Struct, frozen=True, kw_only=True):
     otlp: OtlpSettings | None = None
 
 
+class CheckpointSettings(Struct, frozen=True, kw_only=True):
+    """Whether the files of a git working tree are saved before a turn changes them, for `agent-hooks undo`."""
+
+    enabled: bool = True
+
+
+class HookIsolation(Struct, frozen=True, kw_only=True):
+    """Where a hook runs, and the limits of its process if it has one of its own.
+
+    `mode`: `None` leaves it to the hook's file; `memory`: MiB of address space; `cpu`: seconds of computing in one run of
+    the process; `files`: descriptors that are open at once.
+    """
+
+    mode: Literal["inline", "process"] | None = None
+    memory: int | None = None
+    cpu: int | None = None
+    files: int | None = None
+
+
+class IsolationSettings(Struct, frozen=True):
+    """The section `isolation` of the person's settings: where hooks run.
+
+    `hooks`: by absolute path; `others`: every other hook, the key `"*"`.
+    """
+
+    hooks: Mapping[str, HookIsolation] = {}
+    others: HookIsolation = HookIsolation()
+
+    def of(self, *paths: str) -> HookIsolation:
+        """Return the settings of a hook; `paths`: its path, and its path without symlinks."""
+        found = next((self.hooks[path] for path in paths if path in self.hooks), HookIsolation())
+        given = {name: value for name, value in msgspec.structs.asdict(found).items() if value is not None}
+        return replace(self.others, **given)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings of both files, merged.
 
     `hooks`: absolute paths; `known_tools`: names of tools that only another agent has, so that a handler that names one
     is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of that name of
     each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that
-    counts only in the person's own settings, and stands in a project's.
+    counts only in the person's own settings, and stands in a project's, and for each key of `isolation` without a hook.
     """
 
     hooks: tuple[str, ...] = ()
@@ -178,6 +153,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     redaction: RedactionSettings = RedactionSettings()
     guards: tuple[tuple[str, dict[str, Any]], ...] = ()
     records: RecordsSettings = RecordsSettings()
+    isolation: IsolationSettings = IsolationSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     ignored: tuple[str, ...] = ()
 
 
@@ -235,6 +212,8 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
     redaction = RedactionSettings()
     guards: list[tuple[str, dict[str, Any]]] = []
     records = RecordsSettings()
+    isolation = IsolationSettings()
+    checkpoints = CheckpointSettings()
     ignored: list[str] = []
     for tree in trees:
         path = os.path.join(tree.directory, SETTINGS_FILE)
@@ -250,11 +229,19 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
             compaction = replace(compaction, **{key: each for key, each in given.items() if each is not UNSET})
         if file.redaction is not UNSET:
             redaction = _with_redaction(redaction, file.redaction, path)
+        if file.checkpoints is not UNSET and file.checkpoints.enabled is not UNSET:
+            checkpoints = CheckpointSettings(enabled=file.checkpoints.enabled)
         if file.records is not UNSET:
             if tree.project is None:
                 records = _with_records(records, file.records, path)
             else:
                 ignored.append(f"{path}: the section 'records' counts only in your own settings, in {agent_home(home)}")
+        if file.isolation:
+            if tree.project is None:
+                isolation = _isolation_of(file, path, tree.directory, home)
+                ignored += _of_no_hook(file, path, tree.directory, home)
+            else:
+                ignored.append(f"{path}: the section 'isolation' counts only in your own settings; {OWN_LITERAL}")
     return Settings(
         hooks=tuple(hooks),
         known_tools=tuple(dict.fromkeys(known_tools)),
@@ -262,6 +249,8 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         redaction=redaction,
         guards=tuple(guards),
         records=records,
+        isolation=isolation,
+        checkpoints=checkpoints,
         ignored=tuple(ignored),
         **timeouts,
     )
@@ -294,6 +283,7 @@ def _with_redaction(settings: RedactionSettings, file: RedactionFile, path: str)
         enabled=settings.enabled if file.enabled is UNSET else file.enabled,
         report_only=settings.report_only if file.report_only is UNSET else file.report_only,
         patterns={**settings.patterns, **file.patterns},
+        disabled={**settings.disabled, **dict.fromkeys(file.disabled, path)},
     )
 
 
@@ -311,6 +301,32 @@ def _with_records(settings: RecordsSettings, file: RecordsFile, path: str) -> Re
     return replace(settings, **given)
 
 
+def _isolation_of(file: SettingsFile, path: str, directory: str, home: "str | Path | None") -> IsolationSettings:
+    hooks: dict[str, HookIsolation] = {}
+    for key, given in file.isolation.items():
+        if isinstance(given, str):
+            found = HookIsolation(mode=given)
+        else:
+            values = msgspec.structs.asdict(given)
+            found = HookIsolation(**{name: value for name, value in values.items() if value is not UNSET})
+        try:
+            hooks[key if key == EVERY_HOOK else resolve_path(key, base=directory, home=home)] = found
+        except SettingsError as exc:
+            raise SettingsError(f"key 'isolation.{key}': {exc}", path) from None
+    others = hooks.pop(EVERY_HOOK, HookIsolation())
+    return IsolationSettings(hooks, others)
+
+
+def _of_no_hook(file: SettingsFile, path: str, directory: str, home: "str | Path | None") -> list[str]:
+    """Return a sentence for each key of `isolation` that names no hook: the hook that was meant runs elsewhere."""
+    places = {key: resolve_path(key, base=directory, home=home) for key in file.isolation if key != EVERY_HOOK}
+    return [
+        f"{path}: the key {f'isolation.{key}'!r} names no hook, because there is none at {place}; correct or remove it"
+        for key, place in places.items()
+        if not (os.path.isfile(place) or os.path.isfile(os.path.join(place, "__init__.py")))
+    ]
+
+
 def endpoint_problem(endpoint: str) -> str:
     """Return why a text cannot be the base URL of an OTLP endpoint; empty for one that can."""
     match = _ENDPOINT.fullmatch(endpoint)
@@ -321,90 +337,18 @@ def endpoint_problem(endpoint: str) -> str:
     return ""
 
 
-def read_settings_file(path: "str | Path", tree: SourceTree | None = None) -> SettingsFile | None:
-    """Return the settings in `path`, or `None` when there is no such file; raises `SettingsError`.
-
-    `tree`: the source tree that the file belongs to.
-    """
-    text = read_file(path, tree)
-    if text is None:
-        return None
-    try:
-        found = msgspec.json.decode(text)
-    except RecursionError:
-        raise SettingsError("is not JSON that can be read: it is nested too deeply", path) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        problem = f"is not JSON: {str(exc).removeprefix('JSON is malformed: ')}"
-        raise SettingsError(problem, path, _line_of(exc, text)) from None
-    if not isinstance(found, dict):
-        raise SettingsError(f"expected a JSON object, found {shown(found)}", path)
-    check_keys(found, SettingsFile, path)
-    if isinstance(found.get("compaction"), dict):
-        check_keys(found["compaction"], CompactionFile, path, "compaction.")
-    if isinstance(found.get("redaction"), dict):
-        check_keys(found["redaction"], RedactionFile, path, "redaction.")
-    if isinstance(found.get("records"), dict):
-        check_keys(found["records"], RecordsFile, path, "records.")
-        if isinstance(found["records"].get("otlp"), dict):
-            check_keys(found["records"]["otlp"], OtlpFile, path, "records.otlp.")
-    if isinstance(found.get("trust"), dict):
-        check_keys(found["trust"], TrustFile, path, "trust.")
-    return convert_section(found, SettingsFile, path)
-
-
-def read_file(path: "str | Path", tree: SourceTree | None = None) -> bytes | None:
-    """Return the bytes of a file that a person wrote, `None` when there is no such file; raises `SettingsError`.
-
-    `tree`: the source tree that the file belongs to; of an approved one, the approved bytes count.
-    """
-    if tree is not None and tree.files is not None:
-        approved = tree.files.get(os.fspath(path))
-        return None if approved is None else approved.data
-    if link := dangling_link(path):
-        raise SettingsError(f"cannot be read: {link} is a symlink to a missing file", path)
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise SettingsError("is not a regular file", path)
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as exc:
-        raise SettingsError(f"cannot be read: {os_reason(exc)}", path) from None
-
-
-def dangling_link(path: "str | Path") -> str | None:
-    """Return the first symlink to a missing file among `path` and the directories above it, `None` without one."""
-    above = os.fspath(path)
-    while not os.path.islink(above) or os.path.exists(above):
-        path, above = above, os.path.dirname(above)
-        if above in (path, ""):
-            return None
-    return above
-
-
 def resolve_path(path: str, *, base: "str | Path", home: "str | Path | None" = None) -> str:
     """Return `path` as an absolute path: `~` and `~user` expanded, a relative one taken from `base`.
 
-    Raises `SettingsError` when there is no such user.
+    Raises `SettingsError` when there is no such user, for a NUL, which no path can have, and for a path that is too long.
     """
+    if "\0" in path:
+        raise SettingsError("a path cannot have a NUL", path)
+    if len(path) > LONGEST_PATH:
+        raise SettingsError(TOO_LONG, shown(path))
     if home is not None and (path == "~" or path.startswith("~/")):
         path = os.path.join(os.path.abspath(home), path[2:])
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
         raise SettingsError(f"there is no user {expanded.partition('/')[0][1:]!r}", path)
     return os.path.abspath(os.path.join(base, expanded))
-
-
-def _line_of(exc: Exception, text: bytes) -> int | None:
-    """Return the line of a mistake in the JSON; msgspec's text has only the number of the byte."""
-    if isinstance(exc, UnicodeDecodeError):
-        # The exception holds only the string with the mistake, not the whole file.
-        at = text.find(exc.object) + exc.start
-    elif match := re.search(r"\(byte (\d+)\)", str(exc)):
-        at = int(match[1])
-    elif "truncated" in str(exc):
-        at = len(text.rstrip())
-    else:
-        return None
-    return 1 + text.count(NEWLINE, 0, at)

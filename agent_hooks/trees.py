@@ -11,6 +11,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+NO_FILE = b"\0"
+"""The first byte of the approved contents of an entry that is no file: a directory or a link to nowhere, for example.
+
+The reason stands behind it.  No settings file begins with this byte.
+"""
+
 
 class ApprovedFile(Struct, frozen=True):
     """One approved file: its contents, and the absolute path of a copy with these contents.

@@ -16,6 +16,9 @@ import msgspec
 from agent_hooks.errors import SettingsError, did_you_mean, shown
 
 T = TypeVar("T")
+# PATH_MAX of Linux, in bytes; other systems allow less.
+LONGEST_PATH = 4096
+TOO_LONG = f"is longer than any path can be, which is {LONGEST_PATH:,} characters"
 # Plain words for msgspec's names of types.
 _WORDS = {
     "float | null": "a number or null",

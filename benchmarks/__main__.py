@@ -20,6 +20,7 @@ from benchmarks.peer_runs import Peers
 BENCHMARKS = (
     "dispatch",
     "threads",
+    "isolation",
     "tools",
     "loading",
     "imports",

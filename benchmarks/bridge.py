@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 import select
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
 from agent_hooks.guards import BUILTIN
 from agent_hooks.server.stub import config_of
+from benchmarks.bridge_commands import command_events
+from benchmarks.bridge_echo import compiled, listening, on_one_core
 from benchmarks.bridge_http import posted
+from benchmarks.bridge_plugins import plugin_events
 from benchmarks.bridge_projects import AGENT, BASE, EVENT, Project, Resident, served
+from benchmarks.bridge_round_trip import NAME as ROUND_TRIP
+from benchmarks.bridge_round_trip import round_trip
 from benchmarks.harness import PEERS_COMMAND, Effort, NotHereError, Row, Side, attempt, attempt_async, interleave
 from benchmarks.peer_runs import HOME, ROOT, Peers
 
 CONNECTIONS = 64
-# Seconds for a server to listen.
-PATIENCE = 60.0
 IDLE = "import sys; print(flush=True); sys.stdin.read()"
 # The imports of today's hook files: modules of the standard library, an event loop, and a library that checks data.  Of
 # pydantic a class is imported, because the bare package loads itself only when it is used.  The event loop is imported on
@@ -48,25 +47,6 @@ IMPORTS = {
 HOOK = "\n\ndef register(api):\n    @api.on('tool_call')\n    async def nothing(event, ctx): ...\n"
 BARE = {"redaction": {"enabled": False}, "guards": {"disabled": list(BUILTIN)}, "records": {"enabled": False}}
 EXAMPLES = {"hooks": [str(path) for path in sorted((ROOT / "examples" / "hooks").glob("*.py"))]}
-ECHO = r"""
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-int main(int count, char **args) {
-    static char data[1 << 16];
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int listening = socket(AF_UNIX, SOCK_STREAM, 0), one;
-    strncpy(at.sun_path, args[1], sizeof at.sun_path - 1);
-    if (bind(listening, (struct sockaddr *)&at, sizeof at) || listen(listening, 16)) return 1;
-    while ((one = accept(listening, 0, 0)) >= 0) {
-        for (ssize_t size; (size = read(one, data, sizeof data)) > 0;)
-            if (write(one, data, size) != size) break;
-        close(one);
-    }
-}
-"""
 
 
 def run(effort: Effort, peers: Peers) -> list[Row]:
@@ -80,7 +60,8 @@ async def _rows(folder: Path, effort: Effort) -> list[Row]:
     for name in IMPORTS:
         rows += await attempt_async(_without_server(name), _in_process(folder, name, effort))
     rows += await attempt_async("the server", _with_servers(folder, effort))
-    return rows + await attempt_async("an event by HTTP from Node, bare", posted(folder / "posted", BARE, effort))
+    rows += await attempt_async("an event by HTTP from Node, bare", posted(folder / "posted", BARE, effort))
+    return rows + await attempt_async(ROUND_TRIP, round_trip(folder / "round-trip", effort))
 
 
 async def _with_servers(folder: Path, effort: Effort) -> list[Row]:
@@ -95,6 +76,8 @@ async def _with_servers(folder: Path, effort: Effort) -> list[Row]:
             *await attempt_async("the server, p50, to a C echo", _echoes(folder, bare, guarded, effort)),
             *await attempt_async("an event of many at once, bare", _many(folder, bare, effort)),
             *attempt("memory of the server", lambda: _memory(servers)),
+            *await attempt_async("a command event of each agent, bare", command_events(bare.project, effort)),
+            *await attempt_async("a plugin event of each agent, bare", plugin_events(folder, bare, effort)),
         ]
 
 
@@ -198,28 +181,8 @@ def on_many(connections: list[socket.socket], request: bytes, end: bytes) -> Sid
     return side
 
 
-@contextmanager
-def on_one_core(*pids: int) -> Iterator[None]:
-    """Keep this process, the processes that it starts, and `pids` on one core.
-
-    To wake a process on another core takes many times as long as an answer, and the scheduler chooses the cores.
-    """
-    # macOS cannot bind a process to a core.
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = {pid: os.sched_getaffinity(pid) for pid in (0, *pids)}
-    for pid in before:
-        os.sched_setaffinity(pid, {min(before[0])})
-    try:
-        yield
-    finally:
-        for pid, cores in before.items():
-            os.sched_setaffinity(pid, cores)
-
-
 async def _echoes(folder: Path, bare: Resident, guarded: Resident, effort: Effort) -> list[Row]:
-    echo = _compiled(folder / "echo")
+    echo = compiled(folder / "echo")
     request = bare.project.request
     with ExitStack() as stack:
         stack.enter_context(on_one_core(bare.pid, guarded.pid))
@@ -261,41 +224,6 @@ async def _many(folder: Path, bare: Resident, effort: Effort) -> list[Row]:
         }
         rounds = await interleave(sides, effort)
     return [Row("an event of many at once, bare", rounds.ratio("ours", "uvicorn"), must=0.25, note=note)]
-
-
-def _compiled(path: Path) -> str:
-    """Compile the echo server, and return its path."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise NotHereError("not installed: a C compiler (cc)")
-    subprocess.run([compiler, "-O2", "-x", "c", "-o", path, "-"], input=ECHO.encode(), check=True)
-    return str(path)
-
-
-@contextmanager
-def listening(command: list[str], path: Path) -> Iterator[str]:
-    """Run a server that listens at a path, its last argument, and wait until it accepts connections."""
-    server = subprocess.Popen([*command, str(path)], cwd=ROOT)
-    try:
-        end = monotonic() + PATIENCE
-        while not _accepts(path):
-            assert server.poll() is None, f"{command[0]} ended with exit code {server.returncode}"
-            assert monotonic() < end, f"{command[0]} does not listen after {PATIENCE:.0f} s"
-            time.sleep(0.01)
-        yield str(path)
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _accepts(path: Path) -> bool:
-    """Tell whether a server accepts connections; the path alone is there before that, as soon as the socket is bound."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        try:
-            connection.connect(str(path))
-        except (FileNotFoundError, ConnectionRefusedError):
-            return False
-        return True
 
 
 def _connect(path: str) -> socket.socket:

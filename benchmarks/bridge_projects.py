@@ -106,18 +106,29 @@ def served(project: Project) -> Iterator[Resident]:
     imports = "from agent_hooks.bridges import open_bridge; from agent_hooks.server.stub import write_stub"
     project.run([sys.executable, "-c", f"{imports}; write_stub(open_bridge({AGENT!r}))"])
     assert (output := project.run(project.ask, subprocess.PIPE)).startswith(b"{"), output
+    server = _server_of(project)
+    try:
+        yield server
+    finally:
+        end(server)
+
+
+def _server_of(project: Project) -> Resident:
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
     mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
-    try:
-        yield Resident(project, f"{mine['path']}.socket", mine["pid"])
-    finally:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(f"{mine['path']}.socket")
-            connection.sendall(_line([{"do": "stop"}, None]))
-            while connection.recv(4096):
-                pass
-        for left in Path(mine["path"]).parent.glob(f"{Path(mine['path']).name}.*"):
-            left.unlink()
+    return Resident(project, f"{mine['path']}.socket", mine["pid"])
+
+
+def end(server: Resident) -> None:
+    """End a server, and remove its files."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(server.path)
+        connection.sendall(_line([{"do": "stop"}, None]))
+        while connection.recv(4096):
+            pass
+    path = Path(server.path)
+    for left in path.parent.glob(f"{path.stem}.*"):
+        left.unlink()
 
 
 def _line(value: object) -> bytes:

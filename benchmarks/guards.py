@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import thread_time
 
+from agent_hooks.effects import effects_of
 from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.base import GuardedCall
 from agent_hooks.guards.shell import CommandSafetyGuard
@@ -20,6 +21,7 @@ CORPUS_NOTES = {"commands.tsv": "the classes' evidence", "held_out.tsv": "writte
 # Per cent, µs, and ms for 1 MB made to be slow.
 MISSED, DENIED = 3.0, 1.0
 P50, P99 = 150.0, 1000.0
+EFFECTS_P99 = 2000.0
 LONGEST = 50.0
 HOME = "/home/dev"
 PATHOLOGICAL = ("$(", "(", "`", "{", "'\"", "a;", "a|", "<<A\n", "${", "x ", "[[ ", "if ", "\\")
@@ -45,6 +47,7 @@ def run(effort: Effort, peers: Peers) -> list[Row]:
         *attempt("the guards on the corpora", _scores),
         *attempt("the guards, a call", lambda: _times(effort)),
         *attempt("the guards, a long text", _slowest),
+        *attempt("the effects of a command", lambda: _effects(effort)),
     ]
 
 
@@ -79,6 +82,30 @@ def _times(effort: Effort) -> Iterator[Row]:
                 note = f"of {len(took)}{name or ', the best of several runs each'}"
                 yield Row(f"a {kind}, p50{name}", took[len(took) // 2], "µs", must=must[0], note=note)
                 yield Row(f"a {kind}, p99{name}", took[len(took) * 99 // 100], "µs", must=must[1], note=note)
+
+
+def _effects(effort: Effort) -> Iterator[Row]:
+    """Time `effects_of` on every command of the corpora, with its look-ups."""
+    texts = [json.loads(text) for path in sorted(CORPORA.glob("*.tsv")) for text in _column(path, "command")]
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [[_found(text, folder) * 1e6 for _ in range(3 if effort.quick else 15)] for text in texts]
+    took = sorted(map(min, runs))
+    note = f"of {len(took)}, the best of several runs each"
+    yield Row("effects of a command, p50", took[len(took) // 2], "µs", must=P50, note=note)
+    yield Row("effects of a command, p99", took[len(took) * 99 // 100], "µs", must=EFFECTS_P99, note=note)
+
+
+def _column(path: Path, name: str) -> list[str]:
+    """Return the cells of a column, none when a corpus has no such column."""
+    head, *lines = path.read_text().splitlines()
+    names = head.split("\t")
+    return [line.split("\t")[names.index(name)] for line in lines] if name in names else []
+
+
+def _found(command: str, cwd: str) -> float:
+    begin = thread_time()
+    effects_of("bash", {"command": command}, cwd=cwd)
+    return thread_time() - begin
 
 
 def _slowest() -> Iterator[Row]:

@@ -39,7 +39,7 @@ PURE = frozenset(
             for name in (*_PURE_OF_PATHS, *_PURE_PATH_FUNCTIONS)
         ),
         *(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath")),
-        *("io.StringIO", "io.BytesIO"),
+        *("io.StringIO", "io.BytesIO", "os.register_at_fork"),
     ]
 )
 """The names of the modules above that touch neither files, nor processes, nor the working directory."""
@@ -251,3 +251,32 @@ def io_in(tree: Tree, pure: set[str], drivers: set[str]) -> list[str]:
             chain = " → ".join(use.name for use in path)
             found.append(f"{tree.place(module, path[0].line)}: {module} does I/O: {chain}")
     return found
+
+
+PRINTERS = frozenset(
+    [
+        *(f"click.{name}" for name in ("echo", "secho", "echo_via_pager", "confirm", "prompt", "pause")),
+        *("sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines", "sys.stderr.writelines", "print", "Console"),
+        *("rich.print", "rich.console.Console"),
+    ]
+)
+"""The calls that put a text on a terminal."""
+
+
+def prints(tree: Tree) -> list[str]:
+    """Return each call of a module that prints, as `module:line`; of a subclass of a console, the line of its class."""
+    found = []
+    for module, path in tree.files.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef | ast.Call):
+                used = node.bases if isinstance(node, ast.ClassDef) else [node.func]
+                found += [f"{module}:{node.lineno}" for each in used if ast.unparse(each) in PRINTERS]
+    return found
+
+
+def texts(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Yield each text in the code of a tree, with the name of its module; bytes count as texts."""
+    for name, path in tree.files.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+                yield name, node.value if isinstance(node.value, str) else node.value.decode("latin-1")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,18 +29,69 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_UNHUR
 settings.load_profile("suite")
 
 
+# The folders whose tests start processes; on trio, these show little more than those of the host and the runner do.
+_PROCESSES = {"checkpoints", "cli", "examples", "isolation", "records", "server"}
+# Tests of attacks, of whole programs at a terminal and of each byte of a file: many processes, or many seconds, each.
+_LONG = {
+    "hostile",
+    "terminal",
+    "checkpoints/test_checkpoints.py",
+    "cli/test_cli_models.py",
+    "cli/test_cli_trust.py",
+    "cli/test_cli_writers.py",
+    "concurrency/test_process.py",
+    "isolation/test_both_modes.py",
+    "isolation/test_dependencies.py",
+    "isolation/test_restarts.py",
+    "records/test_otlp.py",
+    "runner/test_reloading.py",
+    "server/test_hostile_hooks.py",
+    "server/test_hostile_reloads.py",
+    "server/test_server_files.py",
+    "trust/test_foreign_checkpoints.py",
+    "trust/test_gate_off.py",
+    "trust/test_store.py",
+    "ui/test_terminal_ui.py",
+    "values/test_odd_inputs.py",
+}
+
+
+# The programs that some tests need, by marker: whether one is missing, and the line that says so.
+_PROGRAMS = {
+    "terminal": (
+        MISSING,
+        "tmux IS MISSING: the tests in a real terminal WERE NOT RUN; install it (apt-get install tmux)",
+    ),
+    "node": (
+        shutil.which("node") is None,
+        "Node.js IS MISSING: the tests of the plugins of other agents WERE NOT RUN; install it (apt-get install nodejs)",
+    ),
+}
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    backend = getattr(getattr(item, "callspec", None), "params", {}).get("anyio_backend")
+    folder = item.path.parent.name
+    return (backend == "trio" and folder in _PROCESSES) or not _LONG.isdisjoint({folder, f"{folder}/{item.path.name}"})
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need tmux where there is none."""
-    if MISSING and (terminal := [item for item in items if item.get_closest_marker("terminal")]):
-        config.hook.pytest_deselected(items=terminal)
-        items[:] = [item for item in items if item not in terminal]
+    """Leave out the tests that need tmux or Node.js where there is none, and mark the slow ones."""
+    for item in items:
+        if _is_slow(item):
+            item.add_marker(pytest.mark.slow)
+    for marker, (is_missing, _) in _PROGRAMS.items():
+        if is_missing and (left_out := [item for item in items if item.get_closest_marker(marker)]):
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker(marker)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say so, loudly."""
-    if MISSING:
-        text = "tmux IS MISSING: the tests in a real terminal WERE NOT RUN; install it (apt-get install tmux)"
-        terminalreporter.write_line(text, red=True, bold=True)
+    for is_missing, text in _PROGRAMS.values():
+        if is_missing:
+            terminalreporter.write_line(text, red=True, bold=True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,11 +107,48 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Let SIGINT count, also for the programs a test starts: a shell starts its background jobs with it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep bytecode of the tests' hooks out of the person's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         cache_directory.cache_clear()
+        yield
+
+
+_AGENTS = ("AI_AGENT", "CLAUDE", "CLINE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "QWEN")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_marks_of_agents() -> Iterator[None]:
+    """Remove the variables of an agent that runs the tests: below an agent, the commands of a person refuse."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(_AGENTS)]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give a new path for the home of each test of this process."""
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(number) for number in count())
+
+
+@pytest.fixture(autouse=True)
+def _own_home(_homes: Iterator[Path]) -> Iterator[None]:
+    """Keep the tests out of the person's home, and out of each other's: a journal or an alarm there outlives its test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("AGENT_HOME", raising=False)
+        home = next(_homes)
+        home.mkdir()
+        patch.setenv("HOME", str(home))
         yield
 
 
@@ -88,9 +179,8 @@ def command(project: Path) -> Command:
 
 @pytest.fixture
 def no_agent_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests themselves may run inside an agent, whose variables would count."""
-    agents = ("AI_AGENT", "CLAUDE", "CLINE", "CODEX", "COPILOT", "CURSOR", "GEMINI", "OPENCODE", "QWEN")
-    for name in [name for name in os.environ if name.startswith(agents)]:
+    """Remove the variables of agents that an earlier fixture has set."""
+    for name in [name for name in os.environ if name.startswith(_AGENTS)]:
         monkeypatch.delenv(name)
 
 

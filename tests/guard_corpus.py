@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions, Level
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
-from agent_hooks.guards.table import PACKS
+from agent_hooks.pipeline.guarding import ask_guards
+from agent_hooks.values.answers import Block
 
 HERE = Path(__file__).parent / "guards"
 
@@ -26,18 +28,22 @@ def call(tool: str, **input: Any) -> GuardedCall:
     return GuardedCall(tool_name=tool, input=input, cwd="/home/dev/app", home="/home/dev", temp=("/tmp",))
 
 
-def findings(command: str, level: Level = "project", *, packs: bool = False) -> list[Finding]:
+def findings(command: str, level: Level = "project") -> list[Finding]:
     """Return the findings of the command guard about a command."""
-    return CommandSafetyGuard(GuardOptions(level=level, packs=PACKS if packs else ())).find(
-        call("bash", command=command)
-    )
+    return CommandSafetyGuard(GuardOptions(level=level)).find(call("bash", command=command))
 
 
-def rules(command: str, level: Level = "project", *, packs: bool = False) -> set[str]:
+def rules(command: str, level: Level = "project") -> set[str]:
     """Return the ids of the rules that a command meets."""
-    return {finding.rule for finding in findings(command, level, packs=packs)}
+    return {finding.rule for finding in findings(command, level)}
 
 
 def path_rules(tool: str, path: str, **more: Any) -> set[str]:
     """Return the ids of the rules that a path meets."""
     return {finding.rule for finding in SecurityAudit().find(call(tool, path=path, **more))}
+
+
+def answer(tool: str, **input: Any) -> str:
+    """Return the answer of both guards to a call of any tool: allow, ask or deny."""
+    found = ask_guards(builtin_guards(), call(tool, **input), lambda error: None)
+    return "deny" if isinstance(found, Block) else "ask" if found else "allow"

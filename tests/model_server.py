@@ -3,18 +3,20 @@
     with ModelServer() as server:
         server.play(Say("Let me look.", calls=[("ls", {})]), Fail(529, "Overloaded"), Say("Done."))
 
-Each request takes the next reply, in the format of the path it came on; `server.requests` keeps them.
+Each request takes the next reply, in the format of the path it came on; `server.requests` keeps them.  A test that gives
+`ModelServer` a function chooses each reply by the request.
 """
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -33,7 +35,27 @@ SIZE = 7
 # For the ids of Anthropic's messages and calls, which must differ.
 _numbers = itertools.count(1)
 
+# The paths at which clients only count tokens.
+_COUNTS = ("/count_tokens", ":countTokens")
+
 Event = tuple[str, Any]  # its name, and its data
+
+
+class Custom(str):
+    """The input of a call of a custom tool of OpenAI's Responses: text instead of JSON."""
+
+    __slots__ = ()
+
+
+class InNamespace(str):
+    """The name of a tool that the client offers in a namespace, which OpenAI's Responses repeat in the call."""
+
+    namespace: str
+
+    def __new__(cls, name: str, namespace: str) -> Self:
+        self = super().__new__(cls, name)
+        self.namespace = namespace
+        return self
 
 
 @dataclass
@@ -41,7 +63,9 @@ class Say:
     """A whole response; the arguments of a call are a dict, or text that is sent unchanged.
 
     `stop`: the stop reason in the provider's own word, if not the usual one; `cut_after`, `hang_after`: the connection
-    breaks, or nothing more comes, after so many events; `ends_early`: with `cut_after`, the stream ends in good order.
+    breaks, or nothing more comes, after so many events; `ends_early`: with `cut_after`, the stream ends in good order;
+    `id`: a word in the ids of the calls, for clients that get several responses with calls; `tokens`: the size of the
+    prompt, as the provider counts it.
     """
 
     text: str = ""
@@ -51,6 +75,8 @@ class Say:
     cut_after: int | None = None
     ends_early: bool = False
     hang_after: int | None = None
+    id: str = ""
+    tokens: int = 11
 
 
 @dataclass
@@ -84,9 +110,14 @@ Reply = Say | Fail | Raw
 
 
 class ModelServer:
-    """The server; `url` is its address, `hanging` is set when a reply hangs, `gone` when a client hangs up."""
+    """The server; `url` is its address, `hanging` is set when a reply hangs, `gone` when a client hangs up.
 
-    def __init__(self) -> None:
+    `choose`: returns the reply to a request; without it, requests take the replies of `play` in turn.
+    """
+
+    def __init__(self, choose: Callable[[Recorded], Reply] | None = None) -> None:
+        self.choose = choose or self._next
+        self.choosing = threading.Lock()
         self.requests: list[Recorded] = []
         self.replies: deque[Reply] = deque()
         self.hanging = threading.Event()
@@ -97,6 +128,9 @@ class ModelServer:
     def play(self, *replies: Reply) -> None:
         """Answer the next requests with these replies."""
         self.replies.extend(replies)
+
+    def _next(self, _: Recorded) -> Reply:
+        return self.replies.popleft() if self.replies else Fail(418, "the script has ended")
 
     def environment(self, kind: str) -> dict[str, str]:
         """Return the variables that point a kind of model to this server."""
@@ -130,13 +164,27 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Log nothing."""
 
+    def do_HEAD(self) -> None:
+        self._json({})
+
+    def do_GET(self) -> None:
+        """List the models; clients ask before the first prompt."""
+        model = {"id": "fake-model", "object": "model", "created": 1, "owned_by": "test"}
+        self._json({"object": "list", "data": [model]})
+
     def do_POST(self) -> None:
         script = self.server.script
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        script.requests.append(Recorded(self.path, headers, body))
         self.close_connection = True
-        match script.replies.popleft() if script.replies else Fail(418, "the script has ended"):
+        body = json.loads(self._body() or b"{}")
+        if self.path.partition("?")[0].endswith(_COUNTS):
+            self._json({"input_tokens": 11, "totalTokens": 11})
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Recorded(self.path, headers, body)
+        with script.choosing:
+            script.requests.append(request)
+            reply = script.choose(request)
+        match reply:
             case Fail(status=0):
                 self._break()
             case Fail() as fail:
@@ -147,9 +195,34 @@ class _Handler(BaseHTTPRequestHandler):
                 self._chunk("")
             case Say() as say:
                 try:
-                    self._say(say)
+                    if is_streamed(request):
+                        self._say(say)
+                    else:
+                        self._json(whole(self.path, say))
                 except ConnectionError:
                     script.gone.set()
+
+    def _body(self) -> bytes:
+        data = b"".join(self._chunks()) if "chunked" in self.headers.get("transfer-encoding", "") else self._sized()
+        return gzip.decompress(data) if self.headers.get("content-encoding") == "gzip" else data
+
+    def _sized(self) -> bytes:
+        return self.rfile.read(int(self.headers.get("content-length") or 0))
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline().split(b";")[0].strip() or b"0", 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def _json(self, value: Any) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def _fail(self, fail: Fail) -> None:
         body = json.dumps(error_body(self.path, fail)).encode()
@@ -210,6 +283,46 @@ def events(path: str, say: Say) -> Iterator[Event]:
     return gemini(say)
 
 
+def is_streamed(request: Recorded) -> bool:
+    """Return whether the client reads the response in pieces."""
+    return ":streamGenerateContent" in request.path or bool(request.body.get("stream"))
+
+
+def whole(path: str, say: Say) -> Any:
+    """Return a response in one piece: the pieces of the stream, put together."""
+    head: dict[str, Any]
+    if "/messages" in path:
+        content: list[Any] = [{"type": "text", "text": say.text}] if say.text else []
+        content += [
+            {"type": "tool_use", "id": f"toolu_{next(_numbers):04}", "name": name, "input": arguments}
+            for name, arguments in say.calls
+        ]
+        stop = say.stop or ("tool_use" if say.calls else "end_turn")
+        head = {"id": f"msg_{next(_numbers):04}", "type": "message", "role": "assistant", "model": "claude-test"}
+        usage = {"input_tokens": say.tokens, "output_tokens": 22}
+        return {**head, "content": content, "stop_reason": stop, "stop_sequence": None, "usage": usage}
+    if path.endswith("/chat/completions"):
+        calls = [
+            {
+                "id": f"call_{say.id}{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments_of(arguments)},
+            }
+            for index, (name, arguments) in enumerate(say.calls)
+        ]
+        message = {"role": "assistant", "content": say.text, **({"tool_calls": calls} if calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": say.stop or ("tool_calls" if calls else "stop")}
+        usage = {"prompt_tokens": say.tokens, "completion_tokens": 22, "total_tokens": say.tokens + 22}
+        head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "gpt-test"}
+        return {**head, "choices": [choice], "usage": usage}
+    if path.endswith("/responses"):
+        return list(responses(say))[-1][1]["response"]
+    parts: list[Any] = [{"text": say.text}] if say.text or not say.calls else []
+    parts += [{"functionCall": {"name": name, "args": arguments}} for name, arguments in say.calls]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "modelVersion": "gemini-test", "responseId": "r1"}
+
+
 def error_body(path: str, fail: Fail) -> Any:
     """Return the body of an error in the format that `path` asks for."""
     if "/messages" in path:
@@ -238,7 +351,12 @@ def anthropic(say: Say) -> Iterator[Event]:
         "model": "claude-test",
         "content": [],
     }
-    usage = {"input_tokens": 11, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+    usage = {
+        "input_tokens": say.tokens,
+        "output_tokens": 1,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    }
     yield "message_start", {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
     yield "ping", {"type": "ping"}
     blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
@@ -281,14 +399,23 @@ def chat(say: Say) -> Iterator[Event]:
     rest: list[deque[str]] = []
     for index, (name, arguments) in enumerate(say.calls):
         function = {"name": name, "arguments": ""}
-        yield chunk({"tool_calls": [{"index": index, "id": f"call_{index}", "type": "function", "function": function}]})
+        yield chunk(
+            {"tool_calls": [{"index": index, "id": f"call_{say.id}{index}", "type": "function", "function": function}]}
+        )
         rest.append(deque(pieces(arguments_of(arguments))))
     while any(rest):
         for index, parts in enumerate(rest):
             if parts:
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": parts.popleft()}}]})
     yield chunk({}, say.stop or ("tool_calls" if say.calls else "stop"))
-    yield "", {**base, "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 22, "total_tokens": 33}}
+    yield (
+        "",
+        {
+            **base,
+            "choices": [],
+            "usage": {"prompt_tokens": say.tokens, "completion_tokens": 22, "total_tokens": say.tokens + 22},
+        },
+    )
     yield "", "[DONE]"
 
 
@@ -343,31 +470,25 @@ def responses(say: Say) -> Iterator[Event]:
         yield event("response.output_item.done", output_index=index, item=item)
         output.append(item)
     for count, (name, arguments) in enumerate(say.calls):
-        index = len(output)
-        text = arguments_of(arguments)
-        item = {"type": "function_call", "id": f"fc_{count}", "call_id": f"call_{count}", "name": name}
-        item |= {"arguments": "", "status": "in_progress"}
-        yield event("response.output_item.added", output_index=index, item=item)
-        for piece in pieces(text):
-            yield event(
-                "response.function_call_arguments.delta", item_id=f"fc_{count}", output_index=index, delta=piece
-            )
-        yield event(
-            "response.function_call_arguments.done",
-            item_id=f"fc_{count}",
-            output_index=index,
-            name=name,
-            arguments=text,
+        place = {"item_id": f"fc_{say.id}{count}", "output_index": len(output)}
+        item = call_item(say, count, name, arguments)
+        key = "input" if isinstance(arguments, Custom) else "arguments"
+        kind = (
+            "response.custom_tool_call_input" if isinstance(arguments, Custom) else "response.function_call_arguments"
         )
-        item = {**item, "arguments": text, "status": "completed"}
+        index = len(output)
+        yield event("response.output_item.added", output_index=index, item={**item, key: "", "status": "in_progress"})
+        for piece in pieces(item[key]):
+            yield event(f"{kind}.delta", **place, delta=piece)
+        yield event(f"{kind}.done", **place, name=name, **{key: item[key]})
         yield event("response.output_item.done", output_index=index, item=item)
         output.append(item)
     usage = {
-        "input_tokens": 11,
+        "input_tokens": say.tokens,
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens": 22,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 33,
+        "total_tokens": say.tokens + 22,
     }
     if say.stop:
         end = {"status": "incomplete", "incomplete_details": {"reason": say.stop}}
@@ -378,6 +499,16 @@ def responses(say: Say) -> Iterator[Event]:
         )
 
 
+def call_item(say: Say, count: int, name: str, arguments: Any) -> dict[str, Any]:
+    """Return the item of a call in OpenAI's Responses: of a function, or of a custom tool."""
+    item = {"id": f"fc_{say.id}{count}", "call_id": f"call_{say.id}{count}", "name": str(name), "status": "completed"}
+    if isinstance(name, InNamespace):
+        item["namespace"] = name.namespace
+    if isinstance(arguments, Custom):
+        return {"type": "custom_tool_call", **item, "input": str(arguments)}
+    return {"type": "function_call", **item, "arguments": arguments_of(arguments)}
+
+
 def gemini(say: Say) -> Iterator[Event]:
     """Gemini: each event is a whole candidate with more parts; a call comes in one piece, signed."""
     found = [{"text": piece, "thought": True} for piece in pieces(say.thinking)]
@@ -385,7 +516,7 @@ def gemini(say: Say) -> Iterator[Event]:
     for name, arguments in say.calls:
         call = {"functionCall": {"name": name, "args": arguments}}
         found.append({**call, "thoughtSignature": "c2lnbmVkLWJ5LWdlbWluaQ=="})
-    usage = {"promptTokenCount": 11, "candidatesTokenCount": 22, "totalTokenCount": 33}
+    usage = {"promptTokenCount": say.tokens, "candidatesTokenCount": 22, "totalTokenCount": say.tokens + 22}
     for part in found:
         candidate = {"content": {"role": "model", "parts": [part]}, "index": 0}
         yield "", {"candidates": [candidate], "modelVersion": "gemini-test", "responseId": "r1"}

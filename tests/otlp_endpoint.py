@@ -1,4 +1,4 @@
-"""An OTLP endpoint on loopback, which decodes what arrives with opentelemetry-proto."""
+"""An OTLP endpoint on loopback, which decodes each request with opentelemetry-proto."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Endpoint:
-    """What arrived: `spans` and `logs` as messages of the protocol, `bodies` as bytes, `headers` of each request."""
+    """The requests: `spans` and `logs` as messages of the protocol, `bodies` as bytes, `headers` of each request."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []

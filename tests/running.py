@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from jsonschema import Draft202012Validator
 
+import forking
 from agent_hooks.cli.rpc import protocol
 from support import PATIENCE, approve
 
@@ -28,8 +29,10 @@ class Command:
 
     # Python code that runs before the command, for example to shorten a wait.
     first = ""
-    # Whether the project counts as approved, whatever it holds.
+    # Whether any content of the project counts as approved.
     trusted = True
+    # Whether a command may be a fork, whose arguments are not those of its process for other programs.
+    may_fork = True
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -46,14 +49,11 @@ class Command:
 
     def __call__(self, *args: str, stdin: str = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run it to its end and check the exit code; `code=None` takes any."""
-        done = subprocess.run(
-            self.line(*args),
-            cwd=self.project,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
+        line = self.line(*args)
+        if self.may_fork and forking.fits(os.environ):
+            done = forking.run(args, self.project, stdin, PATIENCE, self.first)
+        else:
+            done = subprocess.run(line, cwd=self.project, input=stdin, capture_output=True, text=True, timeout=PATIENCE)
         assert code is None or done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stdout + done.stderr, done.stdout
         return done
@@ -140,11 +140,9 @@ class Dialog:
 
     def sees(self, text: str, times: int = 1) -> str:
         """Wait until a text was shown, so often at least, and return all that was shown."""
-        end = time.monotonic() + PATIENCE
+        limit = time.monotonic() + PATIENCE
         while self.seen.count(text) < times:
-            assert time.monotonic() < end, f"waited for {text!r}, but saw\n{self.seen}"
-            if select.select([self._fd], [], [], 0.1)[0] and not self._read():
-                raise AssertionError(f"it ended without {text!r}:\n{self.seen}")
+            assert self._read(limit), f"it ended without {text!r}:\n{self.seen}"
         return self.seen
 
     def type(self, text: str) -> None:
@@ -153,7 +151,8 @@ class Dialog:
 
     def end(self, code: int | None = 0) -> str:
         """Wait for the end, check the exit code, and return all that was shown."""
-        while self._read():
+        limit = time.monotonic() + PATIENCE
+        while self._read(limit):
             pass
         returned = self.process.wait(timeout=PATIENCE)
         os.close(self._fd)
@@ -161,12 +160,8 @@ class Dialog:
         assert "Traceback" not in self.seen, self.seen
         return self.seen
 
-    def _read(self) -> bool:
-        try:
-            chunk = os.read(self._fd, 65536)
-        except OSError:
-            # How Linux says that the other end is closed.
-            chunk = b""
+    def _read(self, limit: float) -> bool:
+        chunk = read_terminal(self._fd, limit, self.seen)
         self.seen += chunk.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(chunk)
 
@@ -270,16 +265,22 @@ class RpcClient:
 def read_all(fd: int) -> str:
     """Return the output to a terminal until its other end closed."""
     seen = b""
-    while True:
-        try:
-            chunk = os.read(fd, 65536)
-        except OSError:
-            # How Linux says that the other end is closed.
-            chunk = b""
-        if not chunk:
-            os.close(fd)
-            return seen.decode()
+    limit = time.monotonic() + PATIENCE
+    while chunk := read_terminal(fd, limit, seen):
         seen += chunk
+    os.close(fd)
+    return seen.decode()
+
+
+def read_terminal(fd: int, limit: float, seen: object) -> bytes:
+    """Return the next output to a terminal, nothing at its end; it has to come before the monotonic time `limit`."""
+    if not select.select([fd], [], [], max(0, limit - time.monotonic()))[0]:
+        raise AssertionError(f"waited {PATIENCE:g} s for more than\n{seen}")
+    try:
+        return os.read(fd, 65536)
+    except OSError:
+        # How Linux says that the other end is closed.
+        return b""
 
 
 _ACCOUNT = """\

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import pytest
@@ -160,6 +161,12 @@ class SilentView:
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None: ...
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None: ...
     def warning(self, text: str) -> None: ...
+
+
+def first_line(pipe: IO[bytes]) -> bytes:
+    """Wait for the first output of a program, and return its line."""
+    assert select.select([pipe], [], [], PATIENCE)[0], f"no output came for {PATIENCE:g} s"
+    return pipe.readline()
 
 
 async def gone(pid: int) -> None:

@@ -11,6 +11,11 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.bridges import BRIDGES
+from benchmarks.bridge_commands import command_bridges, entry
+from benchmarks.bridge_plugins import plugin_bridges
+from benchmarks.soaks.flatness import Run, growth, table
+
 ROOT = Path(__file__).parent.parent
 PAGE = "# Title\n\n<!-- begin: written by make bench -->\nold\n<!-- end: written by make bench -->\n\nProse.\n"
 
@@ -18,7 +23,7 @@ PAGE = "# Title\n\n<!-- begin: written by make bench -->\nold\n<!-- end: written
 def run(*args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run Python in the project's directory, check the exit code, and return the output."""
     done = subprocess.run([sys.executable, *args], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done
 
 
@@ -99,12 +104,41 @@ def test_a_server_counts_as_listening_when_it_accepts_connections(tmp_path: Path
     program = dedent("""
         import socket, sys
         from pathlib import Path
-        from benchmarks.bridge import listening
+        from benchmarks.bridge_echo import listening
         with listening([sys.executable, "-c", sys.argv[1]], Path(sys.argv[2])) as path:
             socket.socket(socket.AF_UNIX).connect(path)
             print("connected")
     """)
     assert run("-c", program, server, str(tmp_path / "socket")).stdout == "connected\n"
+
+
+@pytest.mark.behaviour("SP2")
+def test_a_client_that_is_not_installed_is_a_row_that_says_so() -> None:
+    """The row names the command that installs it, and the exit code is 0."""
+    program = dedent("""
+        import asyncio
+        from pathlib import Path
+        from benchmarks import __main__, bridge, peer_runs
+        from benchmarks.harness import attempt_async
+        peer_runs.HOME = Path("/nowhere")
+        rows = attempt_async(bridge.ROUND_TRIP, bridge.round_trip(Path("/nowhere/at/all"), None))
+        bridge.run = lambda effort, peers: asyncio.run(rows)
+        __main__.main(["--quick", "--json", "bridge"])
+    """)
+    (row,) = rows_of("-c", program).values()
+    assert row["verdict"] == "not installed: Claude Code (make clients)"
+
+
+@pytest.mark.behaviour("SP2")
+def test_each_agent_that_runs_a_command_has_an_entry_to_measure() -> None:
+    """The benchmark takes the list of agents from the table of bridges, and runs an entry as its agent does."""
+    bridges = command_bridges()
+    assert {bridge.name for bridge in [*bridges, *plugin_bridges()]} == set(BRIDGES)
+    for bridge in bridges:
+        event = bridge.facts("/project", {}).event
+        words = entry(bridge, ["/python", f"/bridges/agent-hooks-{bridge.name}.py"], event)
+        assert words[0] in ("/python", "/bin/sh"), words
+        assert event in words[-1]
 
 
 def test_a_quick_run_and_a_part_of_the_benchmarks_write_no_page(tmp_path: Path) -> None:
@@ -153,13 +187,6 @@ def test_the_page_of_the_project_has_a_section_to_write() -> None:
     assert "### Missed: must\n\n- none\n" in run("-c", program).stdout
 
 
-def test_another_agents_hook_is_measured_beside_an_idle_interpreter() -> None:
-    """With a real server, which is gone afterwards."""
-    rows = rows_of("-m", "benchmarks", "--quick", "--json", "bridge")
-    assert rows["a command that asks the server, bare"]["must"] == 1.1
-    assert all(row["measured"] is None or row["measured"] > 0 for row in rows.values())
-
-
 def test_a_long_session_has_as_many_entries_as_the_row_says() -> None:
     """The benchmark counts the entries that the new process reads."""
     rows = rows_of("-m", "benchmarks", "--quick", "--json", "sessions")
@@ -172,7 +199,34 @@ def test_the_soak_prints_a_slope() -> None:
     assert "slope per 100,000 events: " in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.behaviour("SV8")
+def test_a_part_of_the_soak_prints_its_figures() -> None:
+    """Each run has its figures; whether memory is flat takes a longer run."""
+    command = [sys.executable, "-m", "benchmarks.soaks", "--part", "200", "--seed", "1", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    found = json.loads(done.stdout)
+    assert [run["name"] for run in found["runs"]] == ["250 calls, asyncio", "250 calls, trio", "25 sessions"]
+    for run in found["runs"]:
+        assert run["figures"].keys() == {"memory", "descriptors", "threads", "modules"}
+        assert growth(run["figures"]["modules"], 2)[2]
+    assert "--part 200 --seed 1" in done.stderr
+
+
+def test_a_figure_that_grows_is_not_flat() -> None:
+    """The beginning does not count, and small numbers may change by one."""
+    assert growth([1, 1, *[100] * 8])[2]
+    assert not growth([100 + number for number in range(30)])[2]
+    assert growth([3, 3, 3, 3, 4], 1)[2]
+    run = Run("a run", {"memory": [1.0] * 6 + [2.0] * 4})
+    lines, flat = table([run])
+    assert not flat
+    assert lines[-1] == "| a run | memory | 1.0 MiB | 2.0 MiB | +100.0% | NOT FLAT |"
+
+
 def test_a_name_that_is_no_benchmark_is_told() -> None:
     """The error lists the names of all benchmarks."""
-    with pytest.raises(AssertionError, match="there is no benchmark 'dispach'; there are dispatch, threads, tools"):
+    with pytest.raises(
+        AssertionError, match="there is no benchmark 'dispach'; there are dispatch, threads, isolation, tools"
+    ):
         run("-m", "benchmarks", "dispach")

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+import forking
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 # CI runs these in a fresh clone, since they install their own environment.
@@ -85,7 +87,8 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
 
 def check(line: str, shown: list[str], project: Path) -> None:
     """Run a command and find each line of `shown` in its output."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    path = f"{forking.command_directory()}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
     done = subprocess.run(
         ["bash", "-c", line], cwd=project, env=environment, capture_output=True, text=True, timeout=60
     )

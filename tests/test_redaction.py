@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import string
+from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,17 +16,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks import (
+    AgentEnd,
     BashToolDetails,
     Block,
+    Cancel,
+    Continue,
+    HookError,
+    HookRunner,
     HookUsageError,
     ImageContent,
     Interceptor,
+    SessionEvent,
     ToolOutput,
     ToolResult,
+    TurnStart,
+    load_hooks,
     wrap_tool,
 )
-from agent_hooks.redaction import Redactor, redacting, redactor, secret_values
-from agent_hooks.testing import RecordedEvents
+from agent_hooks.redaction import RedactedStream, Redactor, Secret, redacting, redactor, secret_values
+from agent_hooks.redaction.kinds import kinds
+from agent_hooks.redaction.searching import Search
+from agent_hooks.testing import RecordedEvents, ScriptedUI
 from agent_hooks.values.tool import OnUpdate
 from running import Command
 from support import EchoTool, hook_on, runner_of
@@ -34,6 +47,9 @@ KEY = (
     + "MIIEabc+/==\n" * 9
     + "-----END RSA PRIVATE KEY-----"
 )
+ALNUM = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0fG" + "xR5uL8wD2kJ4hF6tY9qA3nM7cV1eS0iP"
+HEX = "0123456789abcdef" * 4
+UUID = "0a1b2c3d-4e5f-4a6b-8c7d-" + "0123456789ab"
 # Secrets and their kinds, written in pieces so that no scanner takes this file for a leak.
 SECRETS = {
     "sk-" + "abcdefghijklmnopqrstuvwxyz": "api-key",
@@ -59,6 +75,61 @@ SECRETS = {
     "SG." + "abcdefghij0123456789ab.abcdefghij0123456789": "sendgrid-key",
     "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P": "jwt",
     KEY: "private-key",
+    # Tokens of providers, in the forms that they publish.
+    "glcbt-" + "64_" + ALNUM[:20]: "gitlab-token",
+    "glpat-" + ALNUM[:30] + ".01.0a1b2c3d4": "gitlab-token",
+    "GR" + "1348941" + ALNUM[:20]: "gitlab-token",
+    "rubygems_" + HEX[:48]: "rubygems-token",
+    "dckr_pat_" + "Ab-" + ALNUM[:24]: "docker-token",
+    "dckr_oat_" + ALNUM[:32]: "docker-token",
+    "NRAK-" + "ABCDEFGHIJ" + "KLMNOPQRSTU123456": "newrelic-key",
+    HEX[:32] + "FFFF" + "NRAL": "newrelic-key",
+    "sntrys_" + "eyJpYXQiOjE2" + ALNUM * 2 + "=_" + ALNUM[:43]: "sentry-token",
+    "sntryu_" + HEX: "sentry-token",
+    "HRKU-" + "AA" + ALNUM[:58]: "heroku-key",
+    "HRKU-" + UUID: "heroku-key",
+    "mdb_sa_sk_" + ALNUM[:40]: "mongodb-atlas-secret",
+    "pul-" + HEX[:40]: "pulumi-token",
+    "dp.pt." + ALNUM[:43]: "doppler-token",
+    "dp.st.dev_main." + ALNUM[:43]: "doppler-token",
+    "ops_" + "eyJzaWduSW5BZGRyZXNzIjoi" + ALNUM * 4 + "==": "1password-token",
+    "A3-" + "ABCDEF-ABCDEF-" + "ABCDE-ABCDE-ABCDE-ABCDE": "1password-token",
+    "lin_api_" + ALNUM[:40]: "linear-key",
+    "ntn_" + "12345678901" + ALNUM[:35]: "notion-token",
+    "secret_" + ALNUM[:43]: "notion-token",
+    "figd_" + "ab-c_" + ALNUM[:36]: "figma-token",
+    "PMAK-" + HEX[:24] + "-" + HEX[:34]: "postman-key",
+    "glsa_" + ALNUM[:32] + "_" + HEX[:8]: "grafana-token",
+    "glc_" + "eyJvIjoi" + ALNUM + "==": "grafana-token",
+    "eyJrIjoi" + ALNUM * 2 + "=": "grafana-token",
+    "dapi" + HEX[:32] + "-2": "databricks-token",
+    "sbp_" + HEX[:40]: "supabase-key",
+    "sb_secret_" + ALNUM[:22] + "_" + ALNUM[:8]: "supabase-key",
+    "pscale_tkn_" + ALNUM[:43]: "planetscale-token",
+    "pscale_pw_" + ALNUM[:20] + "_" + ALNUM[:22]: "planetscale-token",
+    "nfp_" + ALNUM[:36]: "netlify-token",
+    "rnd_" + ALNUM[:32]: "render-key",
+    "tskey-auth-" + "kAbCdEf1CNTRL-" + ALNUM[:32]: "tailscale-key",
+    "AKCp" + ALNUM + ALNUM[:7]: "artifactory-token",
+    "cmVmdGtu" + ALNUM[:56]: "artifactory-token",
+    "squ_" + HEX[:40]: "sonarqube-token",
+    "sqp_" + HEX[:40]: "sonarqube-token",
+    "bkua_" + HEX[:40]: "buildkite-token",
+    "CCIPAT_" + ALNUM[:22] + "_" + HEX[:40]: "circleci-token",
+    "ATATT3" + "xFfGF0" + ALNUM * 3 + "=1A2B3C4D": "atlassian-token",
+    "ATBB" + ALNUM[:32]: "atlassian-token",
+    "123456789:" + "AA" + ALNUM[:30] + "-_x": "telegram-token",
+    "MTIzNDU2Nzg5MDEyMzQ1Njc4" + ".Gabc1_." + ALNUM[:38]: "discord-token",
+    "1//0" + "gAbc-" + ALNUM[:60]: "google-token",
+    "sq0atp-" + ALNUM[:22]: "square-token",
+    "sq0csp-" + ALNUM[:43]: "square-token",
+    "EAAA" + "Efgh" + ALNUM[:56]: "square-token",
+    "a1~8" + "Q~" + ALNUM[:20] + "_.-~" + ALNUM[:10]: "azure-secret",
+    "IQoJb3JpZ2luX2" + "VjEA" + ALNUM * 4 + "/+==": "aws-session-token",
+    "$2b$" + "12$" + ALNUM[:53]: "password-hash",
+    "$6$" + "rounds=5000$salt$" + (ALNUM * 2)[:86]: "password-hash",
+    "$argon2id$" + "v=19$m=65536,t=3,p=4$" + "c29tZXNhbHRzYWx0$" + ALNUM[:43]: "password-hash",
+    "$y$" + "j9T$" + ALNUM[:22] + "$" + ALNUM[:43]: "password-hash",
 }
 # A label before the secret identifies it.
 LABELLED = {
@@ -73,6 +144,29 @@ LABELLED = {
     ("BEARER ", "abc123def456ghi", "\n"): "authorization",
     ("X-Api-Key: ", "0123456789abcdef", ""): "authorization",
     ("//registry.npmjs.org/:_authToken=", "abcdefabcdefabcdef", ""): "npm-token",
+    ("https://discord.com/api/webhooks/123456789012345678/", (ALNUM * 2)[:68], ""): "discord-webhook",
+    (
+        "https://x.webhook.office.com/webhookb2/",
+        f"{UUID}@{UUID}/IncomingWebhook/{HEX[:32]}/{UUID}",
+        "",
+    ): "teams-webhook",
+    ("https://a.blob.core.windows.net/c?sv=2022-11-02&se=2027&sig=", ALNUM[:43] + "%3D", ""): "azure-sas",
+    ("aws_session_token = ", ALNUM * 4 + "==", ""): "aws-session-token",
+    ("otpauth://totp/Shop:bob?issuer=Shop&secret=", "JBSWY3DPEHPK3PXP", "&digits=6"): "totp-secret",
+    ("TOTP_SECRET=", "JBSWY3DPEHPK3PXP", ""): "totp-secret",
+    ("https://api.render.com/deploy/srv-abcdefghij0123456789?key=", "aBc-123_xyz", ""): "render-key",
+    ("pbkdf2_sha256$600000$saltsaltsalt$", ALNUM[:43] + "=", ""): "password-hash",
+    ("machine git.example login bob password ", "hunter2", ""): "netrc-password",
+    ("machine git.example\n  login bob\n  password ", "hunter2", "\n"): "netrc-password",
+    ("db.example:5432:shop:bob:", "hunter2", ""): "pgpass-password",
+    ("db.example:*:*:bob:", "hunter2", "\n"): "pgpass-password",
+    ('{"auths": {"r.example": {"auth": "', "Ym9iOmh1bnRlcjI=", '"}}}'): "docker-auth",
+    ("curl -u bob:", "hunter2", " https://example.com"): "cli-password",
+    ("curl --user 'bob:", "hunter", "' https://example.com"): "cli-password",
+    ("mysql -h db -p", "hunter2", " shop"): "cli-password",
+    ("sshpass -p ", "hunter2", " ssh bob@host"): "cli-password",
+    ("tool --password ", "hunter2", " x"): "cli-password",
+    ("bob:", "hunter2", "@tcp(db:3306)/shop"): "dsn-password",
 }
 HARMLESS = [
     "the text sk-circle-fade-dot-animation-of-css and ghp_short",
@@ -84,8 +178,77 @@ HARMLESS = [
     "",
 ]
 EMPTY = Redactor(environ={})
+# Only the name shows that the value is a secret.
+NAMED = """
+DB_PASSWORD=<correcthorse>
+export API_TOKEN=<abc123def456>
+password: <hunter2>
+  - POSTGRES_PASSWORD=<sup3rs3cret>
+    password: <correct-horse-battery>
+"password": "<s3cr3t>",
+{"password":"<hunter2>","user":"x"}
+password = <hunter2>
+const password = "<p4ss!>";
+host=db user=bob password=<hunter2> dbname=x
+Server=db;User Id=sa;Password=<hunter2>;Encrypt=true
+mysql --password=<hunter2> -h x
+https://x.example/?token=<abc123def456>&password=<hunter2>
+<password><hunter2></password>
+client_secret: <abcDEF0123456789>
+apiKey: "<abcDEF0123456789>",
+SECRET_KEY_BASE=<0123456789abcdef>
+PGPASSWORD=<hunter2> psql
+'passphrase' => '<open-s3same>'
+SMTP_PASS=<letmein99>
+\\"password\\": \\"<hunter22>\\"
+config["api_key"] = "<abcDEF0123456789>"
+"password": "<correcthorsebattery>"
+HEROKU_API_KEY=<0a1b2c3d-4e5f-4a6b-8c7d-0123456789ab>
+"""
+NO_VALUES = """
+password: changeme
+password: ${VAR}
+PASSWORD=$(cat x)
+PASSWORD=$PASSWORD1
+token: <token>
+password: xxxx
+password: process.env.DB_PASSWORD1
+password = os.environ["X1"]
+password: str
+password: str = "x"
+password=get_password1()
+f(password=password1, token=t2)
+connect(password=pw1)
+{"type": "password", "name": "token"}
+"token": "identifier",
+max_tokens: 4096
+"eos_token": "<|im_end|>"
+password: SecretStr
+token: OAuth2Token
+self.token = self.tokens[1]
+token = tok2
+"password": "Passwort"
+passwd = base64
+password: "********"
+nextPageToken: "abcdef1234567"
+{token:"punctuation"}
+secretName: db-credentials
+API_KEY=your_api_key_1
+password == "hunter2"
+the password is hunter2
+uses: x@v3 with token: ${{ secrets.GITHUB_TOKEN }}
+PASSWORD=%PASSWORD1%
+SECRET_FILE=/run/secrets/x1
+password: {{ vault_password1 }}
+docker run -u 1000:1000 --user node:node image
+docker run -u www-data:docker image
+mkdir -p build/dir1
+machine learning has a password
+"auth": "c29tZXRoaW5n"
+"""
 
 
+@pytest.mark.behaviour("RX1")
 @pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret[:20])
 @pytest.mark.parametrize("around", ["{}", "a {} b", '"{}",', "X={}\n", "\x1b[01;31m\x1b[K{}\x1b[m", "é{}é"])
 def test_a_credential_is_hidden_wherever_it_stands(secret: str, around: str) -> None:
@@ -111,6 +274,25 @@ def test_what_only_looks_like_a_credential_stays(text: str) -> None:
     redacted, findings = EMPTY.redact(text)
     assert redacted is text
     assert findings == ()
+
+
+@pytest.mark.behaviour("RX1")
+@pytest.mark.parametrize("line", NAMED.strip().split("\n"))
+def test_a_value_with_a_secrets_name_is_hidden(line: str) -> None:
+    """The name, the signs and the text around the value stay."""
+    values = re.findall(r"(?<=[=\"': >])<([^<>/]+)>", line)
+    text = re.sub(r"(?<=[=\"': >])<([^<>/]+)>", r"\1", line)
+    redacted, findings = EMPTY.redact(text)
+    assert values
+    assert [text[each.start : each.end] for each in findings] == values
+    assert redacted == re.sub(r"(?<=[=\"': >])<([^<>/]+)>", "[redacted named-secret]", line)
+
+
+@pytest.mark.behaviour("RX2")
+@pytest.mark.parametrize("line", NO_VALUES.strip().split("\n"))
+def test_a_placeholder_a_type_or_code_is_no_secret(line: str) -> None:
+    """The very same text comes back."""
+    assert EMPTY.redact(line) == (line, ())
 
 
 def test_the_values_of_secret_looking_variables_are_hidden() -> None:
@@ -148,6 +330,77 @@ def test_the_values_of_secret_looking_variables_are_hidden() -> None:
 def test_which_variables_look_secret(name: str, value: str, secret: bool) -> None:
     """The name decides; placeholders, paths and short values are no secrets."""
     assert (value in secret_values({name: value})) is secret
+
+
+@pytest.mark.behaviour("RX3")
+@pytest.mark.parametrize("kind", kinds())
+def test_each_kind_can_be_switched_off(kind: str) -> None:
+    """A disabled kind is found nowhere, and the others as before."""
+    others = Redactor(environ={}, disabled=[kind])
+    for secret, each in [*SECRETS.items(), *(("".join(parts), each) for parts, each in LABELLED.items())]:
+        found = {finding.kind for finding in others.redact(secret)[1]}
+        assert kind not in found
+        assert each == kind or each in found
+
+
+def test_an_unknown_kind_cannot_be_switched_off() -> None:
+    """The error names the kinds that there are."""
+    with pytest.raises(
+        HookUsageError, match="there is no kind 'nothing' of secrets; known are: 1password-token, age-key"
+    ):
+        Redactor(disabled=["nothing"])
+
+
+def test_every_kind_has_a_test() -> None:
+    """Each kind is in one of the tables above."""
+    assert set(kinds()) == {*SECRETS.values(), *LABELLED.values(), "named-secret"}
+
+
+def test_the_page_lists_every_kind() -> None:
+    """The table of kinds in the page is that of the code, in alphabetical order."""
+    page = (Path(__file__).parent.parent / "docs" / "redaction.md").read_text()
+    assert re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE) == sorted(kinds())
+
+
+@pytest.mark.behaviour("RX2")
+def test_hashes_and_identifiers_are_no_secrets() -> None:
+    """50,000 of them, as lock files, logs and manifests write them."""
+    random = Random(5)
+
+    def digits(of: str, count: int) -> str:
+        return "".join(random.choices(of, k=count))
+
+    base64 = string.ascii_letters + string.digits + "+/"
+    lines = []
+    for _ in range(4200):
+        lines += [
+            digits("0123456789abcdef", 40),
+            digits("0123456789abcdef", 64),
+            f"commit {digits('0123456789abcdef', 40)}",
+            f"{digits('0123456789abcdef', 8)}-{digits('0123456789abcdef', 4)}-4abc-8def-{digits('0123456789abcdef', 12)}",
+            f'"integrity": "sha512-{digits(base64, 86)}==",',
+            f"    --hash=sha256:{digits('0123456789abcdef', 64)}",
+            f"github.com/x/y v1.2.3 h1:{digits(base64, 43)}=",
+            f"pod/web-{digits('bcdfghjklmnpqrstvwxz2456789', 10)}-{digits('bcdfghjklmnpqrstvwxz2456789', 5)} 1/1 Running",
+            digits(base64, 22),
+            digits(base64, 44),
+            f"id={digits(string.ascii_letters + string.digits + '-_', 11)}",
+            f"file.py,sha256={digits(string.ascii_letters + string.digits + '-_', 43)},1234",
+        ]
+    _, findings = EMPTY.redact("\n".join(lines))
+    assert findings == ()
+
+
+@pytest.mark.behaviour("RX2")
+def test_the_standard_library_holds_nothing_but_examples() -> None:
+    """Only passwords in the URLs of examples are found, as before, and the word behind one `authorization`."""
+    found = []
+    for path in sorted(Path(os.__file__).parent.rglob("*.py")):
+        parts = path.relative_to(Path(os.__file__).parent).parts
+        if not {"site-packages", "dist-packages", "test", "tests"}.intersection(parts):
+            _, findings = EMPTY.redact(path.read_text(errors="replace"))
+            found += [finding.kind for finding in findings]
+    assert set(found) <= {"url-password", "authorization"}
 
 
 def test_patterns_of_the_persons_own() -> None:
@@ -219,7 +472,14 @@ PIECES = [
     *VALUES.values(),
     *("".join(parts) for parts in LABELLED),
     *HARMLESS,
+    *(line.replace("<", "").replace(">", "") for line in NAMED.strip().split("\n")),
     "[redacted github-token]",
+    "password=",
+    "token: ",
+    "=",
+    "machine a login b password ",
+    " -u a:",
+    "$2b$12$",
     "[redacted ",
     "Authorization: ",
     "-----BEGIN PRIVATE KEY-----",
@@ -234,6 +494,7 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(string.printable, max_size=12), max_size=8).map("".join)
 
 
+@pytest.mark.behaviour("RX1")
 @given(TEXTS)
 def test_redacting_again_changes_nothing(text: str) -> None:
     """A mark is no secret, and makes no secret of the text beside it."""
@@ -252,10 +513,37 @@ def test_a_short_text_is_searched_as_thoroughly_as_a_long_one(text: str) -> None
             assert FULL.redact(text) == found
 
 
+def _by_every_rule(each: Redactor, text: str) -> tuple[Secret, ...]:
+    """Return the secrets that are found when no rule is left out."""
+    search = Search(text, each._marks.find(text))
+    for rule in each._rules:
+        search.add(rule)
+    return search.secrets()
+
+
+@pytest.mark.behaviour("RR2")
+@given(TEXTS | TEXTS.map(lambda text: text + "x = y\n" * 500))
+def test_a_rule_that_is_left_out_would_have_found_nothing(text: str) -> None:
+    """A text is searched as if each rule were tried on it."""
+    assert FULL.redact(text)[1] == _by_every_rule(FULL, text)
+
+
+@pytest.mark.behaviour("RR2")
+def test_in_files_too_a_rule_that_is_left_out_would_have_found_nothing() -> None:
+    """A sample of the standard library, each file with a secret in its middle."""
+    secrets = list(SECRETS)
+    for number, path in enumerate(sorted(Path(os.__file__).parent.glob("*.py"))[::3]):
+        text = path.read_text(errors="replace")[:50_000]
+        middle = text.find("\n", len(text) // 2) + 1
+        text = f"{text[:middle]}{secrets[number % len(secrets)]}\n{text[middle:]}"
+        assert EMPTY.redact(text)[1] == _by_every_rule(EMPTY, text), path
+
+
 @pytest.mark.parametrize("secret", [*SECRETS, *map("".join, LABELLED)], ids=lambda secret: secret[:20])
 def test_a_secret_in_a_short_text_has_a_hint(secret: str) -> None:
     """Only a text without any hint is left out of the search."""
-    assert Redactor(environ={})._hinted(f"x {secret} y")
+    each = Redactor(environ={})
+    assert len(each._wanted(f"x {secret} y")) > len(each._always)
 
 
 @given(TEXTS)
@@ -308,6 +596,8 @@ def test_a_secret_that_is_split_over_updates_is_never_shown(secret: str, data: A
     for updates in ([text[:at], text], [text[:at], text[at:]]):
         seen = shown(updates)
         assert re.search(r"2 \[redacted [\w:-]+\]\n(three\n)?$", "".join(seen).removesuffix("three\n"))
+        # The kind's name in the mark may be a part of the secret.
+        seen = [re.sub(r"\[redacted [\w:-]+\]", "", text) for text in seen]
         assert not any(secret[i : i + 8] in text for i in range(max(1, len(secret) - 8)) for text in seen)
 
 
@@ -398,6 +688,188 @@ async def test_report_only_is_reported_without_the_secret() -> None:
     assert error.error == "the result of bash holds secrets that redaction would hide: github-token"
 
 
+class AnyTool(EchoTool):
+    """A tool that takes any input."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, self._done)
+        self.input_schema = {"type": "object"}
+
+    async def _done(self, input: dict[str, Any]) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.behaviour("RX4")
+@pytest.mark.parametrize(
+    ("tool", "input", "disk", "asked"),
+    [
+        ("write", {"path": "f", "content": "a [redacted github-token]"}, None, True),
+        ("write", {"path": "f", "content": "a [redacted env:DB_PASSWORD]"}, "token = x", True),
+        ("write", {"path": "f", "content": "a [redacted github-token]"}, "the mark [redacted github-token]", False),
+        ("write", {"path": "f", "content": "[redacted jwt] [redacted jwt]"}, "[redacted jwt]", True),
+        ("write", {"path": "f", "content": "a [redacted text"}, None, False),
+        ("edit", {"path": "f", "old_string": "a", "new_string": "[redacted jwt]"}, "a [redacted jwt]", True),
+        (
+            "edit",
+            {"path": "f", "old_string": "[redacted jwt]", "new_string": "b [redacted jwt]"},
+            "[redacted jwt]",
+            False,
+        ),
+        ("edit", {"path": "f", "old_string": "[redacted jwt]", "new_string": "b [redacted jwt]"}, "secret", True),
+        ("edit", {"path": "f", "old_string": "[redacted jwt]", "new_string": "b"}, "secret", False),
+        ("MultiEdit", {"file_path": "f", "edits": [{"old_string": "a", "new_string": "[redacted jwt]"}]}, "a", True),
+        ("mcp__fs__write_file", {"path": "f", "text": "[redacted jwt]"}, None, True),
+        ("apply_patch", {"input": "*** Begin Patch\n+x [redacted jwt]\n*** End Patch"}, None, True),
+        ("apply_patch", {"input": "*** Begin Patch\n [redacted jwt]\n+x\n*** End Patch"}, None, False),
+        ("apply_patch", {"input": "*** Begin Patch\n-[redacted jwt]\n+[redacted jwt]s\n*** End Patch"}, None, False),
+        ("bash", {"command": "cat > f <<'E'\n[redacted jwt]\nE"}, None, True),
+        ("bash", {"command": "echo '[redacted jwt]' | tee f"}, None, True),
+        ("bash", {"command": "sed -i 's/a/[redacted jwt]/' f"}, None, True),
+        ("bash", {"command": "grep -rn '[redacted jwt]' . 2>/dev/null"}, None, False),
+        ("read", {"path": "[redacted jwt]"}, None, False),
+        ("grep", {"pattern": "[redacted jwt]"}, None, False),
+    ],
+)
+async def test_a_tool_that_would_write_a_mark_is_asked(
+    tmp_path: Path, tool: str, input: dict[str, Any], disk: str | None, asked: bool
+) -> None:
+    """Without a person the call is blocked; a mark that the file holds at that place may be written again."""
+    if disk is not None:
+        (tmp_path / "f").write_text(disk)
+    runner = HookRunner([], cwd=str(tmp_path), redactor=EMPTY)
+    errors: list[HookError] = []
+    runner.on_error(errors.append)
+    output = await wrap_tool(AnyTool(tool), runner).execute("1", input)
+    assert output.is_error is asked
+    if asked:
+        assert "over a secret" in output.text
+        assert "change only the text around it" in output.text
+        assert "redaction-mark" in str(output.details) or "redaction" in output.text
+    assert errors == []
+
+
+async def test_a_person_may_allow_a_mark() -> None:
+    """The question names the tool and the mark; yes lets the call run."""
+    ui = ScriptedUI(True)
+    runner, _ = runner_of(redactor=EMPTY, ui=ui)
+    output = await wrap_tool(AnyTool("write"), runner).execute("1", {"path": "f", "content": "[redacted jwt]"})
+    assert not output.is_error
+
+
+async def test_marks_are_no_concern_without_redaction() -> None:
+    """A redactor that only reports puts no mark into any text."""
+    for redactor_ in (None, Redactor(environ={}, report_only=True)):
+        runner, _ = runner_of(redactor=redactor_)
+        output = await wrap_tool(AnyTool("write"), runner).execute("1", {"path": "f", "content": "[redacted jwt]"})
+        assert not output.is_error
+
+
+@pytest.mark.behaviour("RX5")
+async def test_the_texts_of_hooks_are_redacted() -> None:
+    """A message that is sent, the text of a `Continue`, the reason of a cancel, and a failure with its traceback."""
+
+    def fail(event: object, ctx: object) -> None:
+        raise ValueError(f"no {GITHUB}")
+
+    runner, errors = runner_of(
+        hook_on("agent_end", lambda event, ctx: Continue(f"go {GITHUB}")),
+        hook_on("session", lambda event, ctx: Cancel(f"no {GITHUB}")),
+        hook_on("turn_start", fail),
+        redactor=EMPTY,
+    )
+    sent: list[str] = []
+    runner.engine.set_send_handler(lambda text, attachments, hook: sent.append(text))
+    runner.engine.send("hook", f"hello {GITHUB}", ())
+    assert sent == ["hello [redacted github-token]"]
+    cancel = await runner.emit(SessionEvent(reason="before_clear"))
+    assert isinstance(cancel, Cancel)
+    assert cancel.reason == "no [redacted github-token]"
+    answer = await runner.emit(AgentEnd(messages=()))
+    assert isinstance(answer, Continue)
+    assert answer.text == "go [redacted github-token]"
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
+    [error] = errors
+    assert GITHUB not in error.error + error.traceback
+    assert "no [redacted github-token]" in error.error
+
+
+@pytest.mark.behaviour("RR1")
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (("check", ".agent/hooks/broken.py"), 1),
+        (("list",), None),
+        (("run", "@read config"), None),
+        (("emit", "turn_start", "--hook", ".agent/hooks/broken.py"), None),
+        (("replay", ".agent/sessions"), None),
+        (("bridge", "claude-code"), None),
+    ],
+)
+def test_the_error_of_a_hook_that_fails_to_load_is_redacted(
+    command: Command, args: tuple[str, ...], code: int | None
+) -> None:
+    """Each command that shows the error hides the secret in it."""
+    (command.project / ".agent" / "hooks").mkdir(parents=True)
+    (command.project / ".agent" / "hooks" / "broken.py").write_text("raise ValueError('no postgres://a:hunter2@db')\n")
+    (command.project / "config").write_text("x")
+    if args[0] == "replay":
+        command("run", "@read config", code=None)
+    call = {"session_id": "s", "cwd": str(command.project), "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    done = command(*args, code=code, stdin=json.dumps({"hook_event_name": "PreToolUse", **call}))
+    shown = done.stdout + done.stderr
+    assert "hunter2" not in shown
+    assert "[redacted url-password]" in shown
+
+
+@pytest.mark.behaviour("RR1")
+async def test_the_error_of_a_reload_is_redacted(tmp_path: Path) -> None:
+    """The gate of a hook that fails to load, and the outcome of a reload, hold no secret of its exception."""
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise ValueError('no postgres://a:hunter2@db')\n")
+    loaded = await load_hooks([broken], cwd=str(tmp_path))
+    async with HookRunner(loaded, cwd=str(tmp_path), redactor=EMPTY) as runner:
+        output = await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})
+        reloaded = await runner.reload(await load_hooks([broken], cwd=str(tmp_path)))
+    [failed] = reloaded.failed
+    for text in (output.text, str(output.details), failed.error, failed.traceback, *reloaded.messages):
+        assert "hunter2" not in text
+    assert "[redacted url-password]" in output.text
+    assert "[redacted url-password]" in failed.error
+
+
+@pytest.mark.behaviour("RX6")
+def test_the_file_of_a_cut_output_is_redacted(command: Command) -> None:
+    """For any tool, the program's output is redacted while it is written."""
+    (command.project / "secret").write_text(f"token {GITHUB}\n")
+    done = command("run", "--no-session", "@bash cat secret; seq 5000; cat secret")
+    [path] = re.findall(r"the full text is in (\S+?)\]", done.stdout)
+    text = Path(path).read_text()
+    assert text.count("token [redacted github-token]\n") == 2
+    assert "\n4321\n" in text
+    assert GITHUB not in text
+
+
+@pytest.mark.behaviour("RX6")
+@given(st.sampled_from([*SECRETS, *VALUES.values()]), st.data())
+def test_a_stream_shows_no_half_of_a_secret(secret: str, data: Any) -> None:
+    """The pieces may be cut anywhere, also within a character."""
+    text = f"é1\n2 {secret}\nthree é\n".encode()
+    at = data.draw(st.integers(0, len(text)))
+    stream = RedactedStream(FULL)
+    parts = [stream.feed(text[:at]), stream.feed(text[at:]), stream.feed(b"\xff", final=True)]
+    assert b"".join(parts) == FULL.redact(text.decode())[0].encode() + b"\xff"
+
+
+def test_a_stream_holds_a_long_line_back_within_a_limit() -> None:
+    """A secret that would cross the place of the cut is held back as a whole."""
+    stream = RedactedStream(EMPTY)
+    whole = ("x " * 500_000 + GITHUB + " ").encode() + b"y " * 32_000
+    parts = [stream.feed(whole), stream.feed(b"z" * 100), stream.feed(b"", final=True)]
+    assert parts[0]
+    assert GITHUB.encode() not in b"".join(parts)
+    assert b"[redacted github-token]" in b"".join(parts)
+
+
 def test_in_the_host_a_secret_reaches_neither_model_nor_session_nor_screen(command: Command) -> None:
     """By default, values of variables and secrets in files are hidden."""
     (command.project / "config").write_text(f"token: {GITHUB}\n")
@@ -418,6 +890,8 @@ def test_in_the_host_a_secret_reaches_neither_model_nor_session_nor_screen(comma
         ({"enabled": False}, True, False),
         ({"reportOnly": True}, True, True),
         ({"patterns": {"ticket": "T-[0-9]+"}}, False, False),
+        ({"disabled": ["github-token"]}, True, False),
+        ({"disabled": ["jwt"]}, False, False),
     ],
 )
 def test_the_settings_of_redaction(command: Command, settings: dict[str, Any], shows: bool, says: bool) -> None:
@@ -439,6 +913,10 @@ def test_wrong_settings_of_redaction_name_file_and_key(command: Command) -> None
         ({"patterns": {"a": "("}}, "key 'redaction.patterns': a: the regular expression '(' cannot be used: "),
         ({"patterns": {"a b": "x"}}, "key 'redaction.patterns': the name 'a b' may have letters"),
         ({"pattern": {}}, "unknown key 'redaction.pattern'; did you mean 'patterns'?"),
+        (
+            {"disabled": ["gh"]},
+            "key 'redaction.disabled': there is no kind 'gh' of secrets; known are: 1password-token, ",
+        ),
         ({"enabled": "no"}, "key 'redaction.enabled': expected true or false, found 'no'"),
     ):
         path.write_text(json.dumps({"redaction": value}))

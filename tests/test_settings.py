@@ -148,7 +148,8 @@ def test_what_is_not_json_is_an_error_with_its_line(home: Path, project: Path, t
             {"zzz": 1},
             [
                 "'zzz'",
-                "known are: compaction, guards, hookTimeout, hooks, knownTools, records, redaction, toolCallTimeout",
+                "known are: checkpoints, compaction, guards, hookTimeout, hooks, isolation, knownTools, records,",
+                "redaction, toolCallTimeout, trust",
             ],
         ),
         ({"compaction": True}, ["'compaction'", "an object", "True"]),
@@ -176,6 +177,30 @@ def test_unknown_keys_and_wrong_types_name_file_key_expected_and_found(
         load_settings(cwd=project, home=home)
     for part in (str(path), *parts):
         assert part in str(caught.value)
+
+
+@pytest.mark.behaviour("NB4")
+@pytest.mark.parametrize(
+    "text", ['{"hooks": ["gate.py"], "hooks": []}', '{"trust": {"required": true, "\\u0072equired": false}}']
+)
+def test_a_key_that_stands_twice_is_an_error(home: Path, project: Path, text: str) -> None:
+    """Of two lists of hooks, the second one would take the gates of the first one away."""
+    path = write(home, text.encode())
+    with pytest.raises(SettingsError, match=r"key '(hooks|required)': is given twice") as caught:
+        load_settings(cwd=project, home=home)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.behaviour("NB5")
+@pytest.mark.parametrize("path", ["x/" * 100_000 + "a.py", "x" * 5000])
+async def test_a_path_that_is_too_long_is_an_error(home: Path, project: Path, path: str) -> None:
+    """No system has a file there; it is neither searched for, nor shown whole."""
+    write(home, {"hooks": [path]})
+    with pytest.raises(SettingsError, match="is longer than any path can be") as caught:
+        load_settings(cwd=project, home=home)
+    assert len(str(caught.value)) < 1000
+    loaded = await discover_and_load_hooks([project / path], cwd=project, home=home)
+    assert "is longer than any path can be" in loaded.errors[0].error
 
 
 @pytest.mark.behaviour("D11")

@@ -22,6 +22,9 @@ PROGRAM = f"{PYTHON} -m agent_hooks"
 class Tmux:
     """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
 
+    # Seconds that it waits for a change of the screen.
+    patience = PATIENCE
+
     def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
         # In the system's temporary directory, because a socket's path must be short.
         self._own = tempfile.TemporaryDirectory(prefix="agent-hooks-")
@@ -46,6 +49,7 @@ class Tmux:
             cwd=directory,
             env={**environment, "TERM": "screen-256color"},
             check=True,
+            timeout=PATIENCE,
         )
         self._leader = self._do("display-message", "-p", "#{pane_pid}").strip()
         self._do("set-option", "-g", "escape-time", "0")
@@ -55,7 +59,8 @@ class Tmux:
 
     def hang_up(self) -> None:
         """Close the terminal while its program runs."""
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True)  # or it has ended
+        # It fails when the server has ended.
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True, timeout=PATIENCE)
 
     def close(self) -> None:
         """End the terminal, and wait until its program has ended too."""
@@ -84,6 +89,9 @@ class Tmux:
 
     def start_agent(self, *args: str) -> None:
         """Start the interactive mode; `left with CODE` marks its end."""
+        # The screen may show an earlier start.
+        self.enter("clear")
+        self.lacks("/help")
         self.enter(f"clear; agent run {' '.join(args)}")
         self.sees("/help")
 
@@ -111,6 +119,12 @@ class Tmux:
         """Wait until a text is on screen, so often at least, and return the screen."""
         return self.until(lambda screen: screen.count(text) >= times, f"{text!r} ({times} times)")
 
+    def asks(self, text: str) -> str:
+        """Wait until a dialog with this text takes keys, which its mark shows, and return the screen."""
+        return self.until(
+            lambda screen: "\n> " in screen.rpartition(text)[2] and text in screen, f"the dialog {text!r}"
+        )
+
     def ends_with(self, text: str) -> str:
         """Wait until the screen ends with a text, and return the screen."""
         return self.until(lambda screen: screen.endswith(text), f"{text!r} at the end")
@@ -121,14 +135,15 @@ class Tmux:
 
     def until(self, holds: Callable[[str], bool], what: str) -> str:
         """Wait until something holds of the screen, and return that."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self.patience
         while not holds(screen := self.screen()):
             assert time.monotonic() < end, f"waited for {what}, but the screen shows\n{screen}"
             time.sleep(0.02)
         return screen
 
     def _do(self, *command: str) -> str:
-        done = subprocess.run(["tmux", "-S", self._socket, *command], check=True, capture_output=True, text=True)
+        line = ["tmux", "-S", self._socket, *command]
+        done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=PATIENCE)
         return done.stdout
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agent_hooks.bridges.shapes import as_json
 from agent_hooks.values.content import ContentBlock, ImageContent, TextContent, ToolOutput
 from agent_hooks.values.frozen import thaw
 
@@ -39,7 +40,7 @@ def our_result(response: Any) -> ToolOutput:
         # Glob and Grep.
         case {"filenames": list(names)} if all(isinstance(name, str) for name in names):
             return ToolOutput("\n".join(names))
-    return ToolOutput(_as_json(response))
+    return ToolOutput(as_json(response))
 
 
 def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple[Any, list[str]]:
@@ -66,7 +67,7 @@ def native_result(response: Any, before: ToolOutput, after: ToolOutput) -> tuple
             return {**response, "result": after.text}, []
         case {"filenames": list(names)}:
             return _listing(response, names, first.splitlines()), rest
-    if before.text == _as_json(response) and (parsed := _same_shape(first, response)) is not None:
+    if before.text == as_json(response) and (parsed := _same_shape(first, response)) is not None:
         return parsed, rest
     # Read accepts each of its shapes for any file.
     if isinstance(response, dict) and isinstance(file := response.get("file"), dict):
@@ -123,7 +124,7 @@ def _block(block: Any) -> ContentBlock:
             return TextContent(text)
         case {"type": "image", "source": {"type": "base64", "data": str(data), "media_type": str(kind)}}:
             return ImageContent(data, kind)
-    return TextContent(_as_json(block))
+    return TextContent(as_json(block))
 
 
 def _native_blocks(blocks: list[Any], before: ToolOutput, after: ToolOutput) -> list[Any]:
@@ -138,7 +139,3 @@ def _native_block(block: ContentBlock) -> dict[str, Any]:
     if isinstance(block, TextContent):
         return {"type": "text", "text": block.text}
     return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
-
-
-def _as_json(value: Any) -> str:
-    return "" if value is None else json.dumps(value, ensure_ascii=False)

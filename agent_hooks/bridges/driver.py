@@ -1,55 +1,53 @@
 """Take another agent's events through the runner and the pipeline: a `Happening` in, a `Verdict` out.
 
-A tool call comes in two halves, before and after the other agent runs its tool.  Both halves go through the pipeline,
-with a stand-in for the tool that returns the result of the other agent's tool.  So the order stands in one place.
+The module `judging` takes the tool calls through the pipeline.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base import (
-    Bridge,
+from agent_hooks.bridges.base.happenings import (
     Call,
     CallAsked,
     CallEnded,
-    EventRow,
     EventsReported,
     Happening,
     PermissionAsked,
     PromptGiven,
-    ToolWords,
-    Verdict,
-    our_name,
 )
+from agent_hooks.bridges.base.installation import EventRow
+from agent_hooks.bridges.base.verdicts import Verdict
+from agent_hooks.bridges.base.words import ToolWords
+from agent_hooks.bridges.judging import Divide, Judging
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import (
     BusInput,
     MessageBeforeInput,
     MessageBeforeOutput,
     NoOutput,
-    PermissionInput,
-    PermissionOutput,
 )
 from agent_hooks.errors import HookError
-from agent_hooks.hooks.loader import LoadedHook
-from agent_hooks.pipeline.order import new_call, plan_of, preflight, run_tool
+from agent_hooks.hooks.loaded import LoadedHook
+from agent_hooks.pipeline.saving import begin_turn, end_turn, next_turn
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transformers.base import ConfiguredTransformer
-from agent_hooks.ui.base import NotifyType, SilentUI
-from agent_hooks.values.answers import CONTINUE_LIMIT, Ask, Block, Cancel, Compaction, Continue
-from agent_hooks.values.content import Attachment, ToolOutput
-from agent_hooks.values.events import AgentEnd, AgentStart, Event, ForeignEvent, TurnEnd, TurnStart
-from agent_hooks.values.frozen import freeze, thaw
-from agent_hooks.values.tool import NO_SCHEMA, OnUpdate
+from agent_hooks.ui.base import ONCE, Answer, NotifyType, Question, SilentUI
+from agent_hooks.values.answers import CONTINUE_LIMIT, AddContext, Ask, Block, Cancel, Compaction, Continue, Stop
+from agent_hooks.values.content import Attachment
+from agent_hooks.values.events import AgentEnd, AgentStart, Event, ForeignEvent, SessionEvent, TurnEnd, TurnStart
 
 if TYPE_CHECKING:
     from agent_hooks.redaction import Redactor
+
+
+MAIN = "main"
+"""The id of the agent that is no sub-agent."""
 
 
 class BridgeUI(SilentUI):
@@ -57,6 +55,9 @@ class BridgeUI(SilentUI):
 
     `asked`: the pipeline's one question, if there is one; `messages`: the messages of hooks to the person.
     """
+
+    # The other agent puts the question, and the answer is for that call only.
+    hands_over = True
 
     def __init__(self, *, attended: bool = True) -> None:
         self.asked: str | None = None
@@ -73,40 +74,14 @@ class BridgeUI(SilentUI):
             await dispatch.hand_over(Ask(title, message))
         return False
 
-    async def confirm_call(self, title: str, message: str) -> bool:
+    async def ask(self, question: Question) -> Answer:
         """Keep the pipeline's one question about a call; the other agent puts it to the person."""
-        self.asked = f"{title}\n{message}"
-        return True
+        self.asked = f"{question.title}\n{question.message}"
+        return ONCE
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Keep a message for the person."""
         self.messages.append(message if type == "info" else f"{type}: {message}")
-
-
-class ForeignTool:
-    """A stand-in for a tool that another agent runs: it returns the result that the other agent reported."""
-
-    description = ""
-
-    def __init__(
-        self,
-        name: str,
-        output: ToolOutput | None = None,
-        *,
-        input_schema: Mapping[str, Any] = NO_SCHEMA,
-        native_name: str = "",
-    ) -> None:
-        self.name = name
-        self.native_name = native_name
-        self.input_schema = input_schema
-        self._output = output
-
-    async def execute(
-        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
-    ) -> ToolOutput:
-        """Return the result of the other agent's tool."""
-        assert self._output is not None, "a call that is only asked for does not run here"
-        return self._output
 
 
 class Bridging:
@@ -114,8 +89,9 @@ class Bridging:
     `verdict = await Bridging(runner, ui).answer(happening)`.
 
     `runner` has to have been made with `ui`; `auto_allow`: tools, in our words, whose calls need no permission once a
-    transformer has changed them; `attended`: whether a person is at the other agent; `resident`: whether this object
-    answers the whole session: then a message that cannot be passed on now is passed on later, and hooks may keep the
+    transformer has changed them; `attended`: whether a person is at the other agent; `divide`: the bridge's `parts`.
+    `resident`: whether this object answers the whole session.  Then a message that cannot be passed on now is passed on
+    later; each call after a `Stop` is denied until the next prompt, also where the agent goes on; and hooks may keep the
     agent going `CONTINUE_LIMIT` times in a row, otherwise once.
     """
 
@@ -127,13 +103,19 @@ class Bridging:
         auto_allow: Collection[str] = (),
         attended: bool = True,
         resident: bool = False,
+        divide: Divide | None = None,
     ) -> None:
         self._runner = runner
         self._engine = runner.engine
         self._ui = ui
-        self._auto_allow = auto_allow
+        self._judging = Judging(runner, ui, auto_allow=auto_allow, divide=divide)
         self._resident = resident
         self._sent: list[str] = []
+        # The texts of `AddContext` that no event has taken yet.
+        self._context: list[str] = []
+        # The `Stop` of the happening that is answered, and that of each session's run.
+        self._stop: Stop | None = None
+        self._stops: dict[str | None, Stop] = {}
         # The index of the current turn, by agent.
         self._turns: dict[str, int] = {}
         self._continue_limit = CONTINUE_LIMIT if resident else 1
@@ -141,28 +123,34 @@ class Bridging:
         self._continued: dict[tuple[str | None, str], int] = {}
         # The place of the last happening; a fact that the next happening lacks stays.
         self._place = replace(runner.engine.surroundings, ui=ui, has_ui=attended)
+        # The facts from which it was made.
+        self._facts: tuple[str | None, ...] = ()
         runner.set_send_handler(self._send)
         runner.on_error(self._report)
+        runner.on_stop(self._take_stop)
+
+    def renew(self, auto_allow: Collection[str]) -> None:
+        """Go on with the hooks that the runner has loaded again, and with their transformers' `auto_allow`."""
+        self._judging.auto_allow = auto_allow
 
     async def answer(self, happening: Happening) -> Verdict:
         """Call the hooks that a happening concerns, and return their verdict."""
-        last = self._place
-        self._place = replace(
-            last,
-            agent_id=happening.agent_id,
-            cwd=happening.cwd or last.cwd,
-            session_file=abspath(happening.session_file) if happening.session_file else last.session_file,
-            session_id=happening.session_id or last.session_id,
-        )
+        self._move(happening)
+        self._stop = None
+        if happening.starts or isinstance(happening, PromptGiven):
+            self._stops.pop(happening.session_id, None)
         match happening:
+            case CallAsked() if (stop := self._stops.get(happening.session_id)) is not None:
+                self._stop = stop
+                verdict = await self._judging.refuse(happening, self._place, stop.for_others())
             case CallAsked():
-                verdict = await self._judge(happening)
+                verdict = await self._judging.judge(happening, self._place)
             case CallEnded():
-                verdict = await self._pass_result(happening)
+                verdict = await self._judging.pass_result(happening, self._place)
             case PromptGiven():
                 verdict = await self._prompt(happening)
             case PermissionAsked():
-                verdict = await self._permission(happening)
+                verdict = await self._judging.settle(happening, self._place)
             case EventsReported():
                 verdict = await self._emit_events(happening)
             case _:
@@ -171,106 +159,66 @@ class Bridging:
                     self._engine.recorder.happened(event, self._place, None)
                 await self._engine.reach("event", BusInput(event=event), NoOutput(), self._place)
                 verdict = Verdict()
+        if self._stop is not None:
+            self._stops.setdefault(happening.session_id, self._stop)
+            verdict = replace(verdict, stop=self._engine.hide(f"the run was stopped: {self._stop}"))
+        if self._context and (not self._resident or (happening.takes_context and not _is_end(happening))):
+            added, self._context = self._context, []
+            verdict = replace(verdict, context=(*verdict.context, *added))
         if self._sent and (happening.takes_context or not self._resident):
             sent, self._sent = self._sent, []
             verdict = replace(verdict, context=(*verdict.context, *sent))
-        messages, self._ui.messages = self._ui.messages, []
+        if not self._ui.messages:
+            return verdict
+        # The other agent keeps them in its transcript.
+        messages, self._ui.messages = map(self._engine.hide, self._ui.messages), []
         return replace(verdict, messages=(*verdict.messages, *messages))
+
+    async def refuse(self, happening: Happening, block: Block) -> Verdict:
+        """Block a happening before any hook gets it; the observers of a call get its refusal."""
+        self._move(happening)
+        if isinstance(happening, CallAsked):
+            return await self._judging.refuse(happening, self._place, block)
+        return Verdict(block=str(block))
+
+    def has_gates(self, call: Call) -> bool:
+        """Return whether a guard, a handler or another gate judges calls of this tool."""
+        return self._judging.has_gates(call)
+
+    def _move(self, happening: Happening) -> None:
+        """Let the next events come from the place of a happening; a fact that it lacks stays."""
+        facts = (happening.agent_id, happening.cwd, happening.session_file, happening.session_id)
+        if facts == self._facts:
+            return
+        self._facts, last = facts, self._place
+        self._place = replace(
+            last,
+            agent_id=happening.agent_id,
+            cwd=happening.cwd or last.cwd,
+            session_file=abspath(happening.session_file) if happening.session_file else last.session_file,
+            session_id=happening.session_id or last.session_id,
+        )
 
     def _send(self, text: str, attachments: Sequence[Attachment], source: str) -> None:
         self._sent.append(text)
         if attachments:
             self._ui.notify(f"{source} sent a file, but this agent takes no files from hooks", "warning")
 
+    def _take_stop(self, stop: Stop) -> None:
+        """Take note that a hook ends the run; the first one counts."""
+        self._stop = self._stop or stop
+
+    def take(self, answer: object) -> None:
+        """Take note of an answer that adds a text or ends the run."""
+        if isinstance(answer, AddContext):
+            self._context.append(answer.text)
+        elif isinstance(answer, Stop):
+            self._take_stop(answer)
+
     def _report(self, error: HookError) -> None:
         """Show the person a failure; the failure of a gate is the reason of its block already."""
         if error.outcome != "blocked":
             self._ui.notify(f"hook error: {error} ({error.outcome})", "error")
-
-    # ---- a tool call
-
-    async def _judge(self, call: CallAsked) -> Verdict:
-        """Judge a call."""
-        if not plan_of(self._engine, call.tool_name).concerned:
-            return Verdict()
-        self._ui.asked = None
-        tool = ForeignTool(call.tool_name, input_schema=call.input_schema, native_name=call.native_name)
-        judged = await preflight(
-            tool,
-            call.tool_call_id,
-            thaw(call.input),
-            runner=self._runner,
-            native=call.native,
-            surroundings=self._place,
-        )
-        if judged.block is not None:
-            # No tool runs: this makes the result of the refusal, and passes it to the observers.
-            refusal = await run_tool(judged)
-            remedy = refusal.details.get("remedy")
-            messages = (f"{judged.block.signature}: {remedy}",) if remedy else ()
-            return Verdict(block=str(refusal.details["reason"]), messages=messages)
-        changed = judged.input != call.input
-        asked = self._ui.asked
-        return Verdict(
-            ask=asked,
-            allow=judged.allowed or (asked is None and bool(judged.notes) and call.tool_name in self._auto_allow),
-            input=judged.arguments if changed else None,
-            context=judged.notes,
-        )
-
-    async def _pass_result(self, call: CallEnded) -> Verdict:
-        """Take the result of a call through the steps after `execute`."""
-        if not plan_of(self._engine, call.tool_name).concerned:
-            return Verdict()
-        judged = new_call(
-            ForeignTool(call.tool_name, call.output, native_name=call.native_name),
-            call.tool_call_id,
-            call.input,
-            runner=self._runner,
-            native=call.native,
-            surroundings=self._place,
-        )
-        output = await run_tool(judged, duration_ms=call.duration_ms)
-        return Verdict(output=None if output.content == call.output.content else output)
-
-    async def _permission(self, call: Call) -> Verdict:
-        """Let the interceptors of `permission.ask` settle a question that the other agent is about to ask."""
-        recorder = self._engine.recorder
-        if recorder is None:
-            return (await self._settle(call))[0]
-        tool = ForeignTool(call.tool_name, native_name=call.native_name)
-        asked = new_call(
-            tool,
-            call.tool_call_id,
-            call.input,
-            runner=self._runner,
-            native=call.native,
-            surroundings=self._place,
-        )
-        asked = replace(asked, trail=recorder.begin(asked))
-        number = recorder.asked(asked, call.name, "", "", handed_over=True)
-        verdict, by = await self._settle(call)
-        if verdict.allow or verdict.block:
-            recorder.answered(asked, number, "yes" if verdict.allow else "no", who=by)
-        return verdict
-
-    async def _settle(self, call: Call) -> tuple[Verdict, str]:
-        """Return the verdict of the interceptors of `permission.ask`, and the names of those that settled it."""
-        output = await self._engine.reach(
-            "permission.ask",
-            PermissionInput(
-                **self._agent(),
-                tool_name=call.tool_name,
-                tool_call_id=call.tool_call_id,
-                args=freeze(call.input),
-                reason=call.name,
-            ),
-            PermissionOutput(),
-            self._place,
-        )
-        status = output.status if isinstance(output, PermissionOutput) else "ask"
-        block = "denied by permission.ask" if status == "deny" else None
-        return Verdict(allow=status == "allow", block=block), "permission.ask"
 
     # ---- the rest
 
@@ -283,13 +231,16 @@ class Bridging:
         if isinstance(output, Block):
             return Verdict(block=str(output))
         self._turns[given.agent_id] = 0
-        await self._engine.emit(AgentStart(), self._place)
         # The time also serves as the `entry_index`, by which checkpoints are sorted: it only has to grow.
         now = int(time.time() * 1000)
+        await begin_turn(self._engine, given.prompt, self._place, now)
+        self.take(await self._engine.emit(AgentStart(prompt=output.message), self._place))
         await self._engine.emit(TurnStart(turn_index=0, timestamp=now, entry_index=now), self._place)
         context = tuple(output.context)
         if output.message == given.prompt:
             return Verdict(context=context)
+        if given.rewritable:
+            return Verdict(prompt=output.message, context=context)
         rewritten = f"A hook rewrote the prompt. Read it as:\n{output.message}"
         return Verdict(
             context=(rewritten, *context),
@@ -304,10 +255,17 @@ class Bridging:
         for event in happening.events:
             if isinstance(event, AgentEnd):
                 event = self._counted(happening, event)
+            elif isinstance(event, TurnStart):
+                await next_turn(self._engine, self._place, int(time.time() * 1000))
             answer: object = await self._engine.emit(self._numbered(event, happening.agent_id), self._place)
+            self.take(answer)
             if isinstance(event, AgentEnd):
                 go_on, texts = self._go_on(happening, event, answer)
                 messages += texts
+                if go_on is None and happening.agent_id == MAIN:
+                    await end_turn(self._engine, self._place)
+            elif isinstance(event, SessionEvent) and event.reason == "shutdown":
+                await end_turn(self._engine, self._place)
             elif isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):
@@ -325,6 +283,8 @@ class Bridging:
         self._continued.pop(key, None)
         if not isinstance(answer, Continue):
             return None, ()
+        if stop.session_id in self._stops or self._stop is not None:
+            return None, (f"the agent stops here, because a hook has stopped the run; {answer.by} wants it to go on",)
         self._continued[key] = min(event.continued + 1, self._continue_limit)
         if event.continued < self._continue_limit:
             return answer.text, ()
@@ -342,12 +302,9 @@ class Bridging:
         return {"agent_id": self._place.agent_id, "session_key": self._place.session_id}
 
 
-def in_our_words(
-    bridge: Bridge, transformers: Iterable[ConfiguredTransformer], names: Iterable[str] = ()
-) -> tuple[tuple[ConfiguredTransformer, ...], frozenset[str]]:
-    """Return transformers and names of tools in our vocabulary, whichever they were configured in."""
-    steps = tuple(replace(step, tool=our_name(bridge.tools, step.tool)) for step in transformers)
-    return steps, frozenset(our_name(bridge.tools, name) for name in names)
+def _is_end(happening: Happening) -> bool:
+    """Return whether a text for the model would keep the agent going."""
+    return isinstance(happening, EventsReported) and any(isinstance(event, AgentEnd) for event in happening.events)
 
 
 def wrong_matchers(runner: HookRunner, tools: Iterable[ToolWords]) -> list[str]:
@@ -367,13 +324,18 @@ def listened_to(
     hooks: Iterable[LoadedHook],
     transformers: Iterable[ConfiguredTransformer] = (),
     redactor: Redactor | None = None,
+    *,
+    checkpoints: bool = False,
 ) -> frozenset[str]:
-    """Return the names that hooks and settings listen to: events, points, `redaction`, `filter_output`."""
+    """Return the names that hooks and settings listen to: events, points, `redaction`, `filter_output`, `undo`.
+
+    `checkpoints`: they are made, and so the beginnings of turns are needed.
+    """
     hooks = tuple(hooks)
     names = {event for hook in hooks for event, handlers in hook.handlers.items() if handlers}
     names |= {interceptor.name for hook in hooks for interceptor in hook.api.interceptors}
     filters = any(hasattr(step.transformer, "filter_output") for step in transformers)
-    others = {"redaction": redactor is not None, "filter_output": filters}
+    others = {"redaction": redactor is not None, "filter_output": filters, "undo": checkpoints}
     return frozenset(names | {name for name, there in others.items() if there})
 
 
@@ -389,5 +351,5 @@ def needed_events(rows: Iterable[EventRow], listened: Collection[str]) -> dict[s
 
 def never_reached(rows: Iterable[EventRow], listened: Collection[str]) -> list[str]:
     """Return the events and points that hooks listen to, and that no event of the other agent reaches."""
-    reached = {"event", "redaction", "filter_output"}.union(*(row.feeds for row in rows))
+    reached = {"event", "redaction", "filter_output", "undo"}.union(*(row.feeds for row in rows))
     return sorted(set(listened) - reached)

@@ -1,32 +1,41 @@
-"""Run git for checkpoints: the person's repository is read, and a private git directory beside it is written.
+"""Run git for checkpoints: the person's repository is read, and a git directory of our own is written.
 
-The private directory, `agent-hooks/` in the person's git directory, shares the object store and has an index, attributes
-and a configuration of its own.  That has three effects:
+That directory, the store of the working tree, lies below the agent home (see `stores`).  It has objects, refs, an index,
+attributes and a configuration of its own.  That has four effects:
 
 1. The person's filters, line-ending rules and hooks do not change the bytes that are saved.
 2. The person's index does not matter; it may be locked, sparse, or in the middle of a merge.
 3. From the second checkpoint on, untracked files are as quick as tracked ones.
+4. No push of the repository sends checkpoints, and neither its cleaning nor its deletion loses them.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import NamedTuple
 
 import anyio
+import anyio.to_thread
 
-from agent_hooks.checkpoints.private import open_lock, prepare
+from agent_hooks.checkpoints.facts import Facts, circumstances, remember, remembered, sources
+from agent_hooks.checkpoints.private import format_of, open_lock, prepare
+from agent_hooks.checkpoints.stores import lost_tree, top_of
 from agent_hooks.concurrency import process
 from agent_hooks.errors import AgentHooksError, os_reason
+from agent_hooks.storage.files import StorageError, flush, read_regular
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment, git_program, without_hooks
 from agent_hooks.storage.locks import try_lock
+from agent_hooks.turn_notes import store_of, stores_directory
 
-_QUIET = (*NO_PROGRAMS, "-c", "core.logAllRefUpdates=false")
+# Objects and refs are handed to the disk; `flush` waits for it once, at the end.
+_TO_DISK = ("-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.fsyncMethod=writeout-only")
+_QUIET = (*NO_PROGRAMS, *_TO_DISK, "-c", "core.logAllRefUpdates=false")
 _BIT_BY_BIT = (
     *("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true", "-c", "core.bare=false", "-c", "core.quotePath=false"),
@@ -38,6 +47,12 @@ _BIT_BY_BIT = (
 )
 # The person's settings that hold for checkpoints too.
 _FOLLOWED = re.compile(r"core\.(ignorecase|precomposeunicode|excludesfile)")
+# A file of the store that is there once the first checkpoint has all of its objects.
+_WHOLE = "whole"
+# Bytes of a file of ignored paths that are read.
+_MOST_EXCLUDED = 1 << 20
+# The words of the system for a full disk.
+_FULL = os.strerror(errno.ENOSPC)
 # Seconds between two tries to take a lock: a file lock has no event to wait for.
 _POLL = 0.02
 
@@ -55,28 +70,41 @@ class Output(NamedTuple):
 
     def need(self) -> bytes:
         """Return the output; raises `CheckpointError` with git's own error when the command failed."""
-        if self.code:
-            raise CheckpointError(f"git failed: {self.err.strip() or f'exit code {self.code}'}")
-        return self.out
+        if not self.code:
+            return self.out
+        if _FULL in self.err:
+            raise CheckpointError(
+                f"the disk with the checkpoints is full ({stores_directory()}); free some space there"
+            )
+        raise CheckpointError(f"git failed: {self.err.strip() or f'exit code {self.code}'}")
 
 
 class Worktree:
-    """A working tree: `top` is its directory, `private` the private git directory."""
+    """A working tree: `top` is its directory, `store` the git directory of its checkpoints.
 
-    def __init__(self, top: str, private: str, objects: str, exclude: str, object_format: str) -> None:
+    `repository`: the person's git directory, `None` when it is gone; `objects`: its objects; `exclude`: the text of its
+    own file of ignored paths, `None` when the one of the store stays.
+    """
+
+    def __init__(
+        self, top: str, object_format: str, repository: str | None = None, objects: str = "", exclude: str | None = None
+    ) -> None:
         self.top = top
-        self.private = private
-        self.index = os.path.join(private, "index")
+        self.store = store_of(top)
+        self.index = os.path.join(self.store, "index")
         self.object_format = object_format
         self.exclude = exclude
         self.settings: tuple[str, ...] = ()
+        self.repository = repository
+        self._objects = objects
+        # What is remembered of the repository once there is a store; `None` when it is remembered, or must not be.
+        self.facts: Facts | None = None
         # Switches off the hooks in the configuration of the repository.
         self.no_hooks: dict[str, str] = {}
         self._environment = {
             **git_environment(top),
-            "GIT_DIR": private,
+            "GIT_DIR": self.store,
             "GIT_WORK_TREE": top,
-            "GIT_OBJECT_DIRECTORY": objects,
             "GIT_INDEX_FILE": self.index,
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "agent_hooks",
@@ -85,28 +113,71 @@ class Worktree:
             "GIT_COMMITTER_EMAIL": "agent-hooks@localhost",
         }
 
-    async def git(self, *args: str, stdin: bytes = b"") -> Output:
-        """Run git on the private index, without any conversion of contents."""
-        return await run_git(*_BIT_BY_BIT, *self.settings, *args, cwd=self.top, env=self._environment, stdin=stdin)
+    async def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        receive: Callable[[bytes], object] | None = None,
+        borrowing: bool = False,
+        index: str | None = None,
+    ) -> Output:
+        """Run git on the store, without any conversion of contents; `receive` gets the output as it comes.
+
+        `borrowing`: objects of the person's repository count as present; `index`: another index than that of the store.
+        """
+        settings = (*_BIT_BY_BIT, *self.settings)
+        environment = self._environment
+        if borrowing and self._objects:
+            # git takes quotes for those of C, and a path with them is not borrowed from.
+            environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
+        if index is not None:
+            environment = {**environment, "GIT_INDEX_FILE": index}
+        return await run_git(*settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive)
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
-        """Run git on the person's repository; it never changes anything there but our refs."""
+        """Run git on the person's repository, which it never changes; the output is empty when that is gone."""
+        if self.repository is None:
+            return Output(0, b"", "")
         return await run_git(*args, cwd=self.top, env={**git_environment(self.top), **self.no_hooks}, stdin=stdin)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether a checkpoint was ever begun here."""
+        return os.path.exists(os.path.join(self.store, "HEAD"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the store has all objects that its index names; the first checkpoint borrows some until its end."""
+        return os.path.exists(os.path.join(self.store, _WHOLE))
+
+    def become_whole(self) -> None:
+        """Note that the store has all objects that its index names."""
+        try:
+            with open(os.path.join(self.store, _WHOLE), "xb"):
+                pass
+        except OSError as exc:
+            raise self._unwritable(exc) from None
+
+    async def flush(self, ref: str) -> None:
+        """Wait until a ref, and the objects that were written before it, are on the disk."""
+        await anyio.to_thread.run_sync(_flush, os.path.join(self.store, ref))
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Lock the private directory, and make it when it is missing: one checkpoint at a time, in all processes."""
+        """Lock the store, and make it when it is missing: one checkpoint at a time, in all processes."""
         try:
-            lock = open_lock(self.private)
+            lock = open_lock(self.store)
         except OSError as exc:
             raise self._unwritable(exc) from None
         try:
             while not try_lock(lock):
                 await anyio.sleep(_POLL)
             try:
-                prepare(self.private, self.exclude, self.object_format)
+                prepare(self.store, self.top, self.exclude, self.object_format)
             except OSError as exc:
                 raise self._unwritable(exc) from None
+            if self.facts is not None:
+                remember(self.store, self.facts)
             # A killed git process has left the file: no other git can be running, because we hold our own lock.
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.index}.lock")
@@ -115,63 +186,129 @@ class Worktree:
             os.close(lock)
 
     def _unwritable(self, exc: OSError) -> CheckpointError:
-        return CheckpointError(f"{self.private}: checkpoints cannot be written: {os_reason(exc)}")
+        return CheckpointError(f"{self.store}: checkpoints cannot be written: {os_reason(exc)}")
 
 
-async def run_git(*args: str, cwd: str, env: dict[str, str], stdin: bytes = b"") -> Output:
-    """Run git and return its output; raises `CheckpointError` when git or the directory is missing."""
+def _quoted(path: str) -> str:
+    """Return a path for a list of paths that git reads."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if {*path} & {'"', "\\", ":"} else path
+
+
+def _flush(ref: str) -> None:
+    for path in (ref, os.path.dirname(ref)):
+        # The ref of another backend of git than that of files is in no file of its own.
+        with suppress(OSError):
+            flush(path)
+
+
+async def run_git(
+    *args: str,
+    cwd: str,
+    env: dict[str, str],
+    stdin: bytes = b"",
+    receive: Callable[[bytes], object] | None = None,
+) -> Output:
+    """Run git and return its output; raises `CheckpointError` when git or the directory is missing.
+
+    `receive`: gets the output as it comes, which is then not returned.
+    """
     out, err = bytearray(), process.Capture()
     git = git_program(cwd)
     if git is None:
         raise CheckpointError("git is not installed, and checkpoints need it")
     # A pipe as stdin would need a task that writes to it.
-    with tempfile.TemporaryFile() as file:
-        file.write(stdin)
-        file.seek(0)
+    with tempfile.TemporaryFile() if stdin else nullcontext() as file:
+        if file is not None:
+            file.write(stdin)
+            file.seek(0)
         try:
             code, _ = await process.stream(
                 [git, *_QUIET, *args],
                 cwd=cwd,
                 env=env,
-                stdin=file.fileno() if stdin else None,
-                stdout=out.extend,
+                stdin=None if file is None else file.fileno(),
+                stdout=out.extend if receive is None else receive,
                 stderr=err,
             )
         except OSError as exc:
             if not os.path.isdir(cwd):
-                raise CheckpointError(f"{cwd}: there is no such directory") from None
+                raise CheckpointError(_missing_directory(cwd)) from None
             raise CheckpointError(f"{git} cannot be run: {os_reason(exc)}") from None
     return Output(code, bytes(out), err.text())
 
 
 async def open_worktree(cwd: str | os.PathLike[str]) -> Worktree:
-    """Find the working tree that `cwd` lies in; raises `CheckpointError` when there is none."""
+    """Find the working tree that `cwd` lies in; raises `CheckpointError` when there is none.
+
+    A directory with checkpoints whose `.git` is gone counts as one.
+    """
     where = os.path.abspath(os.fspath(cwd))
+    known = remembered(where)
+    if known is not None and lost_tree(where, above=known.top) is None:
+        exclude = _text_of(known.exclude)
+        worktree = Worktree(known.top, known.object_format, known.repository, known.objects, exclude)
+        worktree.settings, worktree.no_hooks = known.settings, known.hooks
+        return worktree
     ask = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects", "--git-path", "info/exclude")
     found = await run_git("rev-parse", *ask, "--show-object-format", cwd=where, env=git_environment(where))
     if found.code:
+        if "not a git repository" in found.err and (lost := lost_tree(where)) is not None:
+            return await _with_settings(Worktree(lost, format_of(store_of(lost))))
         raise CheckpointError(_missing_worktree(where, found.err))
     try:
-        top, private, objects, exclude, object_format = os.fsdecode(found.out).splitlines()
+        top, repository, objects, exclude, object_format = os.fsdecode(found.out).splitlines()
     except ValueError:
         raise CheckpointError(f"{where}: checkpoints need a repository whose path has no line break") from None
-    if not _belongs(top, private):
-        text = f"{private} names {top} as its working tree, and lies elsewhere (core.worktree)"
+    if (lost := lost_tree(where, above=top)) is not None:
+        return await _with_settings(Worktree(lost, format_of(store_of(lost))))
+    if not _belongs(top, repository):
+        text = f"{repository} names {top} as its working tree, and lies elsewhere (core.worktree)"
         raise CheckpointError(f"{where}: {text}; so there are no checkpoints")
     worktree = Worktree(
         top,
-        os.path.join(private, "agent-hooks"),
-        os.path.join(where, objects),
-        os.path.join(where, exclude),
         object_format,
+        repository,
+        os.path.join(where, objects),
+        _text_of(os.path.join(where, exclude)),
     )
-    settings = await worktree.theirs("config", "--list", "-z")
-    pairs = [(name, value) for name, _, value in (each.partition("\n") for each in names_in(settings.out))]
+    return await _with_settings(worktree, os.path.join(where, objects), os.path.join(where, exclude))
+
+
+async def _with_settings(worktree: Worktree, objects: str = "", exclude: str = "") -> Worktree:
+    """Give a working tree the person's settings that hold for checkpoints too."""
+    environment = git_environment(worktree.top)
+    settings = await run_git("config", "--list", "--show-origin", "-z", cwd=worktree.top, env=environment)
+    fields = names_in(settings.out)
+    pairs = [(name, value) for name, _, value in (each.partition("\n") for each in fields[1::2])]
     for name, value in pairs:
         if _FOLLOWED.fullmatch(name):
             worktree.settings += ("-c", f"{name}={value}")
     worktree.no_hooks = without_hooks(name for name, _ in pairs)
+    if worktree.repository is not None and not any(name.startswith(("include.", "includeif.")) for name, _ in pairs):
+        origins = {each.removeprefix("file:") for each in fields[::2] if each.startswith("file:")}
+        worktree.facts = Facts(
+            worktree.top,
+            worktree.repository,
+            objects,
+            exclude,
+            worktree.object_format,
+            worktree.settings,
+            worktree.no_hooks,
+            sources(worktree.top, worktree.repository, origins),
+            circumstances(worktree.top),
+        )
     return worktree
+
+
+def _text_of(exclude: str) -> str:
+    """Return the repository's own file of ignored paths, empty if there is none."""
+    try:
+        if not os.path.isfile(exclude):
+            return ""
+        return read_regular(exclude, exclude, _MOST_EXCLUDED).decode("utf-8", "surrogateescape")
+    except (OSError, StorageError):
+        return ""
 
 
 def _belongs(top: str, private: str) -> bool:
@@ -185,6 +322,16 @@ def _belongs(top: str, private: str) -> bool:
         line = os.fsdecode(file.read(65536).removeprefix(b"gitdir: ").rstrip(b"\r\n"))
         own = os.path.join(top, line)
     return os.path.realpath(own) == os.path.realpath(private)
+
+
+def _missing_directory(where: str) -> str:
+    """Return the error text for a directory that is gone; its checkpoints may still be there."""
+    here = where
+    while here != os.path.dirname(here) and not os.path.isdir(here):
+        if top_of(store_of(here)) is not None:
+            return f"{here} is gone, and its checkpoints are kept: `mkdir` it, and `agent-hooks undo` works in it"
+        here = os.path.dirname(here)
+    return f"{where}: there is no such directory"
 
 
 def _missing_worktree(where: str, err: str) -> str:

@@ -7,28 +7,42 @@ present tree has is deleted, and any other path stays: files that git ignores, a
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from agent_hooks.checkpoints.contents import Contents
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, open_worktree, real_parents
-from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, rules, save, take
+from agent_hooks.checkpoints.placing import SAVED, Leaf, Place, original_of, place_of
+from agent_hooks.checkpoints.rights import Rights, read_rights
+from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, printable, rules, save, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, is_undo, keep_for_undo, kept
-from agent_hooks.errors import os_reason
+from agent_hooks.errors import count, os_reason
 
 # In a submodule git would run a git of its own, with the submodule's filters.
 _NO_MODULES = ("--ignore-submodules=all",)
 
 
+class Kept(Struct, frozen=True):
+    """A file that was saved during the restore; `kept_as` is the path to which it was renamed."""
+
+    path: str
+    kept_as: str
+
+    def __str__(self) -> str:
+        """Return the two paths, for a person."""
+        return f"{printable(self.path)} was saved during the restore; that file is now {printable(self.kept_as)}"
+
+
 class Restored(Struct, frozen=True):
     """The result of a restore.
 
-    `written`, `deleted`: the changed files; `left`: the paths that were not restored, each with the reason; `undo`: the
-    checkpoint of the files before the restore.
+    `written`, `deleted`: the changed files; `left`: the paths that a restore does not touch, each with the reason;
+    `failed`: the paths that could not be written or deleted, each with the reason; `kept`: the files that were saved
+    during the restore, which lie beside now; `undo`: the checkpoint of the files before the restore.
     """
 
     checkpoint: Checkpoint
@@ -36,6 +50,8 @@ class Restored(Struct, frozen=True):
     written: tuple[str, ...]
     deleted: tuple[str, ...]
     left: tuple[Skipped, ...]
+    failed: tuple[Skipped, ...] = ()
+    kept: tuple[Kept, ...] = ()
 
 
 class Change(NamedTuple):
@@ -62,30 +78,38 @@ async def restore(
     """Save the present files for `undo`, then restore the files of the checkpoint.
 
     Ignored files, the files that the checkpoint skipped, and the paths in `leave` are not touched; nor are index, stash,
-    HEAD and branches.  `left` of the result has the paths that could not be restored.
+    HEAD and branches.  `left` of the result has these paths, `failed` those that could not be restored, and `kept` the
+    files that were saved in the meantime, which get another name.
     Raises `CheckpointError` when there is no working tree, the checkpoint belongs to another one, or the present files
     cannot be saved; no file is changed then.  When git fails later, the text of the `CheckpointError` says that the
-    restore stopped in the middle.
+    restore stopped in the middle, and how many files it had written and deleted.
     """
     worktree = await open_worktree(cwd)
-    if checkpoint.top != worktree.top and os.path.isdir(checkpoint.top):
-        raise CheckpointError(f"this checkpoint is one of {checkpoint.top}, not of {worktree.top}: restore it there")
+    if checkpoint.top != worktree.top:
+        there = "" if os.path.isdir(checkpoint.top) else ", after you have moved the working tree back"
+        text = f"this checkpoint is one of {checkpoint.top}, not of {worktree.top}: restore it there{there}"
+        raise CheckpointError(text)
     async with worktree.locked():
         if (await worktree.git("cat-file", "-e", f"{checkpoint.tree}^{{tree}}")).code:
             raise CheckpointError(f"checkpoint {checkpoint.name} is gone: it was pruned, and git has cleaned up")
-        work = _Restore(worktree, checkpoint, rules(worktree, cwd, max_file_size, leave), os.path.realpath(cwd))
+        work = Restoring(worktree, checkpoint, rules(worktree, cwd, max_file_size, leave), os.path.realpath(cwd))
         now = await work.save_now()
         before = await keep_for_undo(worktree, checkpoint.session_id, now)
         try:
             await work.apply(now.tree)
         except CheckpointError as exc:
-            raise CheckpointError(f"the restore stopped in the middle, and undo takes it back: {exc}") from None
+            done = f"{count(len(work.written), 'file')} written, {count(len(work.deleted), 'file')} deleted"
+            kept = "".join(f"; {each}" for each in work.kept)
+            text = f"the restore stopped in the middle ({done}{kept}), and undo takes it back: {exc}"
+            raise CheckpointError(text) from None
     return Restored(
         checkpoint,
         before,
         tuple(sorted(work.written)),
         tuple(sorted(work.deleted)),
         tuple(Skipped(path, reason) for path, reason in sorted(work.left.items())),
+        tuple(Skipped(path, reason) for path, reason in sorted(work.failed.items())),
+        tuple(work.kept),
     )
 
 
@@ -123,7 +147,30 @@ async def _changes(worktree: Worktree, one: str, other: str) -> tuple[Change, ..
     return tuple(Change(kind, path) for kind, path in zip(fields[::2], fields[1::2], strict=True))
 
 
-class _Restore:
+class Difference(NamedTuple):
+    """A path that differs between the present files and the checkpoint, with the leaf of each."""
+
+    path: str
+    now: Leaf
+    new: Leaf
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the checkpoint lacks the path."""
+        return self.new.mode == "000000"
+
+
+async def _differences(worktree: Worktree, one: str, other: str) -> list[Difference]:
+    found = await worktree.git(
+        "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *_NO_MODULES, one, other
+    )
+    fields = names_in(found.need())
+    # A line of each is `:100644 100755 1f09… 4c7e… M`.
+    lines = [(line.lstrip(":").split(" "), path) for line, path in zip(fields[::2], fields[1::2], strict=True)]
+    return [Difference(path, Leaf(line[0], line[2]), Leaf(line[1], line[3])) for line, path in lines]
+
+
+class Restoring:
     """One restore in progress."""
 
     def __init__(self, worktree: Worktree, checkpoint: Checkpoint, rules: Rules, cwd: str) -> None:
@@ -132,10 +179,18 @@ class _Restore:
         self.checkpoint = checkpoint
         self.rules = rules
         self.cwd = cwd
+        # Of the name to which a file is renamed that is no version of the snapshot.
+        self.suffix = SAVED
         self.written: set[str] = set()
         self.deleted: set[str] = set()
         # For each path that is not restored, the reason.
         self.left: dict[str, str] = {}
+        # For each path that could not be written or deleted, the reason.
+        self.failed: dict[str, str] = {}
+        self.kept: list[Kept] = []
+        # The moments at which paths were saved, in Unix seconds, unless it was that of the checkpoint.
+        self.moments: dict[str, float] = {}
+        self._rights: Rights | None = None
         # The git repositories inside of the working tree now.
         self.nested: tuple[str, ...] = ()
 
@@ -149,7 +204,7 @@ class _Restore:
             for change in await _changes(self.worktree, now.tree, self.checkpoint.tree)
             if change.kind == "A"
             and real_parents(self.top, change.path, known)
-            and _is_file(os.path.join(self.top, change.path))
+            and is_file(os.path.join(self.top, change.path))
             and not self.rules.leaves(change.path)
         ]
         for each in await save(self.worktree, unsaved):
@@ -160,38 +215,52 @@ class _Restore:
 
     async def apply(self, now: str) -> None:
         """Write and delete the files that differ from the checkpoint."""
-        changes = await _changes(self.worktree, now, self.checkpoint.tree)
+        changes = await _differences(self.worktree, now, self.checkpoint.tree)
+        # This refuses a tree with names that lead out of the working tree, or into `.git`.
         (await self.worktree.git("read-tree", "-m", "-i", now, self.checkpoint.tree)).need()
+        await self.make(changes)
+
+    async def make(self, changes: Sequence[Difference]) -> None:
+        """Write and delete files."""
         # The .gitignore files come first: a file that they ignore again was ignored when the checkpoint was made.
         known: dict[str, bool] = {}
         early = {
             change.path
             for change in changes
             if os.path.basename(change.path) == ".gitignore"
-            and (change.kind == "D" or not self._in_the_way(change.path, known))
+            and (change.is_deleted or not self._in_the_way(change.path, known))
         }
         for first in (True, False):
             some = [change for change in changes if (change.path in early) is first]
-            await self._delete([change.path for change in some if change.kind == "D"])
-            await self._write([change.path for change in some if change.kind != "D"])
+            await self._delete([change for change in some if change.is_deleted], {each.path: each for each in changes})
+            await self._write([change for change in some if not change.is_deleted])
+        # Only the next snapshot gains by this: it need not read the restored files again.
+        await self.worktree.git("update-index", "-q", "--refresh")
 
-    async def _delete(self, paths: list[str]) -> None:
-        ignored = await self._ignored(paths)
-        for path in paths:
+    async def _delete(self, gone: list[Difference], changes: dict[str, Difference]) -> None:
+        ignored = await self._ignored([each.path for each in gone])
+        for path, now, _ in gone:
             if path in ignored:
                 self.left[path] = "was ignored by git when the checkpoint was made"
-            elif reason := self._keep_out(path):
+            elif reason := self.keeps_out(path):
                 self.left[path] = reason
+            elif (original := original_of(path)) and not (original in changes and changes[original].new == now):
+                self.left[path] = f"was kept by an earlier restore of {original}; delete it when you do not need it"
             else:
-                try:
-                    os.unlink(os.path.join(self.top, path))
-                except FileNotFoundError:
-                    continue
-                except OSError as exc:
-                    self.left[path] = f"cannot be deleted: {os_reason(exc)}"
-                    continue
-                self.deleted.add(path)
-                self._remove_empty_parents(path)
+                self._delete_one(path, now)
+
+    def _delete_one(self, path: str, now: Leaf) -> None:
+        try:
+            with place_of(self.top, path, self.worktree.object_format, suffix=self.suffix) as place:
+                if place.remove(now):
+                    self.deleted.add(path)
+                self.kept += (Kept(path, each) for each in place.kept)
+        except FileNotFoundError:
+            return
+        except OSError as exc:
+            self.failed[path] = f"cannot be deleted: {os_reason(exc)}"
+            return
+        self._remove_empty_parents(path)
 
     async def _ignored(self, paths: Iterable[str]) -> set[str]:
         if not paths:
@@ -209,32 +278,43 @@ class _Restore:
                 os.rmdir(parent)
                 parent = os.path.dirname(parent)
 
-    async def _write(self, paths: list[str]) -> None:
+    async def _write(self, changes: list[Difference]) -> None:
         known: dict[str, bool] = {}
         wanted = []
-        modes: dict[str, int] = {}
-        for path in paths:
-            if reason := self._keep_out(path) or self._in_the_way(path, known):
+        for change in changes:
+            path = change.path
+            if reason := self.keeps_out(path) or self._in_the_way(path, known):
                 self.left.setdefault(path, reason)
+            elif not (change.new.is_file or change.new.is_link):
+                self.left[path] = "is neither a file nor a symlink in the checkpoint"
             elif path not in self.left:
-                wanted.append(path)
-                with suppress(OSError):
-                    mode = os.lstat(os.path.join(self.top, path)).st_mode
-                    if stat.S_ISREG(mode):
-                        modes[path] = mode
-        if not wanted:
-            return
-        done = await self.worktree.git("checkout-index", "-f", "-u", "-z", "--stdin", stdin=listed(wanted))
-        for path, mode in modes.items():
-            self._give_back_rights(path, mode)
-        differing = set(names_in((await self.worktree.git("diff-files", "-z", "--name-only", *_NO_MODULES)).need()))
-        for path in wanted:
-            if path in differing:
-                self.left[path] = f"cannot be written: {done.err.strip() or 'it was changed meanwhile'}"
-            else:
-                self.written.add(path)
+                wanted.append(_Writing(self, change))
+        while wanted:
+            wanted = await self._write_some(wanted)
 
-    def _keep_out(self, path: str) -> str | None:
+    async def _write_some(self, wanted: list[_Writing]) -> list[_Writing]:
+        """Write files up to the first with which git fails, and return those after it."""
+        asked = "".join(f"{each.change.new.digest}\n" for each in wanted).encode()
+        try:
+            done = await self.worktree.git("cat-file", "--batch", stdin=asked, receive=Contents(iter(wanted)))
+        finally:
+            for each in wanted:
+                each.close()
+        reason = done.err.strip() or f"git ended with code {done.code}"
+        for number, each in enumerate(wanted, 1):
+            if each.change.path not in self.written and each.change.path not in self.failed:
+                self.failed[each.change.path] = f"cannot be written: {reason}"
+                return wanted[number:]
+        return []
+
+    def former_rights(self, path: str) -> int | None:
+        """Return the rights that a file had when it was saved, `None` if it was open to all readers."""
+        if self._rights is None:
+            self._rights = read_rights(self.worktree.store)
+        # A version that is kept beside has the rights of its file.
+        return self._rights.at(original_of(path) or path, self.moments.get(path, self.checkpoint.created))
+
+    def keeps_out(self, path: str) -> str | None:
         """Return the reason why a path must not be touched, or `None`."""
         if self.rules.leaves(path):
             return "left alone"
@@ -263,19 +343,66 @@ class _Restore:
                 return "a directory is in the way, with files that are not in the checkpoint"
         return None
 
-    def _give_back_rights(self, path: str, mode: int) -> None:
-        """Give a rewritten file its permissions back; git keeps only whether a file can be executed."""
-        full = os.path.join(self.top, path)
-        with suppress(OSError):
-            now = os.lstat(full).st_mode
-            rights = mode & 0o666
-            if now & 0o100:
-                rights |= (rights & 0o444) >> 2
-            if stat.S_ISREG(now) and stat.S_IMODE(now) != rights:
-                os.chmod(full, rights)
+
+class _Writing:
+    """One file that is written: the receiver of its content."""
+
+    def __init__(self, restore: Restoring, change: Difference) -> None:
+        self.change = change
+        self._restore = restore
+        self._open = ExitStack()
+        self._place: Place | None = None
+        self._file = -1
+        self._draft = ""
+
+    def begin(self) -> None:
+        """Make a draft."""
+        with self._failing():
+            restore, path = self._restore, self.change.path
+            place = place_of(restore.top, path, restore.worktree.object_format, make=True, suffix=restore.suffix)
+            self._place = self._open.enter_context(place)
+            executable = self.change.new.mode == "100755"
+            self._file, self._draft = self._place.draft(executable=executable, former=restore.former_rights(path))
+            self._open.callback(self._place.drop, self._draft)
+            self._open.callback(os.close, self._file)
+
+    def take(self, chunk: bytes) -> None:
+        """Write the next bytes to the draft."""
+        with self._failing():
+            while chunk and self._place is not None:
+                chunk = chunk[os.write(self._file, chunk) :]
+
+    def end(self) -> None:
+        """Give the draft its name."""
+        with self._failing():
+            if (place := self._place) is not None:
+                try:
+                    place.put(self._draft, self.change.now, link=self.change.new.is_link)
+                    self._restore.written.add(self.change.path)
+                finally:
+                    self._restore.kept += (Kept(self.change.path, each) for each in place.kept)
+        self.close()
+
+    def fail(self, reason: str) -> None:
+        """Note the reason, and remove the draft."""
+        self._restore.failed[self.change.path] = f"cannot be written: {reason}"
+        self.close()
+
+    def close(self) -> None:
+        """Remove the draft, if there is one, and close the directory."""
+        self._place = None
+        self._open.close()
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as exc:
+            self.fail(os_reason(exc))
 
 
-def _is_file(full: str) -> bool:
+def is_file(full: str) -> bool:
+    """Tell whether a path is there and no directory, a link to one included."""
     return os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full))
 
 

@@ -13,14 +13,20 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import anyio
+import anyio.to_thread
 from msgspec import Struct
 
-from agent_hooks.checkpoints.git import CheckpointError, Output, Worktree, listed, names_in, real_parents
+from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, real_parents
+from agent_hooks.checkpoints.listing import Found, list_files, note_listing
+from agent_hooks.checkpoints.rights import are_known, note_rights
 from agent_hooks.errors import os_reason
-from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
+from agent_hooks.storage.files import StorageError
 
 # Session files are never saved: a restore must not rewind a conversation.
 _SESSIONS = f"/{PROJECT_DIRECTORY}/sessions/"
@@ -63,11 +69,10 @@ class Rules(NamedTuple):
 
 
 def rules(worktree: Worktree, cwd: str | os.PathLike[str], max_file_size: int, leave: Collection[str]) -> Rules:
-    """Return the rules; relative paths in `leave` begin at `cwd`."""
-    return Rules(
-        max_file_size,
-        frozenset(os.path.relpath(os.path.realpath(os.path.join(cwd, path)), worktree.top) for path in leave),
-    )
+    """Return the rules; relative paths in `leave` begin at `cwd`.  The agent home is left in any case."""
+    paths = (agent_home(), *(os.path.join(cwd, path) for path in leave))
+    real = (os.path.relpath(os.path.realpath(path), os.path.realpath(worktree.top)) for path in paths)
+    return Rules(max_file_size, frozenset(path for path in real if not path.startswith("..")))
 
 
 def printable(path: str) -> str:
@@ -75,27 +80,53 @@ def printable(path: str) -> str:
     return path if path.isprintable() else ascii(path)
 
 
-async def take(worktree: Worktree, rules: Rules) -> Snapshot:
-    """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`."""
+async def take(worktree: Worktree, rules: Rules, *, quick: bool = False) -> Snapshot:
+    """Write the working tree as a git tree; the caller holds the lock.  Raises `CheckpointError`.
+
+    `quick`: do not ask again which files are ignored, as long as the answer is the same.
+    """
+    if not are_known(worktree.store):
+        # Without the rights of the files, all files are saved again, and their rights are noted.
+        with suppress(OSError):
+            os.unlink(worktree.index)
     try:
-        return await _take(worktree, rules)
+        return await _take(worktree, rules, quick=quick)
     except CheckpointError:
         if not os.path.exists(worktree.index):
             raise
         # The private index is damaged or names objects that are gone; git can make a new one from the files.
         os.unlink(worktree.index)
-        return await _take(worktree, rules)
+        return await _take(worktree, rules, quick=False)
 
 
-async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
-    changed, ignored, own_ignored = await _list_files(worktree)
-    skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(changed.err)]
-    # The files that the person tracks although they are ignored.
-    forced = set(names_in(ignored.need()))
-    # The files that were saved before they became ignored.
-    hidden = set(names_in(own_ignored.need())) - forced
-    choice = _choose(worktree, [path for path in names_in(changed.need()) if path not in hidden] + [*forced], rules)
-    tracked = await _tracked(worktree, choice.huge)
+async def _take(worktree: Worktree, rules: Rules, *, quick: bool) -> Snapshot:
+    found = await list_files(worktree, quick=quick)
+    skipped = [Skipped(f"{path}/", reason) for path, reason in _UNOPENED.findall(found.err)]
+    choice = _choose(worktree, [path for path in found.changed if path not in found.hidden] + [*found.forced], rules)
+    large = await _sort_large(worktree, choice, found, rules)
+    # The private index lacks the new ones anyway.
+    choice.remove = [path for path in choice.remove if path not in found.new]
+    choice.remove += found.hidden
+    skipped += choice.skipped
+    last = found.last
+    if last is not None and not choice.add and not choice.remove:
+        tree = last.tree
+    else:
+        await _remove(worktree, choice.remove)
+        first = not worktree.is_whole
+        skipped += await save(worktree, choice.add, borrowing=first)
+        tree = await write_tree(worktree, borrowing=first)
+        if first:
+            await _pack(worktree, tree)
+    waiting = found.forced if last is None else frozenset(last.waiting)
+    note_listing(worktree, found, tree, waiting - {*choice.add}, large)
+    return Snapshot(tree, tuple(sorted(skipped, key=lambda each: each.path)))
+
+
+async def _sort_large(worktree: Worktree, choice: _Choice, found: Found, rules: Rules) -> frozenset[str]:
+    """Choose the large files that are tracked; return the others, which are skipped."""
+    known = {*choice.huge} & {*(found.last.large if found.last else ())}
+    tracked = await _tracked(worktree, [path for path in choice.huge if path not in known])
     for path in choice.huge:
         if path in tracked:
             choice.add.append(path)
@@ -103,31 +134,42 @@ async def _take(worktree: Worktree, rules: Rules) -> Snapshot:
             size = os.path.getsize(os.path.join(worktree.top, path)) / 2**20
             limit = rules.max_file_size / 2**20
             choice.skip(path, f"untracked and large: {size:.0f} MB, and the limit is {limit:g} MB")
-    choice.remove += hidden
-    await _remove(worktree, choice.remove)
-    skipped += choice.skipped
-    skipped += await save(worktree, choice.add)
-    tree = (await worktree.git("write-tree")).need().decode().strip()
-    return Snapshot(tree, tuple(sorted(skipped, key=lambda each: each.path)))
+    return frozenset(choice.huge) - tracked
 
 
-async def _list_files(worktree: Worktree) -> tuple[Output, Output, Output]:
-    """Return three lists of files.
+async def write_tree(worktree: Worktree, *, borrowing: bool = False) -> str:
+    """Write the private index as a tree, and return its name."""
+    return (await worktree.git("write-tree", borrowing=borrowing)).need().decode().strip()
 
-    Those that changed since the last snapshot, the ignored ones in the person's index, the ignored ones in the private
-    index.
+
+async def _pack(worktree: Worktree, tree: str) -> None:
+    """Copy all objects of a tree into the store, those of the repository as they are packed there.
+
+    Without this, the first checkpoint of a large repository would write a file for each of its files.
     """
-    found: dict[str, Output] = {}
+    pack = os.path.join(worktree.store, "objects", "pack")
+    await anyio.to_thread.run_sync(partial(os.makedirs, pack, exist_ok=True))
+    words = ("pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset", os.path.join(pack, "pack"))
+    (await worktree.git(*words, stdin=f"{tree}\n".encode(), borrowing=True)).need()
+    worktree.become_whole()
 
-    async def ask(key: str) -> None:
-        run = worktree.theirs if key == "theirs" else worktree.git
-        which = ("-o", "-m") if key == "changed" else ("-c", "-i")
-        found[key] = await run("ls-files", "-z", "--exclude-standard", *which)
 
-    async with anyio.create_task_group() as tasks:
-        for key in ("changed", "theirs", "ours"):
-            tasks.start_soon(ask, key)
-    return found["changed"], found["theirs"], found["ours"]
+async def ignored_paths(worktree: Worktree) -> tuple[str, ...]:
+    """Return the paths that git ignores, which no checkpoint holds; a directory that is ignored ends with `/`."""
+    asked = ("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+    found = names_in((await worktree.git(*asked)).out)
+    return tuple(sorted(path for path in found if not _of_sessions(worktree.top, path)))
+
+
+def _of_sessions(top: str, path: str) -> bool:
+    """Tell whether an ignored path has session files and no others."""
+    if _SESSIONS in f"/{path}":
+        return True
+    if not f"/{path}".endswith(f"/{PROJECT_DIRECTORY}/"):
+        return False
+    with suppress(OSError):
+        return os.listdir(os.path.join(top, path)) == [os.path.basename(_SESSIONS[:-1])]
+    return False
 
 
 class _Choice:
@@ -190,13 +232,13 @@ async def _remove(worktree: Worktree, paths: Collection[str]) -> None:
         (await worktree.git("update-index", "--force-remove", "-z", "--stdin", stdin=listed(paths))).need()
 
 
-async def save(worktree: Worktree, paths: Sequence[str]) -> list[Skipped]:
+async def save(worktree: Worktree, paths: Sequence[str], *, borrowing: bool = False) -> list[Skipped]:
     """Add files to the private index with their bytes on the disk; return the files that git could not add."""
     skipped: list[Skipped] = []
     left = list(paths)
     while left:
         arguments = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        done = await worktree.git(*arguments, stdin=listed(left))
+        done = await worktree.git(*arguments, stdin=listed(left), borrowing=borrowing)
         if not done.code:
             break
         match = _UNPROCESSED.search(done.err)
@@ -207,4 +249,9 @@ async def save(worktree: Worktree, paths: Sequence[str]) -> list[Skipped]:
         skipped.append(Skipped(path, f"cannot be saved: {reason}"))
         left.remove(path)
         await _remove(worktree, [path])
+    try:
+        await anyio.to_thread.run_sync(note_rights, worktree.store, worktree.top, left)
+    except (OSError, StorageError) as exc:
+        reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
+        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {reason}") from None
     return skipped

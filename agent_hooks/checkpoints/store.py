@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 from urllib.parse import quote, unquote
@@ -17,7 +17,8 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
-from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, rules, take
+from agent_hooks.checkpoints.marks import read_marks, remove_marks
+from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, ignored_paths, rules, take
 
 MAX_FILE_SIZE = 50 * 2**20
 """The most bytes of an untracked file that is saved, by default."""
@@ -31,7 +32,8 @@ class Checkpoint(Struct, frozen=True):
 
     `name`: the entry index as text, or `undo-N` for the files before a restore; `entry_index`: the number of session
     entries at that moment, `None` for an undo; `created`: Unix seconds; `top`: the working tree's directory; `skipped`:
-    the paths that were not saved, with reasons; `commit`, `tree`: the git objects.
+    the paths that were not saved, with reasons; `commit`, `tree`: the git objects; `turn`: the turn before which it was
+    made, empty for one that a hook or a restore made.
     """
 
     session_id: str
@@ -41,6 +43,7 @@ class Checkpoint(Struct, frozen=True):
     top: str
     created: float
     skipped: tuple[Skipped, ...] = ()
+    turn: str = ""
 
     @property
     def entry_index(self) -> int | None:
@@ -86,6 +89,14 @@ async def list_checkpoints(cwd: str | PathLike[str], session_id: str | None = No
     return await kept(await open_worktree(cwd), session_id)
 
 
+async def ignored(cwd: str | PathLike[str]) -> tuple[str, ...]:
+    """Return the paths that git ignores at present, which no checkpoint holds; a directory ends with `/`.
+
+    Raises `CheckpointError` without a repository.
+    """
+    return await ignored_paths(await open_worktree(cwd))
+
+
 def find_for_branch(checkpoints: Iterable[Checkpoint], target_entry_index: int) -> Checkpoint | None:
     """Return the checkpoint of the files before the prompt at that entry: the first one after it, or `None`.
 
@@ -102,12 +113,17 @@ async def inherit(cwd: str | PathLike[str], session_id: str, new_session_id: str
     Raises `CheckpointError`.
     """
     worktree = await open_worktree(cwd)
-    lines = [
-        f"update {ref_of(new_session_id, each.name)} {each.commit}\n"
-        for each in await kept(worktree, session_id)
-        if each.entry_index is not None and each.entry_index <= up_to
+    if not worktree.has_store:
+        return
+    shared = [
+        each for each in await kept(worktree, session_id) if each.entry_index is not None and each.entry_index <= up_to
     ]
-    (await worktree.theirs("update-ref", "--stdin", stdin="".join(lines).encode())).need()
+    lines = [f"update {ref_of(new_session_id, each.name)} {each.commit}\n" for each in shared if not each.turn]
+    if lines:
+        (await worktree.git("update-ref", "--stdin", stdin="".join(lines).encode())).need()
+    for each in shared:
+        if each.turn:
+            await keep(worktree, new_session_id, each.name, Snapshot(each.tree, each.skipped), created=each.created)
 
 
 async def prune(
@@ -133,21 +149,32 @@ async def prune(
         for each in group[: len(group) - keep_last if keep_last else None]
         if older_than is None or each.created < limit
     )
-    lines = "".join(f"delete {each.ref} {each.commit}\n" for each in gone)
-    (await worktree.theirs("update-ref", "--stdin", stdin=lines.encode())).need()
+    await forget(worktree, gone)
     return gone
+
+
+async def forget(worktree: Worktree, checkpoints: Collection[Checkpoint]) -> None:
+    """Delete checkpoints, those of turns with all marks of the turn."""
+    turns = {each.turn for each in checkpoints if each.turn}
+    remove_marks(worktree, [mark for mark in read_marks(worktree) if mark.work.turn in turns])
+    lines = "".join(f"delete {each.ref} {each.commit}\n" for each in checkpoints if not each.turn)
+    if lines:
+        (await worktree.git("update-ref", "--stdin", stdin=lines.encode())).need()
 
 
 # ---- for restore
 
 
-async def keep(worktree: Worktree, session_id: str, name: str, snapshot: Snapshot) -> Checkpoint:
+async def keep(
+    worktree: Worktree, session_id: str, name: str, snapshot: Snapshot, *, created: float | None = None
+) -> Checkpoint:
     """Make a tree a checkpoint: commit it, and write its ref."""
-    created = time.time()
+    created = time.time() if created is None else created
     facts = {"top": worktree.top, "created": created, "skipped": [(s.path, s.reason) for s in snapshot.skipped]}
     message = f"agent_hooks checkpoint {name} of session {session_id!a}\n\n{json.dumps(facts)}\n"
     commit = (await worktree.git("commit-tree", snapshot.tree, stdin=message.encode())).need().decode().strip()
-    (await worktree.theirs("update-ref", ref_of(session_id, name), commit)).need()
+    (await worktree.git("update-ref", ref_of(session_id, name), commit)).need()
+    await worktree.flush(ref_of(session_id, name))
     return Checkpoint(session_id, name, commit, snapshot.tree, worktree.top, created, snapshot.skipped)
 
 
@@ -159,10 +186,27 @@ async def keep_for_undo(worktree: Worktree, session_id: str, snapshot: Snapshot)
 
 async def kept(worktree: Worktree, session_id: str | None = None) -> tuple[Checkpoint, ...]:
     """Return the checkpoints of a session, or of all sessions, the oldest first."""
+    if not worktree.has_store:
+        return ()
     pattern = _REFS if session_id is None else ref_of(session_id, "")
-    lines = (await worktree.theirs("for-each-ref", f"--format={_FORMAT}", pattern)).need().decode().splitlines()
-    found = [checkpoint for line in lines if (checkpoint := _read(line)) is not None]
+    lines = (await worktree.git("for-each-ref", f"--format={_FORMAT}", pattern)).need().decode().splitlines()
+    found = list(_of_turns(worktree, session_id))
+    # A hook may have saved the same turn; its checkpoint says less.
+    known = {(each.session_id, each.name) for each in found}
+    made = [checkpoint for line in lines if (checkpoint := _read(line)) is not None]
+    found += [each for each in made if (each.session_id, each.name) not in known]
     return tuple(sorted(found, key=lambda each: each.created))
+
+
+def _of_turns(worktree: Worktree, session_id: str | None) -> Iterator[Checkpoint]:
+    """Yield the checkpoints that were made before the first change of a turn."""
+    for mark in read_marks(worktree):
+        work = mark.work
+        if mark.kind == "begin" and session_id in (None, work.session_id):
+            name = str(work.entry_index)
+            yield Checkpoint(
+                work.session_id, name, mark.tree, mark.tree, worktree.top, mark.created, mark.skipped, work.turn
+            )
 
 
 def is_undo(checkpoint: Checkpoint) -> bool:

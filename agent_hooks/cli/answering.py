@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
-from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import UNJUDGED, UNREADABLE, Bridge, BridgeError, Reply, read_payload
+from agent_hooks.bridges import BRIDGES, guests, open_bridge
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.payloads import BridgeError, parse_payload
+from agent_hooks.bridges.base.verdicts import SILENCE, UNJUDGED, UNREADABLE, Reply
+from agent_hooks.cli.alone import notice, was_begun_alone
 from agent_hooks.cli.lifetime import DENIED, OK, leave, leave_soon, open_standard_streams
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.concurrency.stepping import run
 from agent_hooks.errors import describe
+from agent_hooks.server.calls import Calls
+from agent_hooks.server.guests import judging_bridge
+from agent_hooks.server.parents import Parents
 from agent_hooks.server.stub import LIMIT
 
 _CHUNK = 1024 * 1024
@@ -37,9 +41,9 @@ def answer_and_leave(agent: str, event: str) -> None:
 def answer(bridge: Bridge, event: str | None) -> int:
     """Answer the event on stdin and return the exit code; `event` is its name, for a payload that cannot be read."""
     with ReservedStdout() as stdout:
-        # Another agent may read the same settings, and have a bridge of its own.
-        if not bridge.runs_here(os.environ):
-            stdout.write("{}\n")
+        # An agent that we do not know may read the same settings.
+        if not bridge.runs_here(os.environ) and not guests(bridge.name, os.environ):
+            stdout.write(SILENCE.stdout)
             return OK
         answering = _Answering(bridge, event, stdout)
         try:
@@ -66,25 +70,38 @@ class _Answering:
 
     async def run(self) -> None:
         """Read the payload, let the hooks answer, and print the reply."""
+        is_alone = was_begun_alone()
         raw = _read_stdin()
         try:
             if raw is None:
                 raise BridgeError(f"the payload is larger than {LIMIT // 1024 // 1024} MiB")
-            self._event = self._event or _name_in(raw)
-            happening = read_payload(self._bridge, raw)
+            given, self._event = self._event, self._event or self._bridge.name_in(raw)
+            payload = parse_payload(raw)
+            bridge = judging_bridge(self._bridge.name, os.environ, payload)
+            if bridge is None:
+                self._reply(SILENCE)
+                return
+            self._bridge = bridge
+            # A sub-agent's event belongs to the session that it names.
+            happening = Parents().resolve(bridge.name, bridge.decode_as(given, payload))
         except BridgeError as exc:
             self._reply(self._bridge.refuse(self._event, f"{UNREADABLE}: {exc}"))
             return
         self._event = happening.name
+        calls = Calls(self._bridge)
+        complete = calls.complete(happening)
         opened = await Opening(self._bridge, happening, os.environ, resident=False).open()
         # Objects of hooks, open files for example, must be collected at the end.
         if not opened.runner.hooks:
             gc.freeze()
         gc.enable()
         async with opened.runner:
-            verdict = await opened.bridging.answer(happening)
-            if happening.name == "SessionStart":
+            verdict = await calls.answer(complete, opened.bridging)
+            if happening.starts:
                 verdict = replace(verdict, messages=(*verdict.messages, *opened.news))
+            if is_alone and calls.is_news("alone"):
+                text = notice(self._bridge, happening.cwd or os.getcwd(), opened.runner.hooks)
+                verdict = replace(verdict, messages=(*verdict.messages, text))
             self._reply(self._bridge.encode(happening, verdict))
 
     def fail(self, exc: BaseException) -> None:
@@ -114,9 +131,3 @@ def _read_stdin() -> bytes | None:
         if size <= LIMIT:
             data += chunk
     return bytes(data) if size <= LIMIT else None
-
-
-def _name_in(raw: bytes) -> Any:
-    """Return the event's name in a payload that may be broken, `None` without one."""
-    found = re.search(rb'"hook_event_name"\s*:\s*"(\w+)"', raw)
-    return found[1].decode() if found else None

@@ -14,6 +14,7 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import changes_text
 from agent_hooks.cli.trusting import bytes_of, look, say, say_lines
+from agent_hooks.concurrency.numbers import identity
 from agent_hooks.errors import count
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.facts import set_facts
@@ -75,7 +76,7 @@ class _Following:
         from watchfiles import watch
 
         directories = [self._directory(project) for project in self._sets]
-        identities = [_identity(each) for each in directories]
+        identities = [identity(each) for each in directories]
         polled = time.monotonic()
         self._check_all()
         changes = watch(
@@ -86,15 +87,19 @@ class _Following:
             rust_timeout=int(_WAKE * 1000),
             yield_on_timeout=True,
         )
-        for changed in changes:
-            if time.monotonic() >= self._end:
-                return
-            if changed or time.monotonic() - polled > _POLL:
-                self._check_all()
-                polled = time.monotonic()
-            # A directory that was replaced is another one, of which the watcher hears nothing.
-            if [_identity(each) for each in directories] != identities:
-                return
+        try:
+            for changed in changes:
+                if time.monotonic() >= self._end:
+                    return
+                if changed or time.monotonic() - polled > _POLL:
+                    self._check_all()
+                    polled = time.monotonic()
+                # A directory that was replaced is another one, of which the watcher hears nothing.
+                if [identity(each) for each in directories] != identities:
+                    return
+        # A directory has vanished just before the watcher began; the next round waits for it.
+        except FileNotFoundError:
+            return
 
     def _directory(self, project: str) -> str:
         """Return the `.agent` of a project; raises `_Gone` when it stays away."""
@@ -158,11 +163,3 @@ class _Following:
         if any(not data and before.get(name) for name, data in changed.items()):
             return True
         return any(each.of("refused") for each in set_facts(found, changed))
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from agent_hooks.cli.streams import complain
+from agent_hooks.cli.streams import complain, flushed, silence_gone
 
 # Exit codes.  2 also is click's, for wrong usage.
 OK, FAILED, DENIED, INTERRUPTED = 0, 1, 2, 130
@@ -37,21 +37,58 @@ def leave_soon(code: int, *, last_words: Callable[[], object] = lambda: None) ->
     def leave() -> None:
         last_words()
         complain(f"a hook's background task did not stop within {END_GRACE:g} s; leaving without it")
-        os._exit(code)
+        leave_at_once(code)
 
     timer = threading.Timer(END_GRACE, leave)
     timer.daemon = True
     timer.start()
 
 
+def leave_at_once(code: int) -> NoReturn:
+    """End the process without waiting for anything; the programs that it runs end as well."""
+    # A process that has run none has not loaded this.
+    if (programs := sys.modules.get("agent_hooks.concurrency.process")) is not None:
+        programs.kill_left()
+    os._exit(code)
+
+
 def leave(code: int) -> NoReturn:
-    """End the process with an exit code; do not wait for a worker thread that hangs."""
+    """End the process with an exit code; do not wait for a worker thread that hangs, or for a lock that a hook keeps."""
+    silence_gone()
     main_thread = threading.main_thread()
     for thread in threading.enumerate():
         if thread is not main_thread and not thread.daemon:
             thread.join(_THREAD_GRACE)
             if thread.is_alive():
-                for stream in (sys.stdout, sys.stderr):
-                    stream.flush()
-                os._exit(code)
+                _leave_flushed(code)
+    if _logging_is_held():
+        _leave_flushed(code)
+    for name in ("stdout", "stderr"):
+        # A stream that a hook has broken would change the exit code.
+        if not flushed(getattr(sys, name)):
+            setattr(sys, name, None)
     sys.exit(code)
+
+
+def _leave_flushed(code: int) -> NoReturn:
+    flushed(sys.stdout)
+    flushed(sys.stderr)
+    leave_at_once(code)
+
+
+def _logging_is_held() -> bool:
+    """Tell whether a thread of a hook keeps a lock of `logging`: Python takes all of them when it ends.
+
+    `logging` has no public name for its own lock, nor for the list of its handlers.
+    """
+    module: Any = sys.modules.get("logging")
+    if module is None:
+        return False
+    locks = [getattr(module, "_lock", None)]
+    locks += [getattr(each(), "lock", None) for each in getattr(module, "_handlerList", ())]
+    for lock in locks:
+        if lock is not None:
+            if not lock.acquire(timeout=_THREAD_GRACE):
+                return True
+            lock.release()
+    return False

@@ -5,18 +5,19 @@ Exit codes: 0 success, 1 the run failed, 2 wrong usage, 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import sys
 import traceback
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from agent_hooks import __version__
 from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave, open_standard_streams
-from agent_hooks.cli.streams import complain, on_a_terminal
+from agent_hooks.cli.streams import complain, echo, on_a_terminal, silence_gone
 from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
 
 COMMANDS = {
@@ -30,9 +31,10 @@ COMMANDS = {
     "replay": "Show the calls of recorded sessions that your hooks would have stopped.",
     "records": "Show, verify and remove the records of calls and decisions.",
     "why": "Say why the last call was stopped, asked about or changed, and how to allow it.",
-    "checkpoints": "List, compare and restore the checkpoints of a working tree.",
+    "undo": "Take back what the last turns of agents changed in a working tree.",
+    "checkpoints": "List, show, compare and restore the checkpoints of a working tree.",
     "guard": "Ask the built-in guards about a command, or score a corpus.",
-    "install": "Let another agent run your hooks: claude-code.",
+    "install": "Let other agents run your hooks: one, several, or all that are here.",
     "uninstall": "Take your hooks out of another agent's settings again.",
     "unlock": "Let the agent change hooks and settings for a limited time.",
     "doctor": "Check hooks, settings and installations, with the remedy for each problem.",
@@ -53,14 +55,20 @@ class LazyGroup(click.Group):
             return None
         return import_module(f"agent_hooks.cli.commands.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            # The reader of the help text has gone.
+            silence_gone()
+            raise click.exceptions.Exit(OK) from None
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (BrokenPipeError, SystemExit) as exc:
-            if not isinstance(exc, BrokenPipeError) and not isinstance(exc.__context__, BrokenPipeError):
-                raise
-            # The reader of stdout, for example `head`, has gone; that is no error to report.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        except BrokenPipeError:
+            # The reader of stdout, for example `head`, has gone, and other code printed there; that is no error.
+            silence_gone()
             raise click.exceptions.Exit(FAILED) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -109,7 +117,7 @@ def main() -> NoReturn:
     try:
         code = cli.main(sys.argv[1:] or (["run"] if on_a_terminal() else []), standalone_mode=False)
     except click.ClickException as exc:
-        exc.show()
+        _show_usage(exc)
         code = exc.exit_code
     except click.exceptions.Exit as exc:
         code = exc.exit_code
@@ -134,6 +142,13 @@ def main() -> NoReturn:
     except Exception as exc:
         code = _internal_error(exc)
     leave(code if isinstance(code, int) else OK)
+
+
+def _show_usage(exc: click.ClickException) -> None:
+    """Print the error and its hint; an argument may hold control characters."""
+    text = io.StringIO()
+    exc.show(file=text)
+    echo(text.getvalue(), err=True, end="")
 
 
 def _internal_error(exc: BaseException) -> int:

@@ -6,19 +6,26 @@ This module loads neither click nor an event loop, because each event that has a
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from agent_hooks.bridges.base import Bridge, Happening
-from agent_hooks.bridges.driver import BridgeUI, Bridging, in_our_words, listened_to, wrong_matchers
-from agent_hooks.cli.setup import Setup, find_sources, load, make_runner, records_of, sources_at, sources_of
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.happenings import Happening
+from agent_hooks.bridges.driver import BridgeUI, Bridging, listened_to, wrong_matchers
+from agent_hooks.cli.attended import is_attended
+from agent_hooks.cli.setup import Setup, find_watched, load, make_runner, put_in_force, records_of, sources_of
 from agent_hooks.cli.streams import complain
-from agent_hooks.errors import HookError, log
+from agent_hooks.errors import AgentHooksError, HookError, log
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.opened import Opened
+from agent_hooks.server.session import LOAD_TIMEOUT
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
+
+if TYPE_CHECKING:
+    from agent_hooks.records import Records
 
 
 class Opening:
@@ -31,12 +38,13 @@ class Opening:
     def __init__(
         self, bridge: Bridge, happening: Happening, environment: Mapping[str, str], *, resident: bool = True
     ) -> None:
-        project = environment.get(bridge.project_variable) or happening.cwd or os.getcwd()
+        # Where no variable holds the project, the agent runs hooks in it, and so does the server.  The directory of a
+        # payload may be one that the model has chosen for a command.
+        project = environment.get(bridge.project_variable) or os.getcwd()
         # The agent may work in another directory than that of its project; the hooks of both count.
         places = dict.fromkeys((project, happening.cwd or project))
         sources = Trust().sources(*places)
-        self._before = sources_at(sources.place)
-        self._found = find_sources(project, (), sources)
+        self._found = find_watched(project, (), sources)
         self.plain = not (self._found.hooks.paths or self._found.hooks.errors)
         self._bridge = bridge
         self._happening = happening
@@ -47,34 +55,66 @@ class Opening:
         """Load the hooks, and return them with their runner."""
         bridge, happening = self._bridge, self._happening
         setup = await load(self._found)
-        attended = bridge.is_attended(self._environment)
+        attended = is_attended(bridge, self._environment)
         ui = BridgeUI(attended=attended)
-        steps, allowed = in_our_words(bridge, setup.transformers.configured, setup.transformers.auto_allow)
         runner = make_runner(
             setup,
             "bridge",
             ui=ui,
             guards=self._guards(setup),
-            transformers=steps,
             redactor=setup.redactor,
             cwd=happening.cwd or setup.cwd,
             session_file=happening.session_file,
             session_id=happening.session_id,
-            records=records_of(setup, bridge.name, lasting=self._resident),
+            records=self._records(setup),
+            client=bridge.name,
         )
         runner.on_error(_log if self._resident else _print)
-        bridging = Bridging(runner, ui, auto_allow=allowed, attended=attended, resident=self._resident)
-        for failure in setup.errors:
-            complain(str(failure))
-        news = [*map(str, setup.errors)]
+        bridging = Bridging(
+            runner,
+            ui,
+            auto_allow=setup.transformers.auto_allow,
+            attended=attended,
+            resident=self._resident,
+            divide=bridge.parts,
+        )
+        return self._opened(setup, runner, bridging, setup.errors)
+
+    async def renew(self, opened: Opened) -> Opened:
+        """Load the hooks of a session again; where one cannot be loaded, its former version stays.
+
+        Raises `AgentHooksError` when nothing has changed, because two hooks do not go together.
+        """
+        # Imported here, because a process of one event never comes here.
+        import anyio
+
+        # Wrong settings of guards are found before any code of a hook runs.
+        self._found.check()
+        setup = None
+        with anyio.move_on_after(LOAD_TIMEOUT):
+            setup = await load(self._found)
+        if setup is None:
+            raise AgentHooksError(f"the hooks did not load within {LOAD_TIMEOUT:g} s: agent-hooks check tells which")
+        setup, reloaded = await put_in_force(
+            setup, opened.runner, guards=self._guards, client=self._bridge.name, lasting=self._resident
+        )
+        opened.bridging.renew(setup.transformers.auto_allow)
+        return self._opened(setup, opened.runner, opened.bridging, [*reloaded.messages, *setup.transformers.errors])
+
+    def _records(self, setup: Setup) -> Records | None:
+        return records_of(setup, self._bridge.name, lasting=self._resident)
+
+    def _opened(self, setup: Setup, runner: HookRunner, bridging: Bridging, problems: Iterable[object]) -> Opened:
+        news = [*map(str, problems)]
+        for problem in news:
+            complain(problem)
         # A process of one event would repeat these at each event, so it gives them at the start of a session only.
-        if self._resident or happening.name == "SessionStart":
+        if self._resident or self._happening.starts:
             news += [*setup.messages, *self._idle_handlers(setup, runner)]
-        sources = sources_of(setup).since(self._before)
         return Opened(
             runner,
             bridging,
-            sources,
+            sources_of(setup),
             setup.sources.place,
             tuple(f"agent_hooks: {text}" for text in news),
             self._resident,
@@ -88,7 +128,12 @@ class Opening:
         # Imported here, because most events need no settings.
         from agent_hooks.installs.places import installations, missing
 
-        listened = listened_to(setup.loaded.hooks, setup.transformers.configured, setup.redactor)
+        listened = listened_to(
+            setup.loaded.hooks,
+            setup.transformers.configured,
+            setup.redactor,
+            checkpoints=setup.settings.checkpoints.enabled,
+        )
         idle = missing(self._bridge, installations(self._bridge, setup.cwd, self._environment), listened)
         return [
             *wrong_matchers(runner, self._bridge.tools),

@@ -9,9 +9,11 @@ import click
 
 from agent_hooks.bridges import BRIDGES
 
+ALL = "all"
+"""The word that stands for each agent."""
 _FILES = {
-    "local": "In .claude/settings.local.json of this directory: this project, for you only.",
-    "project": "In .claude/settings.json of this directory, for everybody who works on this project.",
+    "local": "In your own settings of this directory: this project, for you only.",
+    "project": "In the settings of this directory that git takes along, for all people of the project.",
     "user": "In your own settings, for every project.",
 }
 
@@ -39,8 +41,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def installation_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument AGENT, an option for each settings file, and `--dry-run`."""
+    """Add the argument AGENT…, an option for each settings file, and `--dry-run`."""
     function = click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")(function)
     for name, text in reversed(_FILES.items()):
         function = click.option(f"--{name}", "target", flag_value=name, help=text)(function)
-    return click.argument("agent", type=click.Choice(list(BRIDGES)))(function)
+    names = click.Choice([*BRIDGES, ALL])
+    return click.argument("agents", metavar="AGENT…", type=names, nargs=-1, required=True)(function)

@@ -8,6 +8,7 @@ import time
 import click
 
 from agent_hooks.cli.recorded import find_session, opened
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import count
 from agent_hooks.records.files import files_of, record_files
 from agent_hooks.settings import OtlpSettings, agent_home, endpoint_problem, merge_settings
@@ -40,7 +41,7 @@ def export_command(url: str | None, session: str | None, days: float | None, inp
         files = [path for path in files if os.stat(path).st_mtime >= since]
     done = export_files(reader.directory, files, exporter, endpoint=settings.endpoint, inputs=settings.inputs)
     sent = f"{count(done.lines, 'record')} of {count(done.files, 'file')}, {count(done.spans, 'span')}"
-    click.echo(f"exported {sent} to {settings.endpoint}")
+    echo(f"exported {sent} to {settings.endpoint}")
 
 
 def _endpoint(url: str | None, inputs: bool) -> OtlpSettings:

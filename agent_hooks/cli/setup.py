@@ -6,43 +6,48 @@ Each event of another agent pays for the imports here, so the rarely used ones a
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-import agent_hooks
-from agent_hooks.guards import BUILTIN, builtin_guards
+from agent_hooks.cli.protection import agent_guards
+from agent_hooks.cli.watched import sources_at
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
-from agent_hooks.hooks.bytecode import cache_directory
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, find_hooks
 from agent_hooks.hooks.imports import files_of
-from agent_hooks.hooks.loader import HOOKS_DIRECTORY, FoundHooks, LoadError, LoadResult, find_hooks, load_found
-from agent_hooks.installs.generated import DIRECTORY
+from agent_hooks.hooks.loaded import LoadError, LoadResult
+from agent_hooks.hooks.loader import load_found
+from agent_hooks.pipeline import saving
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.client import directory
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, Settings, agent_home, merge_settings, read_file
+from agent_hooks.settings import SETTINGS_FILE, Settings, agent_home, merge_settings
+from agent_hooks.settings_file import read_file
 from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
-    INTERCEPT_FILE,
-    TRANSFORMERS_DIRECTORY,
     Transformers,
     load_transformers,
 )
+from agent_hooks.trust.header import LOCK, MADE
 from agent_hooks.trust.manifest import absolute
-from agent_hooks.trust.place import Place
 from agent_hooks.trust.policy import Trust, TrustedSources
-from agent_hooks.trust.store import STORE
-from agent_hooks.trust.unlocked import STATE
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.context import Mode
     from agent_hooks.records import Records, TrustFacts
     from agent_hooks.redaction import Redactor
-    from agent_hooks.transformers.base import ConfiguredTransformer
-    from agent_hooks.ui.base import UI
+    from agent_hooks.runner.reloaded import Reloaded
+    from agent_hooks.ui.base import Dialogs
+    from agent_hooks.values.content import Entry
+
+
+# A file in a traceback.
+_FILE = re.compile(r'^  File "(.*?)", line', re.MULTILINE)
 
 
 class Setup(Struct, frozen=True):
@@ -54,16 +59,13 @@ class Setup(Struct, frozen=True):
     loaded: LoadResult
     hook_files: tuple[str, ...]
     transformers: Transformers
+    # The files that count for the place, as they were before they were read.
+    before: Sources | None = None
 
     @property
     def redactor(self) -> Redactor | None:
         """The redactor that the settings ask for, `None` when redaction is off."""
-        if not (settings := self.settings.redaction).enabled:
-            return None
-        # Imported here, because compiling its patterns takes a while.
-        from agent_hooks.redaction import Redactor
-
-        return Redactor(patterns=settings.patterns, report_only=settings.report_only)
+        return redactor_of(self.settings)
 
     @property
     def guard_settings(self) -> GuardSettings:
@@ -71,10 +73,9 @@ class Setup(Struct, frozen=True):
         return read_sections(self.settings.guards, tuple(BUILTIN))
 
     def guards(self, settings: GuardSettings | None = None, sealed: Sequence[str] | None = None) -> list[Guard]:
-        """Return the guards of an agent that works here; `sealed`: absolute paths that it must never write either.
+        """Return the guards of an agent that works here.
 
-        Without `sealed`, these are the settings files of other agents that hold entries of ours.
-        `settings`: in the place of those of the settings files.  Raises `SettingsError`.
+        `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
         return agent_guards(settings, self.sources.place, [*self.settings.hooks, *self.hook_files], sealed=sealed)
@@ -83,6 +84,10 @@ class Setup(Struct, frozen=True):
     def errors(self) -> list[LoadError]:
         """The hooks and then the transformers that failed to load."""
         return [*self.loaded.errors, *self.transformers.errors]
+
+    def isolation(self, path: str) -> str:
+        """Tell where the hook at a path runs: `inline` or `process`."""
+        return next((hook.isolation for hook in self.loaded.hooks if hook.path == path), "inline")
 
     def source(self, path: str) -> str:
         """Tell where a hook or transformer comes from: `global`, `project`, `settings` or `--hook`."""
@@ -103,7 +108,7 @@ class Setup(Struct, frozen=True):
         return list(map(one_line, found))
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each project that waits for approval, ignored section, and expired guard rule.
+        """Return a sentence for each project that waits for approval, ignored section, expired guard rule, wrong answer.
 
         Raises `SettingsError`.
         """
@@ -111,8 +116,10 @@ class Setup(Struct, frozen=True):
         from datetime import date
 
         from agent_hooks.guards.config import expired
+        from agent_hooks.remembering.store import Store
 
-        return [*self.messages, *self.settings.ignored, *expired(self.guard_settings, date.today())]
+        answers = Store(agent_home()).doubts(self.cwd)
+        return [*self.messages, *self.settings.ignored, *expired(self.guard_settings, date.today()), *answers]
 
 
 class FoundSources(Struct, frozen=True):
@@ -123,6 +130,12 @@ class FoundSources(Struct, frozen=True):
     settings: Settings
     hook_files: tuple[str, ...]
     hooks: FoundHooks
+    # As in `Setup`.
+    before: Sources | None = None
+
+    def check(self) -> None:
+        """Raise `SettingsError` for wrong settings of guards."""
+        read_sections(self.settings.guards, tuple(BUILTIN))
 
 
 def find_sources(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> FoundSources:
@@ -135,17 +148,65 @@ def find_sources(cwd: str, hook_files: Sequence[str], sources: TrustedSources | 
     files = tuple(os.path.abspath(file) for file in hook_files)
     found = Trust().sources(cwd) if sources is None else sources
     settings = merge_settings(found.trees)
+    _check_kinds(settings.redaction.disabled)
     hooks = find_hooks([*settings.hooks, *files], found.trees)
     # A set that a person must have approved, and has not, blocks every tool call, as a hook that fails to load does.
     hooks.errors.extend(LoadError(each.directory, each.message or "") for each in found.projects if each.blocks)
     return FoundSources(cwd, found, settings, files, hooks)
 
 
+def find_watched(cwd: str, hook_files: Sequence[str], sources: TrustedSources) -> FoundSources:
+    """Do the same for an agent that loads its hooks again when a file changes, also while it is being loaded."""
+    before = sources_at(sources.place)
+    return replace(find_sources(cwd, hook_files, sources), before=before)
+
+
+def _check_kinds(disabled: Mapping[str, str]) -> None:
+    """Raise `SettingsError` when settings switch a kind of secret off that redaction does not know."""
+    if disabled:
+        # Imported here, because few settings do.
+        from agent_hooks.errors import SettingsError
+        from agent_hooks.redaction.kinds import kinds_problem
+
+        for kind, path in disabled.items():
+            if problem := kinds_problem((kind,)):
+                raise SettingsError(f"key 'redaction.disabled': {problem}", path)
+
+
 async def load(found: FoundSources) -> Setup:
     """Load the hooks and the transformers."""
-    loaded = await load_found(found.hooks, cwd=found.cwd)
-    transformers = load_transformers(cwd=found.cwd, trees=found.sources.trees)
-    return Setup(found.cwd, found.sources, found.settings, loaded, found.hook_files, transformers)
+    loaded = await load_found(found.hooks, cwd=found.cwd, isolation=found.settings.isolation)
+    transformers = load_transformers(cwd=found.cwd, trees=found.sources.trees, our_name=our_name_of)
+    if loaded.errors or transformers.errors:
+        hide = hiding(found.settings)
+        loaded = loaded.hidden(hide)
+        transformers = replace(transformers, errors=tuple(error.hidden(hide) for error in transformers.errors))
+    return Setup(found.cwd, found.sources, found.settings, loaded, found.hook_files, transformers, found.before)
+
+
+def redactor_of(settings: Settings) -> Redactor | None:
+    """Return the redactor that settings ask for, `None` when redaction is off."""
+    if not (section := settings.redaction).enabled:
+        return None
+    # Imported here, because compiling its patterns takes a while.
+    from agent_hooks.redaction import Redactor
+
+    return Redactor(patterns=section.patterns, report_only=section.report_only, disabled=section.disabled)
+
+
+def hiding(settings: Settings) -> Callable[[str], str]:
+    """Return a function that hides the secrets of a text as the settings ask for."""
+    redactor = redactor_of(settings)
+    return str if redactor is None else redactor.hide
+
+
+def our_name_of(tool: str) -> str:
+    """Return our name of a tool that an agent of a bridge names otherwise, or the same name."""
+    # Imported here, because few projects configure transformers.
+    from agent_hooks.bridges import BRIDGES, open_bridge
+    from agent_hooks.bridges.base.words import our_name
+
+    return next((ours for name in BRIDGES if (ours := our_name(open_bridge(name).tools, tool)) != tool), tool)
 
 
 async def set_up(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> Setup:
@@ -157,21 +218,21 @@ def make_runner(
     setup: Setup,
     mode: Mode,
     *,
-    ui: UI | None,
+    ui: Dialogs | None,
     guards: Iterable[Guard],
-    transformers: Iterable[ConfiguredTransformer] | None = None,
     redactor: Redactor | None = None,
     cwd: str | None = None,
     session_file: str | None = None,
     session_id: str | None = None,
     records: Records | None = None,
+    client: str = "",
 ) -> HookRunner:
     """Return the runner of the loaded hooks, with the deadlines of the settings.
 
-    A hook that failed to load blocks every tool call.  `transformers`, `cwd`: in the place of those of `setup`; the
-    other arguments are those of `HookRunner`.
+    A hook that failed to load blocks every tool call.  `cwd`: in the place of that of `setup`; the other arguments
+    are those of `HookRunner`; `client`: the agent that works, of whose turns checkpoints are made.
     """
-    return HookRunner(
+    runner = HookRunner(
         setup.loaded,
         cwd=setup.cwd if cwd is None else cwd,
         timeout=setup.settings.hook_timeout,
@@ -181,10 +242,60 @@ def make_runner(
         session_file=session_file,
         session_id=session_id,
         guards=guards,
-        transformers=setup.transformers.configured if transformers is None else transformers,
+        transformers=setup.transformers.configured,
         redactor=redactor,
         records=records,
+        answers_home=agent_home(),
     )
+    keep_turns(runner, setup.settings, client)
+    return runner
+
+
+def keep_turns(runner: HookRunner, settings: Settings, client: str) -> None:
+    """Make checkpoints of the turns of an agent, as the settings ask for; a runner that makes some goes on."""
+    if not (settings.checkpoints.enabled and client):
+        saving.forget_turns(runner.engine)
+    elif runner.engine.keeper is None:
+        saving.keep_turns(runner.engine, client)
+
+
+async def put_in_force(
+    setup: Setup,
+    runner: HookRunner,
+    *,
+    guards: Callable[[Setup], Sequence[Guard]],
+    client: str,
+    lasting: bool = True,
+    entries: Sequence[Entry] = (),
+) -> tuple[Setup, Reloaded]:
+    """Put newly loaded sources in the place of those of a runner; return them with the hooks that are in force.
+
+    `guards`: makes those of an agent; `client`, `lasting`: as for `records_of`.  Raises `AgentHooksError` when the former
+    sources stay; the new hooks are unloaded then.
+    """
+    # Imported here, because a process of one event never loads hooks again.
+    from agent_hooks.runner.reloading import discard
+
+    settings = setup.settings
+    try:
+        made, redactor, records = guards(setup), setup.redactor, records_of(setup, client, lasting=lasting)
+    # A pattern in the settings is wrong.
+    except AgentHooksError:
+        await discard(runner.engine, setup.loaded.hooks)
+        raise
+    reloaded = await runner.reload(
+        setup.loaded,
+        guards=made,
+        transformers=setup.transformers.configured,
+        redactor=redactor,
+        timeout=settings.hook_timeout,
+        tool_call_timeout=settings.tool_call_timeout,
+        records=records,
+        entries=entries,
+    )
+    keep_turns(runner, settings, client)
+    in_force = [hook for hook in runner.hooks if hook.error is None]
+    return replace(setup, loaded=LoadResult(in_force, setup.loaded.errors)), reloaded
 
 
 def records_of(setup: Setup, client: str, *, lasting: bool = True) -> Records | None:
@@ -227,83 +338,26 @@ def _trust_facts(sources: TrustedSources) -> TrustFacts:
 def sources_of(setup: Setup) -> Sources:
     """Return the files that the sources were loaded from, and those where a source may appear later."""
     files = [file for hook in setup.loaded.hooks if hook.module is not None for file in files_of(hook.module)]
-    files += [error.path for error in setup.loaded.errors]
+    files += [file for hook in setup.loaded.hooks if hook.process is not None for file in hook.process.files]
+    files += [hook.dependencies.file + LOCK for hook in setup.loaded.hooks if hook.dependencies is not None]
+    files += [path for error in setup.loaded.errors for path in _files_of_error(error)]
+    if setup.loaded.errors:
+        files.append(os.path.join(agent_home(), MADE))
     # A hook may read any file of its set, whose directories may be links.
     found = [absolute(each.project, file.name) for each in setup.sources.projects for file in each.found.files]
-    return sources_at(setup.sources.place, setup.settings.hooks, files, found)
+    # The other hooks are in directories that count as a whole.
+    outside = [each.module for each in setup.loaded.hooks if setup.source(each.path) in ("settings", "--hook")]
+    modules = [module for module in outside if module is not None]
+
+    def later() -> Iterable[str]:
+        return [file for module in modules for file in files_of(module)]
+
+    sources = sources_at(setup.sources.place, setup.settings.hooks, files, found, later if modules else tuple)
+    return sources if setup.before is None else sources.since(setup.before)
 
 
-def sources_at(
-    place: Place, hooks: Sequence[str] = (), files: Sequence[str] = (), found: Iterable[str] = ()
-) -> Sources:
-    """Return the files that count for a place: settings, hooks, transformers, the trust store, and those named here.
-
-    An `.agent` that appears where there is none yet counts too; `found`: the files of the projects' sets.
-    """
-    projects = [os.path.join(project, PROJECT_DIRECTORY) for project in place.projects]
-    homes = tuple(dict.fromkeys((agent_home(), *projects)))
-    listed = [os.path.join(home, name) for home in homes for name in (SETTINGS_FILE, INTERCEPT_FILE)]
-    listed += [os.path.join(agent_home(), STORE), *place.absent]
-    folders = [os.path.join(home, name) for home in homes for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
-    whole = [folder for folder in folders if not folder.startswith(agent_home() + os.sep)]
-    for path in (*hooks, *files):
-        elsewhere = not any(path.startswith(folder + os.sep) for folder in folders)
-        # A hook that is a package stands for all files in its directory.
-        if elsewhere:
-            (folders if os.path.isdir(path) else listed).append(path)
-    return Sources(dict.fromkeys((*listed, *found)), folders, whole)
-
-
-def agent_guards(
-    settings: GuardSettings, place: Place, more: Sequence[str] = (), *, sealed: Sequence[str] | None = None
-) -> list[Guard]:
-    """Return the guards of an agent that works in a place; they also protect the files that control it.
-
-    Protected are its settings, hooks and transformers, which a person may unlock, and the state of this program, which
-    stays sealed; `more`: absolute paths of more hooks; `sealed`: of more files that stay sealed, which
-    are, when it is absent, the settings files of other agents that hold entries of ours.
-    """
-    names = (HOOKS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE, TRANSFORMERS_DIRECTORY)
-    own = agent_home()
-    homes = (
-        own,
-        *(os.path.join(project, PROJECT_DIRECTORY) for project in dict.fromkeys((*place.projects, place.top))),
-    )
-    hooks = [*(os.path.join(home, name) for home in homes for name in names), *more]
-    if sealed is None:
-        sealed = _installations(place)
-    state = [os.path.join(own, name) for name in (STORE, "trust", STATE, DIRECTORY)]
-    return builtin_guards(
-        settings,
-        protected=_with_targets(hooks),
-        sealed=_with_targets([*state, *_installed(place), *sealed]),
-        records=_with_targets([os.path.join(own, "records")]),
-        agent_home=own,
-    )
-
-
-def _with_targets(paths: Iterable[str]) -> list[str]:
-    """Return paths and, of links, their targets."""
-    paths = list(paths)
-    return list(dict.fromkeys([*paths, *map(os.path.realpath, paths)]))
-
-
-def _installations(place: Place) -> list[str]:
-    """Return the settings files of other agents that run our hooks, or that cannot be read."""
-    # Imported here, because the process of one event knows its own files.
-    from agent_hooks.bridges import BRIDGES, open_bridge
-    from agent_hooks.installs.places import installations
-
-    return [each.target.path for name in BRIDGES for each in installations(open_bridge(name), place.top)]
-
-
-def _installed(place: Place) -> Iterable[str]:
-    """Yield the files of this program: its command, cache and server, and its package unless it is developed here."""
-    # The name that pip and uv give the command.
-    yield os.path.join(sys.prefix, "bin", "agent-hooks")
-    package = os.path.dirname(agent_hooks.__file__)
-    if not package.startswith(f"{place.top.rstrip('/')}/"):
-        yield package
-    if (cache := cache_directory()) is not None:
-        yield os.path.dirname(cache)
-    yield directory()
+def _files_of_error(error: LoadError) -> list[str]:
+    """Return a hook that could not be loaded, and the files beside it that its traceback names."""
+    beside = os.path.dirname(os.path.realpath(error.path)) + os.sep
+    named = _FILE.findall(error.traceback)
+    return [error.path, *dict.fromkeys(path for path in named if path.startswith(beside))]

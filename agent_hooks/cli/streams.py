@@ -1,27 +1,119 @@
-"""The standard streams: stdout for the answer of a command, stderr for messages to a person."""
+"""The standard streams: stdout for the answer of a command, stderr for messages to a person.
+
+This module, and `Paper` of `screen/paper.py` for tables and colours, are the only code of the commands that prints: no
+text of a hook, a file or a model controls the terminal.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import select
 import sys
 from contextlib import suppress
-from typing import Self
+from threading import Thread
+from typing import Self, TextIO
 
 from agent_hooks.errors import os_reason
 from agent_hooks.ui.harmless import harmless
 
+# The control characters that JSON allows within strings; `harmless` escapes the same ones.
+_CONTROL = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
+
+def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
+    """Print a text on stdout, or on stderr, without control characters.
+
+    When the reader has gone, the text is dropped, and the command goes on.
+    """
+    _write(sys.stderr if err else sys.stdout, harmless(str(text)) + end)
+
+
+def echo_json(text: str) -> None:
+    """Print JSON on stdout; the control characters that JSON allows become its escapes."""
+    # They occur in strings only.
+    _write(sys.stdout, re.sub(_CONTROL, lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def echo_data(text: str) -> None:
+    """Print a text on stdout that another program may read: only a terminal gets it without control characters."""
+    _write(sys.stdout, harmless(text) if sys.stdout is not None and sys.stdout.isatty() else text)
+
+
+def echo_raw(text: str) -> None:
+    """Print a text on stderr whose parts were made harmless before, with our own colours in it."""
+    _write(sys.stderr, text)
+
 
 def complain(text: str) -> None:
     """Print a message on stderr without control characters; do nothing when stderr is closed or its reader has gone."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            sys.stderr.write(f"agent-hooks: {harmless(text)}\n")
-            sys.stderr.flush()
+    echo(f"agent-hooks: {text}", err=True)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Write a harmless text to a standard stream and flush it; `None` is a stream that the parent process has closed."""
+    if stream is None:
+        return
+    try:
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        silence_gone()
+    # The disk is full, or a hook has closed or replaced the stream, and then anything may be raised.  A message that
+    # cannot be shown is lost; an answer that cannot be written is a failure, which the caller gets.
+    except Exception:
+        if stream is not sys.stderr:
+            raise
+
+
+def flushed(stream: TextIO | None) -> bool:
+    """Flush a standard stream, and return whether nothing is left in it."""
+    try:
+        if stream is not None:
+            stream.flush()
+    # The same causes; the caller gets the failure as the result.
+    except Exception:
+        return False
+    return True
+
+
+def silence_gone() -> None:
+    """Lead stdout and stderr to /dev/null if their reader has gone, so that nothing fails that writes there later."""
+    for number in (1, 2):
+        poll = select.poll()
+        poll.register(number, 0)
+        if any(state & select.POLLERR for _, state in poll.poll(0)):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+
+
+def watch_readers() -> None:
+    """Silence stdout and stderr as soon as their reader goes, also for hooks and tools that print there."""
+
+    def watch() -> None:
+        poll = select.poll()
+        for number in (1, 2):
+            poll.register(number, 0)
+        if any(state & select.POLLERR for _, state in poll.poll()):
+            silence_gone()
+
+    Thread(target=watch, name="agent_hooks readers", daemon=True).start()
 
 
 def on_a_terminal() -> bool:
-    """Tell whether stdin and stdout are both a terminal, so that a person can be asked."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    """Tell whether stdin and stdout are both a terminal, so that a person can talk with the agent."""
+    return _are_terminals(sys.stdin, sys.stdout)
+
+
+def can_show_question() -> bool:
+    """Tell whether stdin and stderr are both a terminal, so that a person can be asked; stdout may lead to a file."""
+    return _are_terminals(sys.stdin, sys.stderr)
+
+
+def _are_terminals(*streams: TextIO | None) -> bool:
+    return all(stream is not None and stream.isatty() for stream in streams)
 
 
 class ReservedStdout:
@@ -34,8 +126,7 @@ class ReservedStdout:
     def __enter__(self) -> Self:
         self.broken: str | None = None
         # The parent process may have closed it.
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        flushed(sys.stdout)
         self._real = os.dup(1)
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         self.is_terminal = self._file.isatty()
@@ -43,8 +134,8 @@ class ReservedStdout:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        silence_gone()
+        flushed(sys.stdout)
         os.dup2(self._real, 1)
         os.close(self._real)
         # `write` has recorded the failure in `broken`.

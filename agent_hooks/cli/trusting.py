@@ -13,10 +13,10 @@ from contextlib import suppress
 
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
-from agent_hooks.cli.streams import complain
-from agent_hooks.errors import count
-from agent_hooks.trust.ancestors import agent_ancestor
-from agent_hooks.trust.manifest import ProjectSet, TrustError
+from agent_hooks.cli.streams import can_show_question, complain, echo_raw
+from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.trust.ancestors import agent_ancestor, refuse_below_an_agent
+from agent_hooks.trust.manifest import ProjectSet
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import Approval, TrustStore
 
@@ -66,12 +66,14 @@ def ask_about(sources: TrustedSources, trust: Trust, cwd: str, *more: str) -> Tr
 
 def can_ask() -> bool:
     """Tell whether a person is at the terminal to read a question and to answer it."""
-    return on_terminal() and agent_ancestor() is None
+    return can_show_question() and agent_ancestor() is None
 
 
-def on_terminal() -> bool:
-    """Tell whether stdin and stderr are both a terminal; stdout may lead to a file."""
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+def demand_person(command: str) -> None:
+    """Raise `AgentHooksError` unless a person at a terminal runs the command; `command`: `unlock` for example."""
+    refuse_below_an_agent(command)
+    if not can_show_question():
+        raise AgentHooksError(f"agent-hooks {command} is for a person at a terminal; stdin or stderr is no terminal")
 
 
 def ask(
@@ -166,13 +168,7 @@ def look() -> Look:
 
 def say_lines(lines: Iterable[str]) -> None:
     """Print lines on stderr whose texts have been made harmless; characters that it cannot encode become escapes."""
-    if sys.stderr is None:
-        return
-    encoding = sys.stderr.encoding or "ascii"
-    text = "".join(f"{line}\n" for line in lines)
-    with suppress(OSError):
-        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stderr.flush()
+    echo_raw("".join(f"{line}\n" for line in lines))
 
 
 def say(text: str) -> None:
@@ -187,8 +183,7 @@ def confirm(question: str) -> bool | None:
     # Keys that were pressed before the question was shown do not answer it.
     with suppress(termios.error, OSError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
+    echo_raw(f"{question} [y/N] ")
     line = _line()
     if line is None:
         say_lines([""])
@@ -209,11 +204,3 @@ def _line() -> str | None:
             break
         data += chunk
     return data.decode("utf-8", "replace") if data else None
-
-
-def refuse_below_agent(action: str) -> None:
-    """Raise `TrustError` when an agent started this process, because only a person decides this."""
-    if (agent := agent_ancestor()) is not None:
-        raise TrustError(
-            f"{action} is a person's decision, and {agent} started this process; use a terminal of your own"
-        )

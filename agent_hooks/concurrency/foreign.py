@@ -9,8 +9,14 @@ gets every other exception as a value, because only the caller knows which liste
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from agent_hooks.errors import HookUsageError, honest
+
+# How many times the result of foreign code may be awaitable again.
+MOST_AWAITS = 100
 
 
 class Outcome(NamedTuple):
@@ -26,6 +32,20 @@ def attempt(function: Callable[..., Any], *args: Any) -> Outcome:
         return Outcome(function(*args))
     except KeyboardInterrupt:
         raise
+    # Foreign code may raise anything: the caller gets it as a value, reports it and applies its policy.
     except BaseException as exc:
-        # The module says why: the caller reports the exception and applies its policy.
-        return Outcome(exception=exc)
+        return Outcome(exception=honest(exc))
+
+
+def is_awaitable(value: Any, awaited: int) -> bool:
+    """Tell whether `value`, the result of foreign code, is to be awaited; `awaited`: how often that was done before.
+
+    Raises `HookUsageError` for results that are awaitable again and again: without a suspension, no deadline ends them.
+    """
+    if not inspect.isawaitable(value):
+        return False
+    if awaited < MOST_AWAITS:
+        return True
+    if inspect.iscoroutine(value):
+        value.close()
+    raise HookUsageError(f"returned an awaitable whose result was awaitable again, {MOST_AWAITS} times")

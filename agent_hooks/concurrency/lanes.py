@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +18,8 @@ class Lane:
 
     def __init__(self) -> None:
         self.busy = False
-        self.waiting: deque[anyio.Event] = deque()
+        # An empty deque would take 600 bytes, and a list of a thousand tasks is short enough.
+        self.waiting: list[anyio.Event] = []
 
     async def enter(self) -> None:
         """Wait for the lane and take it."""
@@ -33,8 +33,8 @@ class Lane:
         self.waiting.append(turn)
         try:
             await turn.wait()
+        # The task was cancelled while it waited.  If its turn had just come, the next task gets it.
         except BaseException:
-            # The task was cancelled while it waited.  If its turn had just come, the next task gets it.
             if turn.is_set():
                 self.leave()
             else:
@@ -44,6 +44,6 @@ class Lane:
     def leave(self) -> None:
         """Hand the lane to the next in line, or leave it free."""
         if self.waiting:
-            self.waiting.popleft().set()
+            self.waiting.pop(0).set()
         else:
             self.busy = False

@@ -26,6 +26,8 @@ DRAIN = 0.5
 # Bytes of each stream that are kept.
 CAPTURE_LIMIT = 10 * 1024 * 1024
 _CHUNK = 65536
+# The process groups of programs that run.
+_running: set[int] = set()
 
 
 class Capture:
@@ -124,6 +126,7 @@ async def _supervise(
     process: Any, readers: Sequence[tuple[int, Callable[[bytes], Any]]], timeout: float | None
 ) -> tuple[int, bool]:
     killed = False
+    _running.add(process.pid)
     try:
         with anyio.move_on_after(timeout) as deadline:
             async with anyio.create_task_group() as tasks:
@@ -144,8 +147,15 @@ async def _supervise(
         if process.returncode is None:
             with anyio.CancelScope(shield=True):
                 await _end(process)
+        _running.discard(process.pid)
     code = process.returncode
     return (128 - code, True) if code < 0 else (code or 1 if killed else code, killed)
+
+
+def kill_left() -> None:
+    """Kill the programs that still run, with their groups: this process ends without waiting for them."""
+    while _running:
+        _signal(_running.pop(), signal.SIGKILL)
 
 
 async def _pump(fd: int, receive: Callable[[bytes], Any]) -> bool:
@@ -166,10 +176,12 @@ async def _pump(fd: int, receive: Callable[[bytes], Any]) -> bool:
 async def _end(process: Any) -> None:
     """End a whole process group: ask, wait, insist."""
     _signal(process.pid, signal.SIGTERM)
-    with anyio.move_on_after(GRACE):
-        await process.wait()
-    # Children may have outlived their leader.
-    _signal(process.pid, signal.SIGKILL)
+    try:
+        with anyio.move_on_after(GRACE):
+            await process.wait()
+    finally:
+        # Children may have outlived their leader, or the handler that waits here is given up.
+        _signal(process.pid, signal.SIGKILL)
     await process.wait()
 
 

@@ -56,8 +56,8 @@ def resume(steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any
                 # The awaiting coroutine is closed.
                 steps.close()
                 raise
+            # The exception is thrown into the generator, which decides.
             except BaseException as exc:
-                # The exception is thrown into the generator, which decides.
                 waiting = steps.throw(exc)
             else:
                 if value is None:

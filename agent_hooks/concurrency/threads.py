@@ -14,6 +14,9 @@ from contextvars import ContextVar, copy_context
 from threading import Thread, local
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent_hooks.concurrency.forks import end_child_of, forks, function_name
+from agent_hooks.errors import honest
+
 if TYPE_CHECKING:
     import anyio
     from anyio.lowlevel import EventLoopToken
@@ -44,6 +47,8 @@ class ThreadCall:
         # By this context an emit from the thread is known as nested.
         self._context = copy_context()
         self.given_up = False
+        # Whether the function has outlived its own deadline.
+        self.overdue = False
         # The scopes around the work that the event loop does for the thread.
         self.waits: set[anyio.CancelScope] = set()
 
@@ -61,8 +66,8 @@ class ThreadCall:
         self._begun = True
         try:
             await self._done.wait()
+        # This is a cancellation, which goes on to the caller.
         except BaseException:
-            # This is a cancellation, which goes on to the caller.
             self._give_up()
             raise
         assert self._outcome is not None
@@ -70,6 +75,10 @@ class ThreadCall:
         if exc is not None:
             raise exc
         return value
+
+    async def end(self) -> None:
+        """Wait for the end of the function, also when the call was given up."""
+        await self._done.wait()
 
     def _give_up(self) -> None:
         self.given_up = True
@@ -81,6 +90,15 @@ class ThreadCall:
         self._outcome = self._context.run(self._call)
 
     def _call(self) -> tuple[Any, BaseException | None]:
+        before = forks()
+        outcome = self._attempt()
+        end_child_of(self._name, before, outcome[1])
+        return outcome
+
+    def _name(self) -> str:
+        return function_name(self._function)
+
+    def _attempt(self) -> tuple[Any, BaseException | None]:
         # The outcome is a pair, so that no StopIteration or GeneratorExit travels through a future.
         try:
             _become_worker(self, self._token)
@@ -90,9 +108,9 @@ class ThreadCall:
             failure = RuntimeError("raised KeyboardInterrupt in a thread")
             failure.__cause__ = exc
             return None, failure
+        # The dispatch gets the exception: it reports it and applies the policy of the event.
         except BaseException as exc:
-            # The dispatch gets the exception: it reports it and applies the policy of the event.
-            return None, exc
+            return None, honest(exc)
 
     def wake_caller(self) -> None:
         """Wake the caller; in the thread, which does not wait for that."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
 from agent_hooks.concurrency.deadlines.base import Clock
 from agent_hooks.concurrency.threads import while_wanted
-from agent_hooks.errors import HookUsageError
-from agent_hooks.ui.base import UI, NotifyType
+from agent_hooks.errors import HookUsageError, capped, did_you_mean, shown
+from agent_hooks.ui.base import Dialogs, NotifyType
 from agent_hooks.values.content import ExecResult
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Surroundings(Struct, eq=False):
     """
 
     cwd: str
-    ui: UI
+    ui: Dialogs
     has_ui: bool
     mode: Mode
     session_id: str
@@ -36,10 +36,24 @@ class Surroundings(Struct, eq=False):
     agent_id: str = "main"
 
 
+class Validity:
+    """Whether some hooks are in force; `ended`: they were loaded again, so their contexts are stale."""
+
+    __slots__ = ("ended",)
+
+    def __init__(self) -> None:
+        self.ended = False
+
+
 class Timed(Protocol):
     """The dispatch of a context: its place, its tool, and the clock that stands while a dialog is open."""
 
     surroundings: Surroundings
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the hooks of the dispatch were loaded again."""
+        ...
 
     @property
     def tool_name(self) -> str | None:
@@ -62,8 +76,9 @@ class Awaited(NamedTuple):
     instead: str
 
 
+_TYPES: tuple[str, ...] = get_args(NotifyType)
 _ASK = "returns Ask(title, message) instead"
-_EXEC = Awaited("ctx.exec(...)", "uses subprocess.run(...) instead")
+EXEC = Awaited("ctx.exec(...)", "uses subprocess.run(...) instead")
 
 
 class Pending(Coroutine[Any, Any, T], Generic[T]):
@@ -121,40 +136,75 @@ def forgotten_await(call: Awaited) -> str:
     return f"`{call.code}` was not awaited: {mend}"
 
 
+def _check_texts(call: str, **arguments: object) -> None:
+    """Raise `HookUsageError`, at the line of the hook that made the call, for an argument that is no text."""
+    for name, value in arguments.items():
+        if not isinstance(value, str):
+            raise HookUsageError(f"ctx.ui.{call}: {name} is a text, not {shown(value)}; write str(...) around it")
+
+
+def _current(timed: Timed) -> Timed:
+    """Return the dispatch of a context; raise `HookUsageError` when its hooks were loaded again."""
+    if timed.ended:
+        raise HookUsageError(
+            "this ctx is stale: its hook was loaded again, and ctx belongs to a former generation of it; "
+            "end threads in on_unload, and use the ctx of the event that is handled now"
+        )
+    return timed
+
+
 class HookUI:
-    """The person to ask; while a dialog is open the handler's clock stands."""
+    """The person to ask; while a dialog is open the handler's clock stands.
+
+    A text that is too long for a person is cut in its middle, and says so.
+    """
 
     __slots__ = ("_timed", "_ui", "_unawaited")
 
-    def __init__(self, ui: UI, timed: Timed, unawaited: list[Awaited]) -> None:
+    def __init__(self, ui: Dialogs, timed: Timed, unawaited: list[Awaited]) -> None:
         self._ui = ui
         self._timed = timed
         self._unawaited = unawaited
 
     def select(self, title: str, options: Sequence[str]) -> Pending[str | None]:
         """Let the person choose one of `options`; `None` when they cancel or no person is there."""
+        _check_texts("select(title, options)", title=title)
+        if isinstance(options, str | bytes) or not isinstance(options, Sequence):
+            raise HookUsageError(f"ctx.ui.select(title, options): options is a list of texts, not {shown(options)}")
+        for option in options:
+            _check_texts("select(title, options)", option=option)
         call = Awaited("ctx.ui.select(...)", _ASK)
+        title = capped(title)
         return self._pending(call, title, "", lambda: self._ui.select(title, list(options)))
 
     def confirm(self, title: str, message: str = "") -> Pending[bool]:
         """Ask yes or no; `False` when no person is there."""
+        _check_texts("confirm(title, message)", title=title, message=message)
         call = Awaited("ctx.ui.confirm(...)", _ASK)
+        title, message = capped(title), capped(message)
         return self._pending(call, title, message, lambda: self._ui.confirm(title, message))
 
     def input(self, title: str, placeholder: str | None = None) -> Pending[str | None]:
         """Ask for a line of text; `None` when cancelled or no person is there.  `placeholder` is only a hint."""
+        _check_texts("input(title, placeholder)", title=title, placeholder="" if placeholder is None else placeholder)
         call = Awaited("ctx.ui.input(...)", _ASK)
+        title = capped(title)
         return self._pending(call, title, "", lambda: self._ui.input(title, placeholder))
 
     def notify(self, message: str, type: NotifyType = "info") -> None:
         """Show the person a message; not awaited, from any thread."""
-        self._ui.notify(message, type)
+        _current(self._timed)
+        _check_texts("notify(message, type)", message=message, type=type)
+        if type not in _TYPES:
+            known = did_you_mean(type, _TYPES)
+            raise HookUsageError(f"ctx.ui.notify(message, type): there is no type {shown(type)}{known}")
+        self._ui.notify(capped(message), type)
 
     def _pending(
         self, call: Awaited, title: str, message: str, ask: Callable[[], Coroutine[Any, Any, T]]
     ) -> Pending[T]:
         async def dialog() -> T:
-            clock = self._timed.need_clock()
+            clock = _current(self._timed).need_clock()
             clock.pause()
             try:
                 return await self._timed.dialog(title, message, ask)  # type: ignore[no-any-return]  # as `ask` does
@@ -171,6 +221,10 @@ class HookContext(Struct, eq=False):
     # The dialogs and programs that the running handler asked for and has not awaited; the one loop reads it.
     unawaited: list[Awaited] | None = None
 
+    @property
+    def _place(self) -> Surroundings:
+        return _current(self._timed).surroundings
+
     def _asked_for(self) -> list[Awaited]:
         if self.unawaited is None:
             self.unawaited = []
@@ -184,42 +238,42 @@ class HookContext(Struct, eq=False):
     @property
     def ui(self) -> HookUI:
         """The person: `select`, `confirm`, `input` (awaited) and `notify`."""
-        return HookUI(self._timed.surroundings.ui, self._timed, self._asked_for())
+        return HookUI(self._place.ui, self._timed, self._asked_for())
 
     @property
     def has_ui(self) -> bool:
         """Whether a person can answer a dialog."""
-        return self._timed.surroundings.has_ui
+        return self._place.has_ui
 
     @property
     def mode(self) -> Mode:
         """How the agent runs: `interactive`, `rpc`, `print`, `embedded` or `bridge`; `replay` is history."""
-        return self._timed.surroundings.mode
+        return self._place.mode
 
     @property
     def cwd(self) -> str:
         """The directory the agent works in, absolute."""
-        return self._timed.surroundings.cwd
+        return self._place.cwd
 
     @property
     def session_file(self) -> str | None:
         """The session's file, absolute; `None` when the session is not saved."""
-        return self._timed.surroundings.session_file
+        return self._place.session_file
 
     @property
     def session_id(self) -> str:
         """The session's id."""
-        return self._timed.surroundings.session_id
+        return self._place.session_id
 
     @property
     def session_key(self) -> str:
         """The same as `session_id`; the name that vetoes and interceptors use."""
-        return self._timed.surroundings.session_id
+        return self._place.session_id
 
     @property
     def agent_id(self) -> str:
         """`"main"` in the main agent."""
-        return self._timed.surroundings.agent_id
+        return self._place.agent_id
 
     def exec(
         self, command: str, args: Sequence[str] = (), *, timeout: float | None = None, cwd: str | None = None
@@ -239,4 +293,4 @@ class HookContext(Struct, eq=False):
 
             return await process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout)
 
-        return Pending(_EXEC, run, self._asked_for())
+        return Pending(EXEC, run, self._asked_for())

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +16,9 @@ from agent_hooks.dispatch.table import OnError
 from agent_hooks.errors import HookUsageError
 from agent_hooks.patterns import found_in
 
+THREAD_PATIENCE = 30.0
+"""Seconds that an event waits for the thread of an event that was aborted."""
+_POLL = 0.005
 Undo = Callable[[], None]
 ToolMatcher = str | re.Pattern[str] | Sequence[str | re.Pattern[str]]
 
@@ -88,13 +92,37 @@ class Handler:
     async def _in_thread(self, event: Any, context: Any) -> Any:
         """Call the function in a thread of its own."""
         if self.abandoned is not None and self.abandoned.running:
-            raise HookUsageError("is still running from an earlier event, and is not called again until it ends")
+            await self._wait_for_thread()
         call = ThreadCall(self.function, event, context)
         try:
             return await call.result()
         finally:
             if call.running:
                 self.abandoned = call
+
+    async def _wait_for_thread(self) -> None:
+        """Wait until the thread of an earlier event ends; raises `HookUsageError` when it does not.
+
+        A thread that has outlived its deadline is a failure of the hook, and is not waited for.  A thread whose call
+        was aborted is not: the person pressed Escape, or the session ended.
+        """
+        # Imported here, because few programs abort a plain function.
+        import anyio
+
+        end = perf_counter() + THREAD_PATIENCE
+        while (call := self.abandoned) is not None and call.running:
+            if call.overdue:
+                raise HookUsageError("is still running from an earlier event, and is not called again until it ends")
+            if perf_counter() > end:
+                text = f"is still running from an event that was aborted more than {THREAD_PATIENCE:g} s ago"
+                raise HookUsageError(f"{text}, and is not called again until it ends")
+            # The event loop of that call may be another one, so the end of the thread wakes no task here.
+            await anyio.sleep(_POLL)
+
+    def timed_out(self) -> None:
+        """Take note that the handler was stopped at its deadline; its thread may go on."""
+        if self.abandoned is not None:
+            self.abandoned.overdue = True
 
     def replaced_by(self, function: Callable[..., Any]) -> Handler:
         """Return a copy that calls `function`, inline, and shares everything else."""
@@ -119,21 +147,66 @@ def name_of(function: object) -> str:
 
 def refuses_two(function: Callable[..., Any]) -> str | None:
     """Return why `function` cannot be called with two arguments; `None` when it can, or when Python does not know."""
-    if isinstance(function, FunctionType):
-        code = function.__code__
-        if code.co_argcount == 2 and not code.co_kwonlyargcount:
-            # Most handlers are like this, and reading a signature takes as long as the rest of a subscription.
-            return None
-    try:
-        # of the function that is called: a decorator may hand the one inside more
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):  # of a builtin class, say
+    if _has_exactly_two(function):
         return None
+    signature = _signature_of(function)
+    return None if signature is None else _refuses(signature, 2)
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether an interceptor gets the context as a third argument.
+
+    1. A function that needs three arguments gets it.
+    2. A function that can be called with two gets it if its third parameter is named `ctx`.  A third parameter with any
+       other name keeps its default: `lambda input, output, limit=limit: …` means its own value.
+    3. A function with `*args` gets two.  If it is a decorator's, the function inside decides by rule 2.
+    """
+    if _has_exactly_two(function):
+        return False
+    signature = _signature_of(function)
+    if signature is None or _refuses(signature, 3) is not None:
+        return False
+    if _refuses(signature, 2) is not None:
+        return True
+    names = _positional(signature)
+    if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in signature.parameters.values()):
+        inner = _signature_of(function, follow_wrapped=True)
+        names = names if inner is None else _positional(inner)
+    return names[2:3] == ["ctx"]
+
+
+def _has_exactly_two(function: Callable[..., Any]) -> bool:
+    """Return whether a plain function has two parameters; reading a signature takes as long as a subscription."""
+    if not isinstance(function, FunctionType):
+        return False
+    code = function.__code__
+    variadic = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return code.co_argcount == 2 and not code.co_kwonlyargcount and not variadic
+
+
+def _signature_of(function: Callable[..., Any], *, follow_wrapped: bool = False) -> inspect.Signature | None:
+    """Return the signature of a function, by default of the one that is called: a decorator may hand the inner one more.
+
+    `None` where Python does not know it: for a builtin class, say.
+    """
     try:
-        signature.bind(None, None)
+        return inspect.signature(function, follow_wrapped=follow_wrapped)
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuses(signature: inspect.Signature, count: int) -> str | None:
+    """Return why a signature does not take that many positional arguments, `None` if it does."""
+    try:
+        signature.bind(*(None,) * count)
     except TypeError as exc:
         return str(exc)
     return None
+
+
+def _positional(signature: inspect.Signature) -> list[str]:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in signature.parameters.values() if each.kind in kinds]
 
 
 def matches_tool(matcher: ToolMatcher, tool_name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from functools import wraps
 from threading import Lock
@@ -18,7 +18,8 @@ from weakref import WeakSet, ref
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from agent_hooks.dispatch.handlers import Handler, Undo, is_async, refuses_two
+from agent_hooks.dispatch.handlers import Handler, Undo, is_async, refuses_two, takes_context
+from agent_hooks.dispatch.inside import refuse_inside
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import POINTS, AtPoint, Changed, Point
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
@@ -41,14 +42,15 @@ class Interceptor(Struct, frozen=True, eq=False):
     """One step at a point.
 
     `id`: unique in a registry; `name`: the point; `handler(input, output)`, sync or async, changes `output` and returns
-    nothing; `priority`: higher first, ties in the order of registration; `tool_matcher`: at tool points, a regular
-    expression, as a text or compiled, searched in the tool's name; `agent_matcher`: at the other points, in the agent's
-    id.  Without one it is called for all.  Raises `HookUsageError` for anything that cannot work.
+    nothing, and one with a third parameter gets the context too (`handlers.takes_context` has the rule); `priority`:
+    higher first, ties in the order of registration; `tool_matcher`: at tool points, a regular expression, as a text or
+    compiled, searched in the tool's name; `agent_matcher`: at the other points, in the agent's id.  Without one it is
+    called for all.  Raises `HookUsageError` for anything that cannot work.
     """
 
     id: str
     name: str
-    handler: Callable[[Any, Any], object]
+    handler: Callable[..., object]
     priority: int = 0
     tool_matcher: str | re.Pattern[str] | None = None
     agent_matcher: str | re.Pattern[str] | None = None
@@ -62,8 +64,11 @@ class Interceptor(Struct, frozen=True, eq=False):
         force_setattr(self, "name", name)
         if not callable(self.handler):
             raise HookUsageError(f"{where}: {shown(self.handler)} is not callable; give it a function (input, output)")
-        if problem := refuses_two(self.handler):
-            raise HookUsageError(f"{where}: the handler cannot be called with (input, output): {problem}")
+        problem = refuses_two(self.handler)
+        if problem and not takes_context(self.handler):
+            raise HookUsageError(
+                f"{where}: the handler cannot be called with (input, output) or (input, output, ctx): {problem}"
+            )
         if isinstance(self.priority, bool) or not isinstance(self.priority, int):
             raise HookUsageError(f"{where}: priority wants an int, not {shown(self.priority)}")
         for option in ("tool_matcher", "agent_matcher"):
@@ -169,6 +174,13 @@ class InterceptorRegistry:
 
     # ---- for the runner
 
+    def remove_those_of(self, hooks: Collection[str]) -> None:
+        """Remove all interceptors of these hooks."""
+        with self._lock:
+            entries = self._entries
+            self._entries = {key: entry for key, entry in entries.items() if entry[1].hook not in hooks}
+        self._changed()
+
     def handlers(self) -> tuple[tuple[Interceptor, Handler], ...]:
         """Return each interceptor with the handler that the one loop calls for it."""
         return tuple(self._entries.values())
@@ -183,8 +195,12 @@ class InterceptorRegistry:
 
 
 def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
-    """Return the handler that the one loop calls with `(event, ctx)`; it calls `interceptor` with `(input, output)`."""
+    """Return the handler that the one loop calls with `(event, ctx)`.
+
+    It calls `interceptor` with `(input, output)`, or with the context too if the function takes it.
+    """
     point, function = interceptor.point, interceptor.handler
+    step = function if takes_context(function) else _without_context(function)
 
     def settle(event: AtPoint[Any], output: Any, answer: object) -> Answer | None:
         if answer is not None:
@@ -202,13 +218,13 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
         @wraps(function)
         async def call(event: AtPoint[Any], ctx: object) -> Any:
             output = point.copy(event.output)
-            return settle(event, output, await function(event.input, output))  # type: ignore[misc]  # it is async
+            return settle(event, output, await step(event.input, output, ctx))  # type: ignore[misc]  # it is async
     else:
 
         @wraps(function)
         def call(event: AtPoint[Any], ctx: object) -> Any:
             output = point.copy(event.output)
-            answer = function(event.input, output)
+            answer = step(event.input, output, ctx)
             take = settle_later if inspect.isawaitable(answer) else settle
             return take(event, output, answer)
 
@@ -219,6 +235,11 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
         event=interceptor.name,
         priority=interceptor.priority,
     )
+
+
+def _without_context(function: Callable[..., object]) -> Callable[..., object]:
+    """Return a function that drops the third argument."""
+    return lambda given, output, ctx: function(given, output)
 
 
 # ---- one registry for a whole process --------------------------------------------------------------------------------
@@ -270,12 +291,14 @@ def initialize_interceptors() -> InterceptorRegistry:
     Within one priority they run before those of a runner.  Calling this twice changes nothing.
     """
     global _initialized
+    refuse_inside("initialize_interceptors()")
     _initialized = True
     return _process_wide
 
 
 def get_interceptors() -> InterceptorRegistry | None:
     """Return the process-wide registry, `None` before `initialize_interceptors`."""
+    refuse_inside("get_interceptors()")
     return _process_wide if _initialized else None
 
 

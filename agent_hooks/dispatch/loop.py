@@ -1,71 +1,38 @@
 """The one loop: the only code that calls handlers.
 
-A `Plan` says which handlers an event has and which row of the table applies to it.  A `Dispatch` is one event on its way
-through that plan.  The runner makes both; see `Engine.emit`.
+A `Plan` (`dispatch.plan`) says which handlers an event has and which row of the table applies to it.  A `Dispatch` is one
+event on its way through that plan.  The runner makes both; see `Engine.emit`.
 """
 
 from __future__ import annotations
 
-import inspect
+import os
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.concurrency.deadlines import Clock, DidNotStopError, drive
-from agent_hooks.concurrency.lanes import Lane
+from agent_hooks.concurrency.deadlines import (
+    Clock,
+    DidNotStopError,
+    ForkedClock,
+    LeftOpenError,
+    drive,
+)
+from agent_hooks.concurrency.foreign import is_awaitable
+from agent_hooks.concurrency.forks import end_child
 from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.dispatch.handlers import Handler
+from agent_hooks.dispatch.plan import Owner, Plan
 from agent_hooks.dispatch.points import Changed
-from agent_hooks.dispatch.table import EventSpec, OnError, read_answer, spec_name
-from agent_hooks.errors import HookError, HookUsageError, Outcome, describe, hook_error, shown
-from agent_hooks.values.answers import Answer, Ask, Block, Cancel, Cause, Continue, Rewrite
-from agent_hooks.values.events import Event
-
-
-class Plan(Struct, frozen=True, eq=False):
-    """The handlers of one kind of event, in order; made once per event type, reason and tool.
-
-    `limit`: seconds of its own time that each handler gets; `tool_name`: the tool, if the event is about one, or the
-    agent's id at a point of the agent; `lane`: the lane the event waits in, if any.
-    """
-
-    owner: Owner
-    spec: EventSpec
-    handlers: tuple[Handler, ...]
-    limit: float
-    tool_name: str | None
-    lane: Lane | None
-
-
-class Owner(Protocol):
-    """The engine, as far as a dispatch uses it."""
-
-    def make_clock(self, limit: float, parent: Clock | None) -> Clock:
-        """Return a clock of the running backend, nested in `parent`."""
-        ...
-
-    def disable(self, hook_path: str) -> None:
-        """Disable a hook: its gates block from now on, its other handlers are left out."""
-
-    def is_disabled(self, hook_path: str) -> bool:
-        """Tell whether a hook is disabled."""
-        ...
-
-    def intercept(self, hook: str, interceptor: Any) -> Callable[[], None]:
-        """Register an interceptor of a hook and return a function that removes it again."""
-        ...
-
-    def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
-        """Take note of a value that a handler returned."""
-
-    def report(self, error: HookError) -> None:
-        """Take note of a failure."""
+from agent_hooks.dispatch.table import EventSpec, OnError, misplaced, read_answer, spec_name
+from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, shown
+from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
+from agent_hooks.values.frozen import NO_TEXT
 
 
 class Dispatch:
@@ -92,6 +59,10 @@ class Dispatch:
     # The running handler.
     handler: Handler
 
+    def __str__(self) -> str:  # pragma: no cover  # called in forked children
+        """Return the hook, the handler and the event, for a message."""
+        return f"hook {self.handler.label}: {self.handler.name} on {spec_name(self.event)}"
+
     @property
     def owner(self) -> Owner:
         """The runner."""
@@ -101,6 +72,11 @@ class Dispatch:
     def tool_name(self) -> str | None:
         """The tool that the event is about, `None` for other events."""
         return self.plan.tool_name
+
+    @property
+    def ended(self) -> bool:
+        """Whether the hooks of the plan were loaded again."""
+        return self.plan.validity.ended
 
     def need_clock(self) -> Clock:
         """Return the clock of the dispatch; make it if there is none yet."""
@@ -140,8 +116,14 @@ class Dispatch:
     #  6. After a failure or a stop the next handler gets a new context.  Code that the failed handler left behind, in a
     #     thread for example, cannot touch it.
     #  7. A dispatch ends early when a fold or a failure says so.
-    #  8. The duration of each handler that suspended is kept, and that of every 16th call.  To time every call costs 18 %
-    #     more with one handler (13.1 instead of 11.1 bare awaits), and 60 % more with ten (5.1 instead of 3.15 each).
+    #  8. The duration of each handler that suspended is kept, and that of its first calls and every 32nd (`Stats`).  To
+    #     time every call costs 18 % more with one handler, and 60 % more with ten.
+    #  9. A handler that ends inside of a cancel scope or task group has failed.  Its scopes are left, so that a later
+    #     cancellation of them does not reach the emitting code.  trio knows the innermost scope for nothing, so each call
+    #     is compared.  On asyncio the question for the task costs as much as an event.  There a dispatch is watched from
+    #     the first handler on that has suspended or left a scope open at an earlier call, and any other handler at the
+    #     calls 1, 2, 4, 8 and so on up to 1024, and every 1024th.
+    # 10. A child process that a handler has forked ends when it comes back: the fork has replaced the clock.
     #
     # The method is a generator rather than a coroutine, and it returns nothing: with one handler an event takes 11.1
     # instead of 12.2 bare awaits.  `python -m benchmarks dispatch` measures both figures.
@@ -149,31 +131,45 @@ class Dispatch:
     def call_handlers(self, handlers: Sequence[Handler]) -> Generator[Any, Any, None]:
         """Call `handlers` and combine their answers in `outcome`."""
         context = HookContext(self)
+        event = self.event
         clock = self.clock
+        if clock is not None and clock.closed:
+            clock.open()
         self.started = perf_counter()
         for handler in handlers:
             self.handler = handler
             stats = handler.stats
-            count = stats.count
-            stats.count = count + 1
-            if clock is not None and clock.closed:
-                clock.open()
-                clock.overdue = self._report_overdue
+            left = stats.left - 1
+            stats.left = left
+            # Rules 8 and 9.
+            if not left and stats.begin_measured() and (clock is None or not clock.watching):
+                clock = self.need_clock()
+                clock.watch_scopes()
             # A local name, because `handler.call(…)` would look for a method first.
             call = handler.call
             try:
                 if handler.direct:
-                    answer = yield from call(self.event, context)  # type: ignore[misc]  # a coroutine
+                    answer = yield from call(event, context)  # type: ignore[misc]  # a coroutine
                 else:
-                    answer = call(self.event, context)
+                    answer = call(event, context)
                     if type(answer) is CoroutineType:
                         answer = yield from answer  # type: ignore[misc]  # a coroutine
-                if answer is None and self.clock is None and context.unawaited is None and count & 15:
+                clock = self.clock
+                if (
+                    answer is None
+                    and left
+                    and context.unawaited is None
+                    and (clock is None or not (clock.armed or clock.left_open()))
+                ):
                     # The common end: no answer, no suspension, no fault.
                     continue
-                while answer is not None and inspect.isawaitable(answer):
+                awaited = 0
+                while answer is not None and is_awaitable(answer, awaited):
+                    awaited += 1
                     answer = yield from await_any(answer)
-                clock = self.clock
+                    clock = self.clock
+                if clock is not None and clock.left_open():
+                    raise LeftOpenError
                 if clock is not None and clock.armed and clock.settle(None):
                     context = HookContext(self)
                     ended = self._take_stop(clock)
@@ -183,26 +179,39 @@ class Dispatch:
                     ended = answer is not None and self._take_answer(handler, answer)
             except BaseException as exc:
                 # Rule 5: the failure is reported, and the policy of the row decides.
+                exc = honest(exc)
                 clock = self.clock
+                if clock is not None and clock.forked:  # pragma: no cover  # a forked child leaves no measurement
+                    end_child(str(self), exc)
                 if clock is not None and clock.gave_up:
                     # `drive` is closing this frame.
                     raise
                 context = HookContext(self)
-                if clock is not None and clock.settle(exc):
+                if clock is not None and clock.left_open():
+                    # Rule 9.
+                    yield from await_any(clock.leave_scopes())
+                    ended = self._take_left_open(clock, exc)
+                elif clock is not None and clock.settle(exc):
                     ended = self._take_stop(clock)
                 elif isinstance(exc, KeyboardInterrupt):
                     raise
                 elif clock is not None and (foreign := clock.foreign(exc)) is not None:
                     raise foreign from None
                 else:
-                    ended = self._fail(describe(exc), exc)
+                    ended = self._fail(_failure(exc), exc)
             if clock is not None and clock.armed:
                 self._keep_duration(handler)
+                if stats.left != 1:
+                    # It will suspend again.
+                    stats.measure_all()
                 clock.armed = False
-            elif not count & 15:
+            elif not left:
                 self._keep_duration(handler)
             if ended:
                 break
+            event = self.event
+            if clock is not None and clock.closed:
+                clock.open()
 
     @types.coroutine
     def finish(self, steps: Generator[Any, Any, None], waiting: Any) -> Generator[Any, Any, None]:
@@ -212,6 +221,8 @@ class Dispatch:
         called in a new frame.
         """
         clock = self.need_clock()
+        if clock.forked:  # pragma: no cover  # a forked child leaves no measurement
+            end_child(str(self))
         while True:
             try:
                 yield from drive(steps, waiting, clock)
@@ -245,13 +256,42 @@ class Dispatch:
             self._report_useless(handler, answer)
             return False
         answers = read_answer(handler.event, spec, answer)
-        return any(spec.fold(self, _signed(each, handler, spec)) for each in answers)
+        return any(spec.fold(self, self._signed(each, handler)) for each in answers)
+
+    def _signed(self, answer: Answer, handler: Handler) -> Answer:
+        """Return the answer with the fields that only the runner sets: the handler's hook, and the cause of a block.
+
+        The texts that the model reads have no secrets.
+        """
+        hide, spec = self.plan.owner.hide, self.plan.spec
+        match answer:
+            case Block():
+                # A hook's own kind of block may have other fields.
+                kind = Stop if isinstance(answer, Stop) else Block
+                return kind(hide(answer.reason), handler.label, spec.cause, answer.rule, hide(answer.remedy))
+            case Ask():
+                # Only a guard knows the words of a program.
+                return replace(answer, by=handler.label, hook=handler.hook, also=(), rewrite=None, words=())
+            case Cancel():
+                return Cancel(answer.reason and hide(answer.reason))
+            case Continue():
+                # The source of the message, which is a path.
+                return Continue(hide(answer.text), handler.hook)
+            case AddContext():
+                return AddContext(hide(answer.text), handler.hook)
+            case Replace():
+                return replace(answer, context=(), stop=None)
+            case Rewrite() | Changed():
+                return replace(answer, by=(handler.label,))
+            case _:
+                return answer
 
     def _report_useless(self, handler: Handler, answer: Any) -> None:
         """Report, once per handler, an answer to an event that takes none."""
-        if not handler.mistaken and answer != {}:
+        if not handler.mistaken and not (type(answer) is dict and not answer):
             handler.mistaken = True
-            self._report(f"returned {shown(answer)}, but {spec_name(self.event)} takes no answer; it is ignored")
+            name, hint = spec_name(self.event), misplaced(self.plan.spec, answer)
+            self._report(f"returned {shown(answer)}, but {name} takes no answer; it is ignored{hint}")
 
     def conflict(self, text: str) -> None:
         """Report that two handlers answered differently."""
@@ -264,11 +304,25 @@ class Dispatch:
         why, clock.stop = clock.stop, "deadline"
         question, clock.question = clock.question, None
         if why == "asked" and question is not None:
-            return self.plan.spec.fold(self, _signed(question, self.handler, self.plan.spec))
+            return self.plan.spec.fold(self, self._signed(question, self.handler))
         if why == "shutdown":
             # The handler did nothing wrong, so its policy does not count: no gate opens because a session ends.
             return self._fail("was stopped, because the session ends", always_block=True)
+        self.handler.timed_out()
         return self._fail(f"timed out after {clock.limit:.3g} s", cause="timed_out")
+
+    def _take_left_open(self, clock: Clock, exc: BaseException) -> bool:
+        """Take note that the running handler left scopes open, which are left now; return whether the dispatch ends.
+
+        Raises somebody else's cancellation that the handler ended with, or swallowed.
+        """
+        self.handler.stats.measure_all()
+        clock.settle(exc)
+        if (foreign := clock.foreign(exc)) is not None:
+            raise foreign from None
+        why, clock.stop, clock.question = clock.stop, "deadline", None
+        failure = exc if isinstance(exc, LeftOpenError) else LeftOpenError()
+        return self._fail(describe(failure), exc, always_block=why == "shutdown")
 
     def _give_up(self, exc: DidNotStopError, clock: Clock) -> Sequence[Handler]:
         """Disable the hook of a handler that swallowed every cancellation, and return the handlers still to be called."""
@@ -285,7 +339,7 @@ class Dispatch:
         rest = self.plan.handlers[self.plan.handlers.index(self.handler) + 1 :]
         return [disabled(each) if owner.is_disabled(each.hook) else each for each in rest]
 
-    def _report_overdue(self, late: float) -> None:
+    def report_overdue(self, late: float) -> None:
         """Disable the hook of a handler that goes on `late` seconds after its cancellation; trio cannot give it up."""
         self.plan.owner.disable(self.handler.hook)
         self._report(f"was cancelled {late:.0f} s ago and did not stop; its hook is disabled")
@@ -304,6 +358,7 @@ class Dispatch:
         """
         handler, spec = self.handler, self.plan.spec
         handler.stats.failures += 1
+        text = self.plan.owner.hide(text)
         if spec.settles:
             # No answer is left that a later handler could turn into a permission: the person is asked.
             self._report(text, exc)
@@ -332,6 +387,13 @@ class Dispatch:
         self.plan.owner.report(error)
 
 
+def _failure(exc: BaseException) -> str:
+    """Return the text for an exception of a handler; one that took content for a text is told the remedy."""
+    text = describe(exc)
+    mistaken = isinstance(exc, TypeError) and NO_TEXT not in text
+    return f"{text}; {NO_TEXT}" if mistaken and ("FrozenList" in text or "Blocks" in text) else text
+
+
 async def await_any(awaitable: Awaitable[Any]) -> Any:
     """Await any awaitable; a generator can `yield from` a coroutine only."""
     return await awaitable
@@ -341,6 +403,17 @@ async def await_any(awaitable: Awaitable[Any]) -> Any:
 running: ContextVar[Dispatch | None] = ContextVar("agent_hooks dispatch", default=None)
 # Bound once: `running.get()` of another module binds the method at each call, 12.1 instead of 11.1 bare awaits an event.
 get_running, set_running = running.get, running.set
+
+
+def _mark_fork() -> None:  # pragma: no cover  # a forked child leaves no measurement
+    """Mark the dispatch whose handler has forked, in the child; so a handler that never forks pays nothing."""
+    dispatch = current_dispatch()
+    if dispatch is not None:
+        dispatch.clock = ForkedClock(dispatch.plan.limit, set())
+        dispatch.clock.dispatch = dispatch
+
+
+os.register_at_fork(after_in_child=_mark_fork)
 
 
 def current_dispatch(owner: Owner | None = None) -> Dispatch | None:
@@ -368,19 +441,3 @@ def policy(handler: Handler, spec: EventSpec) -> OnError:
     if not spec.can_block:
         return "continue"
     return handler.on_error or spec.on_error
-
-
-def _signed(answer: Answer, handler: Handler, spec: EventSpec) -> Answer:
-    """Return the answer with the fields that only the runner sets: the handler's hook, and the cause of a block."""
-    match answer:
-        case Block():
-            return Block(answer.reason, handler.label, spec.cause, answer.rule, answer.remedy)
-        case Ask():
-            return Ask(answer.title, answer.message, handler.label, rule=answer.rule, remedy=answer.remedy)
-        case Continue():
-            # The source of the message, which is a path.
-            return Continue(answer.text, handler.hook)
-        case Rewrite() | Changed():
-            return replace(answer, by=(handler.label,))
-        case _:
-            return answer

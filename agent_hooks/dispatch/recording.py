@@ -72,6 +72,9 @@ class Recorder(Protocol):
     ) -> None:
         """Write that a question was settled."""
 
+    def remembered(self, fields: dict[str, Any], surroundings: Surroundings) -> None:
+        """Write that an answer of the person was kept, allowed a call, or ended; `fields`: see `lines.Remembered`."""
+
     def prompt(self, text: str) -> Any:
         """Return the trail of a prompt that begins."""
         ...
@@ -84,6 +87,12 @@ class Recorder(Protocol):
 
     def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:
         """Write the edits of files that control the agent; `unlocked`: the directories that the person has unlocked."""
+
+    def renew(self, records: Any, kept: Sequence[str]) -> None:
+        """Take note that hooks were loaded again, all but those whose paths are `kept`.
+
+        `records`: the wish for records from now on, `None` if it is the same.
+        """
 
     def close(self) -> None:
         """Write the last heads and close the files."""

@@ -6,19 +6,49 @@ from msgspec import Struct
 
 # Durations that are kept for the median; a power of two.
 _KEPT = 64
+# Of later calls, one in so many is measured, and one in so many is watched; both are powers of two.
+_MEASURED = 32
+_WATCHED = 1024
 
 
 class Stats:
-    """`count` and `failures` are exact; durations come from every suspended handler and one dispatch in 16."""
+    """The calls, failures and durations of one handler.
 
-    __slots__ = ("_kept", "_timed", "count", "failures", "max")
+    `count` and `failures` are exact.  Durations are those of measured calls: the calls 1, 2, 4, 8, 16 and each 32nd, or,
+    once the handler has suspended, each call.  The one loop counts `left` down, and measures the call at which it gets to
+    zero, so that any other call costs one number.
+    """
+
+    __slots__ = ("_all", "_kept", "_next", "_timed", "failures", "left", "max")
 
     def __init__(self) -> None:
-        self.count = 0
         self.failures = 0
         self.max: float | None = None
+        # The calls until the next measured one, and the number of that one.
+        self.left = self._next = 1
+        # Whether each call is measured.
+        self._all = False
         self._kept: list[float] = []
         self._timed = 0
+
+    @property
+    def count(self) -> int:
+        """The number of calls."""
+        return self._next - self.left
+
+    def begin_measured(self) -> bool:
+        """Begin a measured call, for which `left` has become zero, and tell whether its scopes are watched."""
+        number = self._next
+        self.left = left = 1 if self._all else min(number, _MEASURED)
+        self._next = number + left
+        # Each power of two, and each multiple.
+        return self._all or not number & (number - 1) or not number % _WATCHED
+
+    def measure_all(self) -> None:
+        """Measure and watch each call from now on."""
+        self._next = self.count + 1
+        self.left = 1
+        self._all = True
 
     def add(self, seconds: float) -> None:
         """Note how long one call took."""

@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
 from msgspec.structs import replace
 
 from agent_hooks.dispatch.points import POINTS, AtPoint, Changed
 from agent_hooks.errors import shown
 from agent_hooks.values.answers import (
+    AddContext,
     Answer,
     Ask,
     Block,
@@ -27,8 +28,11 @@ from agent_hooks.values.answers import (
     Replace,
     Rewrite,
     SkipConversationRestore,
+    Stop,
 )
+from agent_hooks.values.content import CompactionEntry
 from agent_hooks.values.events import BeforeToolCall, Event, ToolResult
+from agent_hooks.values.frozen import freeze, items_of
 from agent_hooks.values.wire import camel
 
 OnError = Literal["block", "continue"]
@@ -87,14 +91,33 @@ class Wire(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
 
 
 class AskWire(Struct, forbid_unknown_fields=True):
-    """`{"title": …, "message"?: …}`."""
+    """`{"title": …, "message"?: …, "remember"?: false}`."""
 
     title: str
     message: str = ""
+    remember: bool = True
 
 
-class GateWire(Wire):
-    """`{"block": true, "reason"?: …}` or `{"ask": {…}}`."""
+class StopWire(Wire):
+    """`{"stop": "why"}`."""
+
+    stop: str | None = None
+
+    def read(self) -> list[Answer]:
+        return [] if self.stop is None else [Stop(self.stop)]
+
+
+class ContextWire(Wire):
+    """`{"addContext": "text"}`."""
+
+    add_context: str | None = None
+
+    def read(self) -> list[Answer]:
+        return [] if self.add_context is None else [AddContext(self.add_context)]
+
+
+class GateWire(StopWire):
+    """`{"block": true, "reason"?: …}`, `{"ask": {…}}` or `{"stop": "why"}`, which beats the others."""
 
     block: bool | UnsetType = UNSET
     reason: str | None = None
@@ -106,33 +129,40 @@ class GateWire(Wire):
             raise ValueError("'reason' and 'blockReason' are the same key; give one of them")
         if self.block is UNSET and (self.reason is not None or self.block_reason is not None):
             raise ValueError('a reason needs {"block": true} beside it')
+        if self.stop is not None:
+            return super().read()
         if self.block is True:
             return [Block(self.reason or self.block_reason or "")]
-        return [Ask(self.ask.title, self.ask.message)] if self.ask is not None else []
+        if self.ask is None:
+            return []
+        return [Ask(self.ask.title, self.ask.message, remember=self.ask.remember)]
 
 
 class CallWire(GateWire):
-    """The same, or `{"params": {…}}`; a block beside it counts."""
+    """The same, or `{"params": {…}}`; a block or a stop beside it counts."""
 
     params: dict[str, Any] | None = None
 
     def read(self) -> list[Answer]:
         answers = super().read()
-        if self.params is not None and self.block is not True:
+        if self.params is not None and self.block is not True and self.stop is None:
             answers.append(Rewrite(self.params))
         return answers
 
 
-class ResultWire(Wire):
-    """`{"content"?, "details"?, "isError"?}`."""
+class ResultWire(StopWire):
+    """`{"content"?, "details"?, "isError"?, "addContext"?, "stop"?}`."""
 
     content: Any = UNSET
     details: Any = UNSET
     is_error: Any = UNSET
+    add_context: str | None = None
 
     def read(self) -> list[Answer]:
         answer = Replace(content=self.content, details=self.details, is_error=self.is_error)
-        return [answer] if answer.changes() else []
+        replaces: list[Answer] = [answer] if answer.changes() else []
+        context: list[Answer] = [] if self.add_context is None else [AddContext(self.add_context)]
+        return [*replaces, *context, *super().read()]
 
 
 class CancelWire(Wire):
@@ -194,20 +224,54 @@ class ContinueWire(Wire):
         return [] if self.text is None else [Continue(self.text)]
 
 
-_REWRITE_HINT = "; a Rewrite belongs in a before_tool_call handler"
+# The answer that each key of a mapping form stands for.
+_KEYS: dict[str, type[Answer]] = {
+    "params": Rewrite,
+    "block": Block,
+    "ask": Ask,
+    "stop": Stop,
+    "addContext": AddContext,
+    "add_context": AddContext,
+    "content": Replace,
+    "cancel": Cancel,
+    "continue": Continue,
+}
+
+
+def misplaced(spec: EventSpec, answer: object) -> str:
+    """Return the events whose handlers may give this answer, as a sentence part; empty for one that fits or is none."""
+    if isinstance(answer, dict):
+        kind = next((kind for key, kind in _KEYS.items() if key in answer), None)
+    else:
+        kind = type(answer) if isinstance(answer, Answer) else None
+    if kind is None or issubclass(kind, spec.answers):
+        return ""
+    events = dict.fromkeys(name.partition(":")[0] for name, row in SPECS.items() if issubclass(kind, row.answers))
+    if not events:
+        return ""
+    *others, last = events
+    names = f"{', '.join(others)} or {last}" if others else last
+    return f"; {_with_article(kind.__name__)} belongs in {_with_article(names)} handler"
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'Aa' else 'a'} {name}"
 
 
 def _wire_keys(answer: Mapping[Any, Any]) -> dict[str, Any]:
     keys: dict[str, Any] = {}
-    for key, value in answer.items():
+    for key, value in items_of(answer):
         if not isinstance(key, str):
             raise TypeError(f"keys of an answer are strings, not {shown(key)}")
         if (wire_key := camel(key)) in keys:
             raise ValueError(f"{wire_key!r} is there twice, once in each spelling")
+        if wire_key == "compactionEntry" and isinstance(value, CompactionEntry):
+            value = to_builtins(value)
         if wire_key == "compactionEntry" and isinstance(value, Mapping):
             # These keys are ours too; the keys inside of params, content and details are not.
             value = _wire_keys(value)
-        keys[wire_key] = value
+        # A copy, because a foreign class may have no end, which the conversion would not notice.
+        keys[wire_key] = freeze(value)
     return keys
 
 
@@ -222,11 +286,11 @@ def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
         try:
             return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
         except (msgspec.ValidationError, ValueError, TypeError) as exc:
-            hint = _REWRITE_HINT if "params" in answer and Rewrite not in spec.answers else ""
+            hint = misplaced(spec, answer)
             raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
+    hint = misplaced(spec, answer)
     if not spec.answers:
-        raise TypeError(f"{name} handlers return nothing, not {shown(answer)}; the value is ignored")
-    hint = _REWRITE_HINT if isinstance(answer, Rewrite) else ""
+        raise TypeError(f"{name} handlers return nothing, not {shown(answer)}; the value is ignored{hint}")
     raise TypeError(f"wrong answer {shown(answer)}: {name} handlers return {spec.forms} or None{hint}")
 
 
@@ -259,7 +323,7 @@ def fold_call(run: Folding, answer: Block | Ask | Rewrite) -> bool:
     if not isinstance(answer, Rewrite):
         return fold_gate(run, answer)
     event: BeforeToolCall = run.event
-    run.event = replace(event, params=answer.input)
+    run.event = event.rewritten(answer.input)
     before = run.outcome.rewrite if isinstance(run.outcome, Ask) else run.outcome
     if before is not None:
         answer = replace(answer, by=_each_once(before.by, answer.by))
@@ -267,11 +331,32 @@ def fold_call(run: Folding, answer: Block | Ask | Rewrite) -> bool:
     return False
 
 
-def fold_result(run: Folding, answer: Replace) -> bool:
-    """Combine field by field: the field that a later handler sets wins, a field that none sets stays."""
-    event: ToolResult = run.event
-    run.event = replace(event, **answer.changes())
-    run.outcome = replace(run.outcome, **answer.changes()) if run.outcome is not None else answer
+def fold_result(run: Folding, answer: Replace | AddContext | Stop) -> bool:
+    """Combine field by field: the field that a later handler sets wins, a field that none sets stays.
+
+    Texts to add are collected, and the first stop counts.  Later handlers get the result all the same: one of them may
+    have to hide something in it.
+    """
+    so_far: Replace = run.outcome or Replace()
+    match answer:
+        case AddContext():
+            run.outcome = replace(so_far, context=(*so_far.context, answer))
+        case Stop():
+            run.outcome = replace(so_far, stop=so_far.stop or answer)
+        case _:
+            event: ToolResult = run.event
+            run.event = replace(event, **answer.changes())
+            run.outcome = replace(so_far, **answer.changes())
+    return False
+
+
+def fold_context(run: Folding, answer: AddContext) -> bool:
+    """Collect the texts of all handlers in one answer, in their order."""
+    before: AddContext | None = run.outcome
+    if before is not None:
+        by = ", ".join(dict.fromkeys((before.by, answer.by)))
+        answer = AddContext(f"{before.text}\n\n{answer.text}", by)
+    run.outcome = answer
     return False
 
 
@@ -283,8 +368,8 @@ def fold_session(run: Folding, answer: Cancel | SkipConversationRestore | Compac
     return isinstance(answer, Cancel)
 
 
-def fold_end(run: Folding, answer: Continue) -> bool:
-    """The first one wins; every handler hears of the end all the same."""
+def fold_first(run: Folding, answer: Continue | Stop) -> bool:
+    """The first one wins; every handler gets the event all the same."""
     run.outcome = run.outcome or answer
     return False
 
@@ -341,15 +426,18 @@ def _wrong(name: str, wanted: str, found: object, remedy: str = "") -> TypeError
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 _OBSERVE = EventSpec(lane="life")
-_GATE_FORMS = 'Block("why") or {"block": True, "reason": "why"}, Ask("title"),'
+_STOP_FORMS = 'Stop("why") or {"stop": "why"},'
+_CONTEXT_FORMS = 'AddContext("text") or {"addContext": "text"},'
+_CONTEXT = EventSpec((AddContext,), _CONTEXT_FORMS, ContextWire, fold_context, lane="life")
+_GATE_FORMS = f'Block("why") or {{"block": True, "reason": "why"}}, Ask("title"), {_STOP_FORMS}'
 _CANCEL = EventSpec((Cancel,), 'Cancel() or {"cancel": True},', CancelWire, fold_session, lane="life")
 
 SPECS: dict[str, EventSpec] = {
-    "session:start": _OBSERVE,
+    "session:start": _CONTEXT,
     "session:before_switch": _CANCEL,
-    "session:switch": _OBSERVE,
+    "session:switch": _CONTEXT,
     "session:before_clear": _CANCEL,
-    "session:clear": _OBSERVE,
+    "session:clear": _CONTEXT,
     "session:before_branch": EventSpec(
         (Cancel, SkipConversationRestore),
         'Cancel() or {"cancel": True}, SkipConversationRestore() or {"skipConversationRestore": True},',
@@ -357,7 +445,7 @@ SPECS: dict[str, EventSpec] = {
         fold_session,
         lane="life",
     ),
-    "session:branch": _OBSERVE,
+    "session:branch": _CONTEXT,
     "session:before_compact": EventSpec(
         (Cancel, Compaction),
         'Cancel() or {"cancel": True}, Compaction(summary, first_kept_entry_index, tokens_before),',
@@ -366,14 +454,14 @@ SPECS: dict[str, EventSpec] = {
         deadline=None,
         lane="life",
     ),
-    "session:compact": _OBSERVE,
+    "session:compact": _CONTEXT,
     "session:shutdown": EventSpec(deadline=None, total=5.0),
-    "agent_start": _OBSERVE,
+    "agent_start": _CONTEXT,
     "agent_end": EventSpec(
-        (Continue,), 'Continue("text") or {"continue": "text"},', ContinueWire, fold_end, lane="life"
+        (Continue,), 'Continue("text") or {"continue": "text"},', ContinueWire, fold_first, lane="life"
     ),
     "turn_start": _OBSERVE,
-    "turn_end": _OBSERVE,
+    "turn_end": EventSpec((Stop,), _STOP_FORMS, StopWire, fold_first, lane="life"),
     "before_tool_call": EventSpec(
         (Rewrite, Block, Ask),
         f'Rewrite({{...}}) or {{"params": {{...}}}}, {_GATE_FORMS}',
@@ -392,7 +480,12 @@ SPECS: dict[str, EventSpec] = {
         on_error="block",
         lane="calls",
     ),
-    "tool_result": EventSpec((Replace,), 'Replace(content=...) or {"content": ...},', ResultWire, fold_result),
+    "tool_result": EventSpec(
+        (Replace, AddContext, Stop),
+        f'Replace(content=...) or {{"content": ...}}, {_CONTEXT_FORMS} {_STOP_FORMS}',
+        ResultWire,
+        fold_result,
+    ),
     "after_tool_call": EventSpec(),
 }
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from agent_hooks.errors import printable
 from agent_hooks.values.answers import Ask, Block
 
 Level = Literal["project", "relative", "strict"]
@@ -32,6 +33,10 @@ class Machine:
         """Return a path with all links followed."""
         return path
 
+    def is_directory(self, path: str) -> bool | None:
+        """Return whether a path is a directory, `None` when it is absent or not known."""
+        return None
+
     def members(self, archive: str) -> tuple[str, ...] | None:
         """Return the names of the files that an archive holds, `None` when they cannot be listed."""
         return None
@@ -50,9 +55,11 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
     `cwd`, `home`: absolute paths; `temp`: the directories for temporary files, the preferred one first;
     `real_path`: the input's `path` with all symlinks followed, `None` when the input names none.
     `unlocked`: the directories whose hooks and settings a person lets the agent change at present; `process`: the number
-    of the process that judges; `present`: the hooks and settings that exist in the project, when the command may search
-    for files; `stash`: those of them that `git stash` would move away, and `stash -u` in the second place;
-    `machine`: answers further questions about files.
+    of the process that judges; `present`: the hooks and settings that exist in the project, when the command may find
+    files or leave some out; `stash`: those of them that `git stash` would move away, and `stash -u` in the second place;
+    `machine`: answers further questions about files; `stays_open`: the agent may type into the command while it runs, and
+    no hook gets that text; `files`: the texts of files, by absolute path, as far as they are known; `attended`: a person
+    can answer a question about the call.
     """
 
     tool_name: str
@@ -66,6 +73,9 @@ class GuardedCall(Struct, frozen=True, kw_only=True):
     present: tuple[str, ...] = ()
     stash: tuple[bool, bool] = (False, False)
     machine: Machine = NO_MACHINE
+    stays_open: bool = False
+    files: Mapping[str, str] = {}
+    attended: bool = False
 
 
 class Guard(Protocol):
@@ -84,17 +94,31 @@ class Guard(Protocol):
 class GuardOptions(Struct, frozen=True, kw_only=True):
     """The settings that every built-in guard is made with; each guard uses those that concern it.
 
-    `level`: which trees may be removed; `packs`: the extended packs of rules that are on; `protected`: absolute paths of
-    hooks and settings that only a person may change, or the agent while they are unlocked; `sealed`: absolute paths that
-    the agent never changes; `records`: those that it does not read either; `agent_home`: the person's own directory.
+    `level`: which trees may be removed; `protected`: absolute paths of hooks and settings that only a person may change,
+    or the agent while they are unlocked; `sealed`: absolute paths that the agent never changes; `records`: those that it
+    does not read either; `agent_home`: the person's own directory.
     """
 
     level: Level = "project"
-    packs: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     sealed: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     agent_home: str = ""
+
+
+class Run(Struct, frozen=True):
+    """One program that a command would run.
+
+    `words`: the program's name and its arguments; `cwd`: its directory; `stdin`: the text that it reads, `None` when
+    that is not known; `file`: the path of the file on the disk that it reads; `files`: the known texts that the command
+    line has written before, by path.  A part of a text that is not known is `sensitive.UNKNOWN`.
+    """
+
+    words: tuple[str, ...]
+    cwd: str
+    stdin: str | None
+    file: str = ""
+    files: Mapping[str, str] = {}
 
 
 DEFAULT_OPTIONS = GuardOptions()
@@ -105,17 +129,23 @@ SELF_PROTECTION = ("guard-settings", "write-guard-settings")
 class Finding(Struct, frozen=True):
     """One reason to stop a call: the rule's id, the reason, and the part of the call that met the rule.
 
-    `undecidable`: the guard cannot be sure, so the setting of that name decides.
+    `undecidable`: the guard cannot be sure, so the setting of that name decides; `subject`: the program with its words,
+    or the path, that the patterns of exceptions have to fit, empty for the whole command or path of the call; `words`:
+    the same program word by word, each spelled for a shell; empty when a word is not known; `wall`: this call destroys
+    more than others that meet the rule, so the person is not asked.
     """
 
     rule: str
     reason: str
     culprit: str = ""
     undecidable: bool = False
+    subject: str = ""
+    words: tuple[str, ...] = ()
+    wall: bool = False
 
     def __str__(self) -> str:
-        """Return the sentence a person reads."""
-        return f"{self.reason}: {self.culprit}" if self.culprit else self.reason
+        """Return the sentence that a person reads, in one line: no part of a call can pass for another sentence."""
+        return printable(f"{self.reason}: {self.culprit}" if self.culprit else self.reason)
 
 
 class Finder(Protocol):
@@ -138,14 +168,6 @@ def path_of(input: Mapping[str, Any]) -> str | None:
         if isinstance(value := input.get(key), str):
             return value
     return None
-
-
-def subject(call: GuardedCall) -> str:
-    """Return the text of a call in which patterns are searched: its command, or else its path."""
-    command = call.input.get("command")
-    if isinstance(command, str):
-        return command
-    return path_of(call.input) or ""
 
 
 def remedy(rule: str) -> str:

@@ -5,7 +5,8 @@ own rule whose pattern takes too long blocks; an exception whose pattern takes t
 """
 
 # No `from __future__ import annotations`: msgspec would have to compile each annotation of these structs at every start.
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -13,8 +14,11 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from agent_hooks.errors import HookUsageError, SettingsError, did_you_mean
-from agent_hooks.guards.base import Finding, GuardedCall, Level, Undecidable, subject
+from agent_hooks.guards.base import Finding, GuardedCall, Level, Undecidable
+from agent_hooks.guards.path_arguments import texts_of
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.table import BUILTIN, PACKS, RULES
+from agent_hooks.guards.tools import use_of
 from agent_hooks.patterns import LIMIT, compile_pattern
 from agent_hooks.validation import convert_section
 
@@ -22,7 +26,8 @@ from agent_hooks.validation import convert_section
 class OwnRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A rule of the user's own: a call whose command or path contains a match of `pattern` is blocked.
 
-    `tool`: only calls of that tool; `expires`: the last day on which the rule holds.
+    `tool`: only calls of that tool; `expires`: the last day on which the rule holds; `ask`: a person is asked about the
+    call, and without a person it is blocked.
     """
 
     id: str
@@ -30,10 +35,11 @@ class OwnRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     reason: str
     tool: str | None = None
     expires: date | None = None
+    ask: bool = False
 
 
 class GuardException(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Calls that a rule does not stop: those whose whole command or path matches `pattern`, or all calls without one.
+    """Programs and paths that a rule does not stop: those that `pattern` fits in full, or all calls without a pattern.
 
     `id`: the rule's; `tool`: only calls of that tool; `expires`: the last day on which the exception holds; `once`: for
     one call of a run.
@@ -134,6 +140,15 @@ class Exceptions:
             (each, None if each.pattern is None else _compile(each.pattern, f"exception {each.id!r}"))
             for each in settings.exceptions
         ]
+        # The exceptions that held once.
+        self.used: list[GuardException] = []
+
+    def use_up(self, used: Iterable[GuardException]) -> None:
+        """Drop exceptions that were used before the settings were read again."""
+        for exception in used:
+            self.used.append(exception)
+            same = next((each for each in self._left if each[0] == exception), None)
+            self._left = [each for each in self._left if each is not same]
 
     def remaining(self, findings: list[Finding], call: GuardedCall) -> list[Finding]:
         """Return the findings that no exception covers.
@@ -146,6 +161,7 @@ class Exceptions:
         rest = [finding for finding, exception in covered if exception is None]
         if not rest:
             used = [exception for _, exception in covered if exception is not None and exception.once]
+            self.used += {id(each): each for each in used}.values()
             self._left = [each for each in self._left if not any(each[0] is exception for exception in used)]
         return rest
 
@@ -155,10 +171,12 @@ class Exceptions:
                 continue
             if exception.expires is not None and exception.expires < self._today():
                 continue
-            if pattern is None:
+            whole = "\n".join(texts_of(call.tool_name, call.input, call.cwd))
+            if pattern is None or _spells(pattern.pattern, whole):
                 return exception
+            text = finding.subject or whole
             try:
-                if pattern.fullmatch(subject(call), timeout=LIMIT):
+                if UNKNOWN not in text and pattern.fullmatch(text, timeout=LIMIT):
                     return exception
             except TimeoutError:
                 # A pattern that takes too long allows nothing.
@@ -166,27 +184,73 @@ class Exceptions:
         return None
 
 
+def tight(text: str) -> str:
+    """Return the pattern that fits one text only, with as few backslashes as possible."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
+
+
+def _spells(pattern: str, command: str) -> bool:
+    """Return whether a pattern is a whole command letter by letter, so that it fits nothing else in it."""
+    return bool(command) and re.sub(r"\\(\W)", r"\1", pattern) == command
+
+
 class OwnRules:
-    """The guard that applies the user's own rules."""
+    """The guard that applies the user's own rules.
+
+    `programs`: returns the programs of a call, as exceptions see them, each with its words.
+    """
 
     name = "settings:guards.rules"
     tools: tuple[str, ...] = ()
 
-    def __init__(self, settings: GuardSettings, today: Callable[[], date]) -> None:
+    def __init__(
+        self,
+        settings: GuardSettings,
+        today: Callable[[], date],
+        programs: Callable[[GuardedCall], list[tuple[str, tuple[str, ...]]]],
+    ) -> None:
         self._today = today
+        self._programs = programs
         self._rules = [(rule, _compile(rule.pattern, f"rule {rule.id!r}")) for rule in settings.rules]
+        # The rules whose exceptions, or whose answers, hold for single programs.
+        self._lifted = {each.id for each in settings.exceptions if each.pattern is not None}
+        self._lifted |= {rule.id for rule in settings.rules if rule.ask}
 
     def find(self, call: GuardedCall) -> list[Finding]:
         """Return a finding for each rule whose pattern matches or takes longer than the limit."""
         found: list[Finding] = []
-        text = subject(call) or msgspec.json.encode(dict(call.input), enc_hook=str).decode()
+        texts = _searched(call)
         for rule, pattern in self._rules:
             if rule.tool not in (None, call.tool_name) or (rule.expires is not None and rule.expires < self._today()):
                 continue
             try:
-                if pattern.search(text, timeout=LIMIT):
-                    found.append(Finding(rule.id, rule.reason))
+                if any(pattern.search(text, timeout=LIMIT) for text in texts):
+                    lines = self._programs(call) if rule.id in self._lifted else []
+                    met = [each for each in lines if pattern.search(each[0], timeout=LIMIT)]
+                    if not met:
+                        met = [("", _certain(texts) if rule.ask and not lines else ())]
+                    found += [
+                        Finding(rule.id, rule.reason, subject=line, words=words, wall=not rule.ask)
+                        for line, words in met
+                    ]
             except TimeoutError:
-                text = f"the pattern took longer than {LIMIT:g} s; simplify {rule.pattern!r}"
-                found.append(Finding(rule.id, text))
+                reason = f"the pattern took longer than {LIMIT:g} s; simplify {rule.pattern!r}"
+                found.append(Finding(rule.id, reason, wall=True))
         return found
+
+
+def _certain(texts: list[str]) -> tuple[str, ...]:
+    """Return the texts of a call, empty when a shell would compute a part of one: the same text may then run another."""
+    return () if any(mark in text for text in texts for mark in "$`*?[<") else tuple(texts)
+
+
+def _searched(call: GuardedCall) -> list[str]:
+    """Return the texts of a call in which own rules are searched: its commands or paths, or else all of its input."""
+    texts = texts_of(call.tool_name, call.input, call.cwd)
+    if texts and (use_of(call.tool_name) != "file" or call.tool_name in _OWN_FILE_TOOLS):
+        return texts
+    return [*texts, msgspec.json.encode(dict(call.input), enc_hook=str).decode()]
+
+
+# The content that they write is not searched.
+_OWN_FILE_TOOLS = ("read", "write", "edit", "grep")

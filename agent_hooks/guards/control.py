@@ -4,8 +4,8 @@ They are judged by their names and by lists of absolute paths; nothing is opened
 
 1. Hooks, transformers and settings of any `.agent` directory, also of one that does not exist yet.  A person may unlock
    them for a limited time.
-2. Sealed files, which no agent writes at any time: the trust store, records, the unlock state, the generated clients,
-   the cache of bytecode, this package and its command.
+2. Sealed files, which no agent writes at any time: the trust store, records, the unlock state, the remembered answers,
+   the checkpoints, the generated clients, the packages of hooks, the cache of bytecode, this package and its command.
 3. Records, which are sealed, and which no agent reads.
 """
 
@@ -14,15 +14,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from agent_hooks.guards.base import DEFAULT_OPTIONS, GuardOptions
 from agent_hooks.guards.sensitive import UNKNOWN
 
 FOLDER = ".agent"
 """The directory of a project that holds its hooks and settings."""
-_HOOKS = ("hooks", "transformers", "settings.json", "command_intercept.yaml")
-_SEALED = ("trust.json", "trust", "records", "unlock.json", "unlocked", "bridges")
-_RECORDS = "records"
+HOOK_NAMES = ("hooks", "transformers", "settings.json", "command_intercept.yaml")
+"""The names in `.agent` of the hooks, transformers and settings."""
+RECORDS = "records"
+"""The name in the agent home of the directory that no agent reads either."""
+SEALED_NAMES = (
+    *("trust.json", "trust", RECORDS, "unlock.json", "bridges", "environments", "calls"),
+    *("remembered.json", "remembered.lock", "checkpoints"),
+)
+"""The names in the agent home of the files that no agent writes."""
 # Our package where pip puts it, and our command where pip, pipx and uv put it.
 _PACKAGE = re.compile(
     r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks"
@@ -30,6 +37,7 @@ _PACKAGE = re.compile(
     r"|.*/(?:uv/tools|pipx/venvs)/agent[-_]hooks(?:/.*)?"
     # Python runs these files before our own.
     r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
+    r"|.*/(?:site|dist)-packages/[^/]*\.(?:pth|egg-link|start)"
 )
 _GLOB = re.compile(rf"[*?\[{UNKNOWN}]")
 
@@ -90,6 +98,7 @@ class ControlFiles:
         )
 
 
+@lru_cache(maxsize=512)
 def _kind(path: str, *, records: bool = False) -> str | None:
     """Return the kind of a path by the names in it: `hooks`, `sealed`, or `None`; `records`: only records count."""
     parts = path.split("/")
@@ -98,11 +107,11 @@ def _kind(path: str, *, records: bool = False) -> str | None:
             continue
         rest = parts[at + 1 :]
         if records:
-            if rest and rest[0] == _RECORDS:
+            if rest and rest[0] == RECORDS:
                 return "sealed"
-        elif not rest or any(_may_be(rest[0], name) for name in _HOOKS):
+        elif not rest or any(_may_be(rest[0], name) for name in HOOK_NAMES):
             return "hooks"
-        elif any(_may_be(rest[0], name) for name in _SEALED):
+        elif any(_may_be(rest[0], name) for name in SEALED_NAMES):
             return "sealed"
     return None
 

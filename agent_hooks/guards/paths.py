@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of
 from agent_hooks.guards.control import ControlFiles
+from agent_hooks.guards.disguise import disguised
+from agent_hooks.guards.objects import Odd
 from agent_hooks.guards.patches import patched_names
-from agent_hooks.guards.sensitive import normalise, sensitive, sensitive_glob, system_path
+from agent_hooks.guards.path_arguments import is_elsewhere, paths_of
+from agent_hooks.guards.sensitive import LONGEST_PATH, normalise, sensitive, sensitive_glob, system_path
+from agent_hooks.guards.tools import Use, plain_tool, roles_of, use_of
 
 REASONS = {
     "ssh-keys": "holds private SSH keys",
@@ -25,11 +31,15 @@ REASONS = {
     "guard-settings": "decides which calls are allowed; only a person changes it",
     "records": "is a record of decisions, which only a person reads",
     "system-file": "belongs to the operating system",
+    "invisible-characters": "holds characters that cannot be seen, or that look like others",
 }
 
 
 class SecurityAudit:
-    """Judges the path of a file tool, both as given and with all symlinks followed."""
+    """Judges the paths that a call names, each as given and with all symlinks followed.
+
+    `tools` has the table of tools and arguments.
+    """
 
     name = "builtin:security-audit"
     # Tools that are not known are judged by the paths among their values.
@@ -39,79 +49,220 @@ class SecurityAudit:
         self._options = options
 
     def find(self, call: GuardedCall) -> list[Finding]:
-        """Return one finding at most."""
+        """Return one finding for each path that must not be reached, the certain ones first."""
         if call.tool_name in _COMMANDS:
             return []
-        if call.tool_name not in _FILE_TOOLS:
-            return _of_other_tool(call, ControlFiles(self._options, call.unlocked))
-        given = path_of(call.input)
-        glob = call.input.get("glob") if call.tool_name == "grep" else None
-        if given is None and isinstance(glob, str):
-            # A search that names no directory begins in the current one.
-            given = "."
-        if given is None:
-            return []
-        paths = [normalise(given, cwd=call.cwd, home=call.home)]
-        if call.real_path and call.real_path != paths[0]:
-            paths.append(normalise(call.real_path, cwd=call.cwd, home=call.home))
-        globbed = list(_globbed(glob, paths[0], call.home)) if isinstance(glob, str) else []
-        control = ControlFiles(self._options, call.unlocked)
-        write = call.tool_name in ("write", "edit")
-        for path in [*paths, *globbed]:
-            reached = sensitive_glob(path, home=call.home) if path is not paths[0] and "*" in path else None
-            if rule := reached or _rule(path, control, write=write):
-                return [Finding(rule, f"{glob if path in globbed else given} {REASONS[rule]}")]
-        return []
+        audit = _Audit(call, ControlFiles(self._options, call.unlocked))
+        odd: list[Finding] = []
+        for judge in (audit.arguments,) if call.tool_name in _FILE_TOOLS else (audit.arguments, audit.values):
+            try:
+                judge()
+            except Odd as exc:
+                reason = f"the argument {exc.args[0]!r} cannot be read as a path"
+                odd = [Finding("unreadable", reason, undecidable=True)]
+        return sorted([*audit.findings, *odd], key=lambda finding: finding.undecidable)
 
 
 # The tools whose commands another guard judges, and those whose input is known.
 _COMMANDS = ("bash", "exec")
 _FILE_TOOLS = ("read", "write", "edit", "grep")
 # Names of tools that only read, of those that show only names, and of tools that change files.
-_READS = re.compile(r"(?:^|[_\-.])(?:read|get|list|ls|search|view|stat|find|glob|grep|tree|info|open|show|diff)")
+_READS = re.compile(r"(?:^|[_\-.])(?:read|get|list|ls|search|view|stat|find|glob|grep|tree|info|open|show|diff|cat)")
 _LISTS = re.compile(r"(?:^|[_\-.])(?:list|ls|tree|stat|info)(?:$|[_\-.])")
 _CHANGES = re.compile(r"write|edit|delete|remove|move|rename|create|patch|append|replace|insert|copy|save|put|chmod")
+_MOVES = re.compile(r"move|rename|(?:^|_)mv(?:$|_)")
 # Keys of values that are texts, also when such a text looks like a path.
 _TEXTS = {"content", "contents", "text", "query", "pattern", "body", "message", "prompt", "description", "title",
           "old_string", "new_string", "old_text", "new_text", "old_str", "new_str", "thought", "language"}  # fmt: skip
-_MOST_VALUES = 500
+# A value that is a path of this machine, and nothing else.
+_LOCAL = re.compile(r"(?:~|\.{1,2})?/\S+|file://\S+")
+# A path that leaves any repository, or that begins outside of one.
+_NO_MEMBER = re.compile(r"[/~]|file:|(?:.*/)?\.\.(?:/|$)", re.IGNORECASE)
+# Servers of tools that keep repositories, buckets or pages on another machine.
+_HOSTS = re.compile(r"hub|gitlab|gitea|forgejo|bitbucket|codeberg|devops|s3|gcs|notion|confluence|supabase")
+# The texts of one input, and those of them that may be paths.
+_MOST_VALUES = 30_000
+_MOST_PATHS = 3_000
 _MOST_TEXT = 1024 * 1024
 
 
-def _of_other_tool(call: GuardedCall, control: ControlFiles) -> list[Finding]:
-    """Judge the values of a tool that is not known, a tool of an MCP server for example.
+class _Verb(NamedTuple):
+    """The facts that the name of a tool tells: `lists`: it shows only names; `patches`: its texts may be patches."""
 
-    A record stops every tool.  A file that controls the agent stops a tool whose name says that it changes files; the
-    person is asked about other tools, unless the name says that they only read.
-    """
-    verb = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call.tool_name).rpartition("__")[2].lower()
-    changes = bool(_CHANGES.search(verb))
-    reads = not changes and bool(_READS.search(verb))
-    for key, text in islice(_strings(call.input), _MOST_VALUES):
-        for path, patch in _named(key, text):
-            paths = [normalise(path, cwd=call.cwd, home=call.home)]
-            paths += [] if _GLOBS.search(path) else [call.machine.real(paths[0])]
-            if not _LISTS.search(verb) and any(map(control.stops_reading, paths)):
-                return [Finding("records", f"{path} {REASONS['records']}")]
-            if not reads and any(map(control.stops_writing, paths)):
-                reason = f"{path} {REASONS['guard-settings']}"
-                return [Finding("guard-settings", reason, undecidable=not (changes or patch))]
-    return []
+    use: Use
+    own: bool
+    changes: bool
+    reads: bool
+    lists: bool
+    moves: bool
+    patches: bool
+
+
+@lru_cache(1024)
+def _verb(tool: str, verb: str) -> _Verb:
+    changes = verb != "view" and bool(_CHANGES.search(verb))
+    return _Verb(
+        use=use_of(tool),
+        own=tool in _FILE_TOOLS,
+        changes=changes,
+        reads=not changes and bool(_READS.search(verb)),
+        lists=bool(_LISTS.search(verb)),
+        moves=bool(_MOVES.search(verb)),
+        patches="patch" in verb or "diff" in verb,
+    )
+
+
+def _verb_of(call: GuardedCall) -> _Verb:
+    plain = plain_tool(call.tool_name)
+    # The argument `command` of this tool is its verb.
+    given = call.input.get("command") if plain.startswith("str_replace") else None
+    return _verb(call.tool_name, "view" if given == "view" else plain)
+
+
+def _directory_of(call: GuardedCall) -> str:
+    """Return the directory in which a call applies a patch: an argument may name it."""
+    given = next((value for key, value in call.input.items() if "directory" in roles_of(key)), None)
+    return normalise(given, cwd=call.cwd, home=call.home) if isinstance(given, str) else call.cwd
+
+
+class _Audit:
+    """Judges one call; its findings are about different paths."""
+
+    def __init__(self, call: GuardedCall, control: ControlFiles) -> None:
+        self.findings: list[Finding] = []
+        self._call = call
+        self._control = control
+        self._verb = _verb_of(call)
+        # The paths mean something else, or the tool shows only their names.
+        self._spared = not self._verb.own and (self._verb.lists or self._verb.use in ("names", "nothing"))
+        self._elsewhere = is_elsewhere(call.input)
+        self._hosted = bool(_HOSTS.search(call.tool_name.lower()))
+        self._directory = _directory_of(call)
+
+    def arguments(self) -> None:
+        """Judge the arguments that are paths.  Raises `Odd` if one cannot be read."""
+        call = self._call
+        if self._spared:
+            return
+        named = paths_of(call.tool_name, call.input)
+        for each in named:
+            write = self._verb.changes and (not each.source or self._verb.moves)
+            self._judge(each.path, write=write, source=each.source, elsewhere=each.elsewhere)
+        glob = call.input.get("glob")
+        if call.tool_name == "grep" and isinstance(glob, str):
+            # A search that names no directory begins in the current one.
+            for directory in [each.path for each in named] or ["."]:
+                top = normalise(directory, cwd=call.cwd, home=call.home)
+                for path in _globbed(glob, top, call.home):
+                    self._find(path, glob, write=False, glob="*" in path)
+
+    def values(self) -> None:
+        """Judge the values of a tool that is not known, a tool of an MCP server for example.
+
+        A record stops every tool.  A file that controls the agent stops a tool whose name says that it changes files;
+        the person is asked about other tools, unless the name says that they only read.  Raises `Odd` if there are too
+        many values.
+        """
+        call, control = self._call, self._control
+        paths_left = _MOST_PATHS
+        for key, text in _strings(call.input):
+            if self._opens(key, text):
+                self._judge(text, write=False, elsewhere=self._elsewhere)
+            for path, patch in _named(key, text):
+                paths_left -= 1
+                if not paths_left:
+                    raise Odd(key)
+                paths = [normalise(path, cwd=self._directory if patch else call.cwd, home=call.home)]
+                paths += [] if _GLOBS.search(path) else [call.machine.real(paths[0])]
+                if not self._verb.lists and any(map(control.stops_reading, paths)):
+                    self._keep("records", path, path)
+                elif not self._verb.reads and any(map(control.stops_writing, paths)):
+                    self._keep("guard-settings", path, path, undecidable=not (self._verb.changes or patch))
+                elif patch and self._verb.patches and (rule := _rule(paths[0], control, write=True)):
+                    self._keep(rule, path, path)
+
+    def _opens(self, key: str, text: str) -> bool:
+        """Return whether a value is a path of this machine that the tool may open, under a name that is not known."""
+        if text[:7].lower() == "file://":
+            return True
+        if self._spared or roles_of(key) or len(text) > LONGEST_PATH:
+            return False
+        return bool(_LOCAL.fullmatch(text))
+
+    def _judge(self, given: str, *, write: bool, source: bool = False, elsewhere: bool = False) -> None:
+        """Judge one path, as given and with its symlinks followed.
+
+        `source`: of a file that is copied or moved away; `elsewhere`: it may lie in a repository on another machine.
+        """
+        call, unsure = self._call, False
+        if elsewhere and not self._verb.own and not _NO_MEMBER.match(given):
+            if self._hosted:
+                return
+            unsure = True
+        if disguised(given) and len(given) <= LONGEST_PATH:
+            known = self._verb.own or self._verb.changes or self._verb.reads
+            self._keep("invisible-characters", ascii(given)[1:-1], given, undecidable=unsure or not known)
+        path = normalise(given, cwd=call.cwd, home=call.home)
+        if source and write:
+            self._judge(given, write=False, elsewhere=elsewhere)
+        self._find(path, given, write=write, glob="*" in path and not self._verb.own, unsure=unsure)
+        real = call.real_path if given == path_of(call.input) else None if "\0" in path else call.machine.real(path)
+        if real and real != path:
+            there = normalise(real, cwd=call.cwd, home=call.home)
+            self._find(there, given, write=write, glob="*" in there, real=True, unsure=unsure)
+
+    def _find(
+        self, path: str, given: str, *, write: bool, glob: bool, real: bool = False, unsure: bool = False
+    ) -> None:
+        """Keep the finding about a normalised path.
+
+        `given`: its name in the call; `real`: links were followed; `unsure`: the path may lie on another machine.
+        """
+        reached = sensitive_glob(path, home=self._call.home, write=write) if glob else None
+        rule = reached or _rule(path, self._control, write=write)
+        # Beside the tools of files, a tool may mean the path of a web page.
+        if rule and (rule != "system-file" or self._verb.own or self._verb.use == "file"):
+            subject = self._beyond(path, given) if real else given
+            known = self._verb.own or self._verb.changes or self._verb.reads
+            self._keep(rule, given, subject, undecidable=unsure or not known)
+
+    def _beyond(self, real: str, given: str) -> str:
+        """Return the path that an exception has to fit for a real path: the given one, unless a link leads elsewhere."""
+        call = self._call
+        path, cwd = normalise(given, cwd=call.cwd, home=call.home), call.machine.real(call.cwd)
+        if real.startswith(f"{cwd}/"):
+            inside = real[len(cwd) + 1 :]
+            return given if path == f"{call.cwd}/{inside}" else inside
+        return real
+
+    def _keep(self, rule: str, path: str, subject: str, *, undecidable: bool = False) -> None:
+        if ".." in subject:
+            # A pattern for a directory must not fit a path that leaves it.
+            subject = posixpath.normpath(subject)
+        same = [each for each in self.findings if (each.rule, each.subject) == (rule, subject)]
+        # A certain finding takes the place of one that is not.
+        if all(each.undecidable and not undecidable for each in same):
+            self.findings = [each for each in self.findings if each not in same]
+            self.findings.append(Finding(rule, f"{path} {REASONS[rule]}", undecidable=undecidable, subject=subject))
 
 
 _GLOBS = re.compile(r"[*?\[]")
 
 
-def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield the texts in an input, with the key that each stands under."""
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, Mapping) and depth < 8:
-        for name, each in value.items():
-            yield from _strings(each, str(name), depth + 1)
-    elif isinstance(value, list | tuple) and depth < 8:
-        for each in value:
-            yield from _strings(each, key, depth + 1)
+def _strings(input: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the texts in an input, with the key that each stands under.  Raises `Odd` if there are too many values."""
+    waiting: list[tuple[str, object]] = [("", input)]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        key, value = waiting.pop()
+        if isinstance(value, str):
+            yield key, value
+        elif isinstance(value, Mapping):
+            waiting += ((str(name), each) for name, each in list(value.items())[::-1])
+        elif isinstance(value, list | tuple):
+            waiting += ((key, each) for each in reversed(value))
+    raise Odd(waiting[-1][0] if waiting else "")
 
 
 def _named(key: str, text: str) -> Iterator[tuple[str, bool]]:
@@ -119,8 +270,7 @@ def _named(key: str, text: str) -> Iterator[tuple[str, bool]]:
     if "\n" in text:
         if len(text) <= _MOST_TEXT and re.search(r"^(?:\*\*\* |\+\+\+ )", text, re.MULTILINE):
             yield from ((name, True) for name in patched_names(text))
-    # No path of the system is longer than this.
-    elif 0 < len(text) < 4096 and "\0" not in text and key.lower() not in _TEXTS and "/" in text:
+    elif 0 < len(text) <= LONGEST_PATH and "\0" not in text and key.lower() not in _TEXTS and "/" in text:
         yield text, False
 
 

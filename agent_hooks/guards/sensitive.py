@@ -9,10 +9,15 @@ from __future__ import annotations
 import posixpath
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from urllib.parse import unquote
+
+from agent_hooks.guards.agents import PATTERN
 
 UNKNOWN = "\ue000"
 """One character that stands for any text that is unknown before the command runs."""
+LONGEST_PATH = 4096
+"""No path of the system is longer than this, in characters."""
 
 # Directories that are secret as a whole, and their rules.
 _SECRET_DIRECTORIES: dict[str, str] = {
@@ -39,6 +44,24 @@ _SECRET_DIRECTORIES: dict[str, str] = {
     ".minimax": "agent-token",
     ".config/gh": "package-token",
     ".config/hub": "package-token",
+    **dict.fromkeys((".anthropic", ".openai", ".amazonq", ".config/openai", ".config/anthropic"), "agent-token"),
+    **dict.fromkeys((".config/io.datasette.llm", ".codebuddy", ".augment"), "agent-token"),
+    **dict.fromkeys((".config/bravesoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera"), "keyring"),
+    **dict.fromkeys((".thunderbird", "library/application support/google/chrome", "library/cookies"), "keyring"),
+    **dict.fromkeys(("library/application support/firefox", "appdata/local/google/chrome/user data"), "keyring"),
+    **dict.fromkeys(("appdata/roaming/mozilla/firefox", "appdata/local/microsoft/edge/user data"), "keyring"),
+    **dict.fromkeys((".config/slack", ".config/discord", ".config/signal", ".config/1password"), "keyring"),
+    **dict.fromkeys((".config/bitwarden", ".config/bitwarden cli", ".electrum", ".bitcoin", ".ethereum"), "keyring"),
+    **dict.fromkeys((".config/solana", "telegramdesktop/tdata", ".purple", ".config/evolution"), "keyring"),
+    **dict.fromkeys((".config/keepassxc", ".local/share/gnome-keyring", ".config/exodus", ".monero"), "keyring"),
+    **dict.fromkeys((".config/hcloud", ".config/heroku", ".config/stripe", ".config/netlify"), "package-token"),
+    **dict.fromkeys(
+        (".config/glab-cli", ".config/ngrok", ".wrangler/config", ".supabase", ".snowsql"), "package-token"
+    ),
+    **dict.fromkeys((".config/filezilla", ".config/remmina", ".config/configstore", ".dbt"), "package-token"),
+    **dict.fromkeys((".subversion/auth", ".config/sops", ".config/rclone", ".config/linode-cli"), "package-token"),
+    **dict.fromkeys((".config/vercel", ".local/share/com.vercel.cli", ".config/railway", ".fly"), "package-token"),
+    ".secrets": "cloud-credentials",
     "/etc/ssl/private": "private-key",
     "/etc/sudoers.d": "account-file",
 }
@@ -63,6 +86,12 @@ _NAMES: dict[str, str] = {
     **dict.fromkeys((".psql_history", ".mysql_history", ".python_history", ".sqlite_history"), "shell-profile"),
     **dict.fromkeys((".node_repl_history", ".rediscli_history", ".dbshell", "fish_history"), "shell-profile"),
     **dict.fromkeys((".env", ".envrc", ".flaskenv"), "environment-file"),
+    **dict.fromkeys((".xprofile", ".xinitrc", ".xsessionrc", ".xsession", ".pam_environment"), "shell-profile"),
+    **dict.fromkeys((".lesshst", ".viminfo", ".wget-hsts", ".zsh_sessions"), "shell-profile"),
+    **dict.fromkeys((".msmtprc", ".fetchmailrc", ".mutt_secrets", "muttrc.secret"), "package-token"),
+    **dict.fromkeys(("settings-security.xml", "wallet.dat"), "package-token"),
+    **dict.fromkeys(("key.properties", "local.settings.json", "wp-config.php"), "cloud-credentials"),
+    **dict.fromkeys((".dev.vars", ".secrets", ".vault_pass", ".aider.conf.yml"), "environment-file"),
     **dict.fromkeys(("prod.env", "production.env", "staging.env", "secrets.env", "secret.env"), "environment-file"),
 }
 # The last components of paths, two or more.
@@ -86,6 +115,17 @@ _ENDINGS: dict[str, str] = {
     "opencode/auth.json": "agent-token",
     ".factory/auth.json": "agent-token",
     ".vercel/auth.json": "package-token",
+    ".gradle/gradle.properties": "package-token",
+    "nuget/nuget.config": "package-token",
+    ".irssi/config": "package-token",
+    ".weechat/sec.conf": "package-token",
+    "sops/age/keys.txt": "private-key",
+    ".copilot/config.json": "agent-token",
+    ".continue/config.json": "agent-token",
+    ".codeium/config.json": "agent-token",
+    ".config/amp/settings.json": "agent-token",
+    ".config/crush/crush.json": "agent-token",
+    ".local/share/crush/crush.json": "agent-token",
 }
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\.env([._-].+)?"), "environment-file"),
@@ -93,6 +133,36 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"ssh_host_\w+_key"), "ssh-keys"),
     (re.compile(r".+\.(pem|key|ppk|pfx|p12|jks|keystore|kdbx|kdb)"), "private-key"),
     (re.compile(r"(client_secret|service[-_]account)[\w.-]*\.json"), "cloud-credentials"),
+    (re.compile(r"(.+[._-])?deploy[._-](key|rsa|ed25519|ecdsa)([._-](?!pub$)\w+)?"), "ssh-keys"),
+    (re.compile(r".+\.(p8|gpg\.key|jceks|bcfks|ovpn)"), "private-key"),
+    (re.compile(r"[\w.-]*([-_]key|firebase-adminsdk[\w-]*|[-_]credentials?)\.json"), "cloud-credentials"),
+    (re.compile(r".+\.tfvars(\.json)?|.+\.tfstate(\.backup)?|terraform\.tfstate.*"), "cloud-credentials"),
+    (
+        re.compile(r"\.?vault[-_]?pass(word)?(\.txt)?|vault\.ya?ml|appsettings\.(production|staging)\.json"),
+        "cloud-credentials",
+    ),
+    (re.compile(r".+\.env"), "environment-file"),
+)
+# Places where secrets are mounted, and where programs keep those of the machine.
+_MOUNTED = re.compile(
+    r"/(var/)?run/secrets/.*|/(etc|mnt|vault|app)/secrets(-store)?/.*|.*/kubernetes\.io~(secret|projected)/.*|/run/credentials/.*"
+    r"|/etc/kubernetes/(\w[\w-]*\.conf|pki/.*\.key)|/etc/rancher/.*\.ya?ml|/etc/openvpn/.*|/etc/wireguard/.*"
+    r"|/etc/networkmanager/system-connections/.*|/etc/wpa_supplicant/.*\.conf|/etc/letsencrypt/(live|archive)/.*privkey.*"
+    r"|/etc/(msmtprc|docker/key\.json|mysql/debian\.cnf|ppp/(chap|pap)-secrets|ipsec\.secrets|racoon/psk\.txt)"
+    r"|/var/lib/jenkins/(secrets/.*|credentials\.xml)|/(var/)?run/(docker|containerd/containerd|podman/podman|crio/crio)\.sock"
+    r"|(.*/)?secrets/[^/]+\.(ya?ml|json|env|txt|toml|ini|enc)"
+)
+# Files with tokens among those of a coding agent.
+_AGENT_TOKENS = re.compile(
+    r".*/(\.(copilot|codex|gemini|qwen|cursor|continue|codeium|factory|kimi|grok|warp|claude|openclaw|pi|cline|roo|kilocode|trae|qoder|minimax)"
+    r"|\.config/(goose|amp|cursor|crush|opencode|zed|windsurf|kilo)|\.local/share/(amp|opencode|crush|amazon-q|goose|kilo|zed))/(.*/)?"
+    r"([\w.-]*(auth|token|credential|oauth|secret|api[_-]?key)[\w.-]*|session|apps|hosts|accounts|user-settings|keys|data|kimi)"
+    r"\.(json|ya?ml|toml|sqlite3?|db|key|txt)"
+)
+# Files that a desktop, a shell or an editor runs at its start: they may be read, but not written.
+_STARTED = re.compile(
+    r".*/(\.config/(autostart/.*\.desktop|systemd/user/.*|fish/(conf\.d|functions)/.*|plasma-workspace/env/.*|environment\.d/.*)"
+    r"|\.local/share/systemd/user/.*|library/launch(agents|daemons)/.*|\.(inputrc|vimrc|exrc|emacs|gdbinit|lldbinit|screenrc|tmux\.conf|irbrc|pryrc|pythonrc|Rprofile))"
 )
 _ACCOUNTS = re.compile(
     r"/etc/(passwd|shadow|group|gshadow|sudoers)[-~]?|/etc/(master\.passwd|security/opasswd|krb5\.keytab)"
@@ -104,17 +174,18 @@ _DEPENDENCIES = {"node_modules", "site-packages", "dist-packages"}
 _FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
 # Settings of guards, hooks and permissions, and hooks themselves: they may be read, but not written.
 _SETTINGS = re.compile(
-    r"(.*/)?(\.claude/(settings(\.local)?\.json|hooks(/.*)?)|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config"
-    r"|\.codex/(config\.toml|hooks\.json)|\.(gemini|qwen)/settings\.json|\.cursor/hooks\.json"
-    r"|\.config/agent_hooks(/.*)?|\.copilot/hooks(/.*)?|\.github/hooks/[^/]*\.json|managed-settings\.json)"
+    rf"(.*/)?(?:{PATTERN}|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config|\.config/agent_hooks(/.*)?"
+    r"|managed-settings\.json|/etc/(?:claude-code|codex|gemini-cli|qwen-code|opencode|openclaw)/.*)"
 )
 _MACHINE = re.compile(
     r"/etc/(ld\.so\.(preload|conf)(\.d(/.*)?)?|pam\.d(/.*)?|pam\.conf|fstab|crontab|cron\.[^/]+(/.*)?|inittab|rc\.local|init\.d/.*"
     r"|profile(\.d(/.*)?)?|bash\.bashrc|environment|ssh/sshd_config|default/grub|grub\.d/.*|security/.*|nsswitch\.conf"
-    r"|sudoers\.d(/.*)?)|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
+    r"|sudoers\.d(/.*)?|systemd/(?:system|user)/.*|udev/rules\.d/.*|modprobe\.d/.*|modules-load\.d/.*|sysctl\.d/.*|sysctl\.conf"
+    r"|selinux/.*|apparmor\.d/.*|xdg/autostart/.*|polkit-1/.*|doas\.conf)|/sys/.*|/proc/(?:sys/.*|sysrq-trigger)"
+    r"|/(?:usr/)?lib/systemd/system/.*|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
 )
 # Files that may be added to, but not overwritten.
-_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)")
+_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)|/var/log/.*")
 _SYSTEM = (
     "etc",
     "boot",
@@ -136,6 +207,13 @@ _HARMLESS_DEVICES = re.compile(
 )
 
 
+# The same, as they are searched in a path between slashes: the directory, whether the path begins with it, the rule.
+_DIRECTORIES = tuple((f"/{name.strip('/')}/", name[0] == "/", rule) for name, rule in _SECRET_DIRECTORIES.items())
+_PADDED_ENDINGS = tuple((f"/{ending}/", rule) for ending, rule in _ENDINGS.items())
+
+
+# A command names few paths, and each of them is judged by several rules.
+@lru_cache(maxsize=512)
 def normalise(path: str, *, cwd: str, home: str) -> str:
     """Return a path in one spelling: absolute, without `.`, `..`, `//`, `~`, `file://` and links of `/proc`."""
     path = path.strip()
@@ -170,9 +248,8 @@ def sensitive(path: str, *, write: bool = False) -> str | None:
     parts = path.strip("/").split("/")
     name = parts[-1]
     padded = f"/{path.strip('/')}/"
-    for directory, rule in _SECRET_DIRECTORIES.items():
-        at = padded.find(f"/{directory.strip('/')}/")
-        if at < 0 or (directory[0] == "/" and at > 0):
+    for directory, first, rule in _DIRECTORIES:
+        if directory not in padded or (first and not padded.startswith(directory)):
             continue
         if rule == "ssh-keys" and _PUBLIC_IN_SSH.fullmatch(name) and not (write and name == "config"):
             return None
@@ -181,10 +258,16 @@ def sensitive(path: str, *, write: bool = False) -> str | None:
         return None
     if name in _NAMES:
         return _NAMES[name]
+    if write and _STARTED.fullmatch(path) and not path.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108  # only compared
+        return "shell-profile"
     if _SAMPLE.fullmatch(name) or _CODE.fullmatch(name):
         return None
-    for ending, rule in _ENDINGS.items():
-        if padded.endswith(f"/{ending}/"):
+    if _MOUNTED.fullmatch(path):
+        return "cloud-credentials"
+    if _AGENT_TOKENS.fullmatch(path):
+        return "agent-token"
+    for ending, rule in _PADDED_ENDINGS:
+        if padded.endswith(ending):
             return rule
     for pattern, rule in _PATTERNS:
         if pattern.fullmatch(name):

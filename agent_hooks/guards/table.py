@@ -20,18 +20,34 @@ SECRETS = (
 """The kinds of secret files; a rule of that id, or of `read-` or `write-` and that id, protects each."""
 
 
+OUTSIDE = (
+    *("access", "backup", "broker", "ci", "exhaustion", "hidden-code", "http-delete", "log-removal", "machine-state"),
+    *("monitoring", "packages", "payment", "persistence", "print-secret", "publish", "search-engine", "secret-store"),
+    *("send-out", "windows"),
+)
+"""The rules about losses outside of the project: services, the running system, content that leaves the machine."""
+
+
 class GuardRow(Struct, frozen=True, kw_only=True):
     """One built-in guard.
 
-    `module`, `finder`: the module and its class, which takes `GuardOptions`; `rules`: the ids of its findings, which
-    exceptions may name; `packs`: the extended packs of rules that settings may switch on, each of which is also the id
-    of its findings.
+    `module`, `finder`: the module and its class, which takes `GuardOptions`; `walls`, `questions`: the ids of its
+    findings, which exceptions may name.  A wall blocks: the call destroys the machine, hands out secrets, or changes the
+    files that guard the agent.  A question is put to a person, because a person may well want such a call; without a
+    person it blocks.  `packs`: groups of rules about services, each of which is also the id of its findings, and a
+    question.
     """
 
     module: str
     finder: str
-    rules: tuple[str, ...]
+    walls: tuple[str, ...]
+    questions: tuple[str, ...]
     packs: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The ids of all findings, without the packs."""
+        return (*self.walls, *self.questions)
 
     def make(self, options: GuardOptions) -> Finder:
         """Import the guard's module and return the guard."""
@@ -43,19 +59,24 @@ BUILTIN: dict[str, GuardRow] = {
     "builtin:command-safety-guard": GuardRow(
         module="agent_hooks.guards.shell",
         finder="CommandSafetyGuard",
-        rules=(
-            *("chmod-root", "disk", "docker", "download-exec", "dynamic-code", "encoded-exec", "find-delete"),
-            *("fork-bomb", "git-history", "git-hooks", "git-remote", "git-worktree", "invisible-characters", "rm-rf"),
-            *("rsync-delete", "setuid", "shell-on-socket", "system-file", "too-long", "unreadable", "world-writable"),
-            *("read-records", "write-guard-settings"),
+        walls=(
+            *("chmod-root", "disk", "encoded-exec", "fork-bomb", "invisible-characters", "read-records"),
+            *("shell-on-socket", "system-file", "write-guard-settings"),
             *(verb + each for verb in ("read-", "write-") for each in SECRETS),
+        ),
+        questions=(
+            *("docker", "download-exec", "dynamic-code", "find-delete", "git-history", "git-hooks", "git-remote"),
+            *("git-worktree", "rm-rf", "rsync-delete", "setuid", "too-long", "typed-commands", "unreadable"),
+            "world-writable",
+            *OUTSIDE,
         ),
         packs=("cloud", "kubernetes", "iac", "sql", "services"),
     ),
     "builtin:security-audit": GuardRow(
         module="agent_hooks.guards.paths",
         finder="SecurityAudit",
-        rules=("guard-settings", "records", "system-file", *SECRETS),
+        walls=("guard-settings", "invisible-characters", "records", "system-file", *SECRETS),
+        questions=("unreadable",),
     ),
 }
 
@@ -65,6 +86,8 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 PACKS = _distinct(pack for row in BUILTIN.values() for pack in row.packs)
-"""All packs that `guards.packs` may name."""
+"""All packs; `guards.packs` may name them, although they hold without it."""
 RULES = _distinct(rule for row in BUILTIN.values() for rule in (*row.rules, *row.packs))
 """The ids of all rules of the built-in guards, which `guards.exceptions` may name."""
+QUESTIONS = frozenset(rule for row in BUILTIN.values() for rule in (*row.questions, *row.packs))
+"""The rules of the built-in guards that a person is asked about; all others are walls."""

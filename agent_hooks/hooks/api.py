@@ -5,95 +5,45 @@ The api knows the runner only as a `Binding`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import chain, count
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Union, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, cast, overload
 from weakref import WeakSet, ref
 
 from agent_hooks.concurrency.foreign_async import attempt_async
-from agent_hooks.dispatch.context import HookContext
-from agent_hooks.dispatch.handlers import Handler, ToolMatcher, Undo, is_async, name_of, refuses_two
-from agent_hooks.dispatch.interceptors import ALIASES, Interceptor, adopting
-from agent_hooks.dispatch.points import POINTS
-from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, OnError, rows_of
+from agent_hooks.dispatch.handlers import Handler, Undo, is_async, name_of, refuses_two
+from agent_hooks.dispatch.interceptors import Interceptor, adopting
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
-from agent_hooks.values.answers import (
-    Answer,
-    Ask,
-    Block,
-    Cancel,
-    Compaction,
-    Continue,
-    Replace,
-    Rewrite,
-    SkipConversationRestore,
-)
+from agent_hooks.hooks.checks import check_attachments, check_on
+from agent_hooks.hooks.options import InterceptOptions, Options, ToolOptions
 from agent_hooks.values.content import Attachment
-from agent_hooks.values.events import (
-    AfterToolCall,
-    AgentEnd,
-    AgentStart,
-    BeforeToolCall,
-    SessionEvent,
-    ToolCall,
-    ToolResult,
-    TurnEnd,
-    TurnStart,
-)
 from agent_hooks.values.tool import Tool
 
-# Only type checkers read these, and to define them takes a millisecond.
 if TYPE_CHECKING:
-    Fn = TypeVar("Fn", bound=Callable[..., Any])
-    Unload = TypeVar("Unload", bound=Callable[[], object])
-    A = TypeVar("A", bound=Answer)
-    Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias
-    Observes = Awaitable[None] | None
-
-    SessionHandler = Callable[[SessionEvent, HookContext], Returns[Cancel | SkipConversationRestore | Compaction]]
-    AgentStartHandler = Callable[[AgentStart, HookContext], Observes]
-    AgentEndHandler = Callable[[AgentEnd, HookContext], Returns[Continue]]
-    TurnStartHandler = Callable[[TurnStart, HookContext], Observes]
-    TurnEndHandler = Callable[[TurnEnd, HookContext], Observes]
-    BeforeToolCallHandler = Callable[[BeforeToolCall, HookContext], Returns[Rewrite | Block | Ask]]
-    ToolCallHandler = Callable[[ToolCall, HookContext], Returns[Block | Ask]]
-    ToolResultHandler = Callable[[ToolResult, HookContext], Returns[Replace]]
-    AfterToolCallHandler = Callable[[AfterToolCall, HookContext], Observes]
-
-    _Session = TypeVar("_Session", bound=SessionHandler)
-    _AgentStart = TypeVar("_AgentStart", bound=AgentStartHandler)
-    _AgentEnd = TypeVar("_AgentEnd", bound=AgentEndHandler)
-    _TurnStart = TypeVar("_TurnStart", bound=TurnStartHandler)
-    _TurnEnd = TypeVar("_TurnEnd", bound=TurnEndHandler)
-    _BeforeToolCall = TypeVar("_BeforeToolCall", bound=BeforeToolCallHandler)
-    _ToolCall = TypeVar("_ToolCall", bound=ToolCallHandler)
-    _ToolResult = TypeVar("_ToolResult", bound=ToolResultHandler)
-    _AfterToolCall = TypeVar("_AfterToolCall", bound=AfterToolCallHandler)
-
-
-class Options(TypedDict, total=False):
-    """Options of `api.on` for every event."""
-
-    priority: int
-    on_error: OnError
-    inline: bool
-
-
-class ToolOptions(Options, total=False):
-    """Options of `api.on` for tool events."""
-
-    tool: ToolMatcher
-
-
-class InterceptOptions(TypedDict, total=False):
-    """Options of `api.intercept`; `tool` and `agent` are regular expressions."""
-
-    id: str | None
-    priority: int
-    tool: str | re.Pattern[str] | None
-    agent: str | re.Pattern[str] | None
+    from agent_hooks.hooks.options import (
+        AfterToolCallFn,
+        AfterToolCallHandler,
+        AgentEndFn,
+        AgentEndHandler,
+        AgentStartFn,
+        AgentStartHandler,
+        BeforeToolCallFn,
+        BeforeToolCallHandler,
+        Fn,
+        InterceptFn,
+        SessionFn,
+        SessionHandler,
+        ToolCallFn,
+        ToolCallHandler,
+        ToolResultFn,
+        ToolResultHandler,
+        TurnEndFn,
+        TurnEndHandler,
+        TurnStartFn,
+        TurnStartHandler,
+        Unload,
+    )
 
 
 class Binding(Protocol):
@@ -126,6 +76,9 @@ class HookAPI:
         self.interceptors: list[Interceptor] = []
         self.tools: list[Tool] = []
         self.unload_callbacks: list[Callable[[], object]] = []
+        # Whether the hook was loaded again: this api belongs to a former generation.
+        self.ended = False
+        self._state: dict[str, Any] = {}
         self.queued_tasks: list[Callable[[], Coroutine[Any, Any, object]]] = []
         # The runner that the hook was bound to last.
         self.binding: Binding | None = None
@@ -134,31 +87,33 @@ class HookAPI:
     # ---- events
 
     @overload
-    def on(self, event: Literal["session"], /, **options: Unpack[Options]) -> Callable[[_Session], _Session]: ...
+    def on(self, event: Literal["session"], /, **options: Unpack[Options]) -> Callable[[SessionFn], SessionFn]: ...
     @overload
     def on(self, event: Literal["session"], handler: SessionHandler, /, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
         self, event: Literal["agent_start"], /, **options: Unpack[Options]
-    ) -> Callable[[_AgentStart], _AgentStart]: ...
+    ) -> Callable[[AgentStartFn], AgentStartFn]: ...
     @overload
     def on(self, event: Literal["agent_start"], handler: AgentStartHandler, /, **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, event: Literal["agent_end"], /, **options: Unpack[Options]) -> Callable[[_AgentEnd], _AgentEnd]: ...
+    def on(self, event: Literal["agent_end"], /, **options: Unpack[Options]) -> Callable[[AgentEndFn], AgentEndFn]: ...
     @overload
     def on(self, event: Literal["agent_end"], handler: AgentEndHandler, /, **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, event: Literal["turn_start"], /, **options: Unpack[Options]) -> Callable[[_TurnStart], _TurnStart]: ...
+    def on(
+        self, event: Literal["turn_start"], /, **options: Unpack[Options]
+    ) -> Callable[[TurnStartFn], TurnStartFn]: ...
     @overload
     def on(self, event: Literal["turn_start"], handler: TurnStartHandler, /, **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, event: Literal["turn_end"], /, **options: Unpack[Options]) -> Callable[[_TurnEnd], _TurnEnd]: ...
+    def on(self, event: Literal["turn_end"], /, **options: Unpack[Options]) -> Callable[[TurnEndFn], TurnEndFn]: ...
     @overload
     def on(self, event: Literal["turn_end"], handler: TurnEndHandler, /, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
         self, event: Literal["before_tool_call"], /, **options: Unpack[ToolOptions]
-    ) -> Callable[[_BeforeToolCall], _BeforeToolCall]: ...
+    ) -> Callable[[BeforeToolCallFn], BeforeToolCallFn]: ...
     @overload
     def on(
         self, event: Literal["before_tool_call"], handler: BeforeToolCallHandler, /, **options: Unpack[ToolOptions]
@@ -166,13 +121,13 @@ class HookAPI:
     @overload
     def on(
         self, event: Literal["tool_call"], /, **options: Unpack[ToolOptions]
-    ) -> Callable[[_ToolCall], _ToolCall]: ...
+    ) -> Callable[[ToolCallFn], ToolCallFn]: ...
     @overload
     def on(self, event: Literal["tool_call"], handler: ToolCallHandler, /, **options: Unpack[ToolOptions]) -> Undo: ...
     @overload
     def on(
         self, event: Literal["tool_result"], /, **options: Unpack[ToolOptions]
-    ) -> Callable[[_ToolResult], _ToolResult]: ...
+    ) -> Callable[[ToolResultFn], ToolResultFn]: ...
     @overload
     def on(
         self, event: Literal["tool_result"], handler: ToolResultHandler, /, **options: Unpack[ToolOptions]
@@ -180,7 +135,7 @@ class HookAPI:
     @overload
     def on(
         self, event: Literal["after_tool_call"], /, **options: Unpack[ToolOptions]
-    ) -> Callable[[_AfterToolCall], _AfterToolCall]: ...
+    ) -> Callable[[AfterToolCallFn], AfterToolCallFn]: ...
     @overload
     def on(
         self, event: Literal["after_tool_call"], handler: AfterToolCallHandler, /, **options: Unpack[ToolOptions]
@@ -198,7 +153,8 @@ class HookAPI:
         the subscription, or the handler itself when used as a decorator.  Raises `HookUsageError` for an unknown event,
         for an object that cannot be called with event and context, and for an option that cannot work.
         """
-        _check_on(event, options)
+        self.refuse_when_ended("api.on")
+        check_on(event, options)
         if handler is not None:
             return self._subscribe(event, handler, options)
 
@@ -219,16 +175,17 @@ class HookAPI:
         handler = Handler(function, hook=self.path, label=self.label, event=event, **options)
         handlers = self.handlers.setdefault(event, [])
         handlers.append(handler)
-        self._changed()
+        self.changed()
 
         def undo() -> None:
             if handler in handlers:
                 handlers.remove(handler)
-                self._changed()
+                self.changed()
 
         return undo
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Notify the runners of a change of the subscriptions."""
         # While a hook is loaded there is none, and to ask first saves 1 µs a subscription.
         if self.bindings:
             for binding in tuple(self.bindings):
@@ -247,18 +204,16 @@ class HookAPI:
     @overload
     def intercept(self, point: str, /, **options: Unpack[InterceptOptions]) -> Callable[[Fn], Fn]: ...
     @overload
-    def intercept(
-        self, point: str, handler: Callable[[Any, Any], object], /, **options: Unpack[InterceptOptions]
-    ) -> Undo: ...
+    def intercept(self, point: str, handler: InterceptFn, /, **options: Unpack[InterceptOptions]) -> Undo: ...
 
     def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
         """Register an interceptor at a point such as `"tool.before"`; call it with a handler, or use it as a decorator.
 
         The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
-        their fields.  `id`: unique, by default made of the file and the function's name; `priority`: higher runs first;
-        `tool`, `agent`: regular expressions, searched in the tool's name or the agent's id.  Returns a function that
-        undoes the registration, or the handler when used as a decorator.  Raises `HookUsageError` for arguments that
-        cannot work.
+        their fields.  A handler with a third parameter gets the context too: `(input, output, ctx)`.  `id`: unique, by
+        default made of the file and the function's name; `priority`: higher runs first; `tool`, `agent`: regular
+        expressions, searched in the tool's name or the agent's id.  Returns a function that undoes the registration, or
+        the handler when used as a decorator.  Raises `HookUsageError` for arguments that cannot work.
         """
         if callable(point):
             raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
@@ -285,6 +240,7 @@ class HookAPI:
 
         Raises `HookUsageError` when the id is taken.
         """
+        self.refuse_when_ended("api.intercept")
         if any(known.id == interceptor.id for known in self.interceptors):
             raise HookUsageError(f"there is an interceptor {interceptor.id!r} already; give this one another id")
         self.interceptors.append(interceptor)
@@ -305,6 +261,25 @@ class HookAPI:
         ids = chain([base], (f"{base}#{number}" for number in count(2)))
         return next(each for each in ids if each not in taken)
 
+    # ---- the state
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The values that the hook keeps when it is loaded again: a plain mapping, empty at first.
+
+        A reload gives the next generation of the hook a deep copy, before its `session` start.  A value that cannot be
+        copied is left out, and named.
+        """
+        self.refuse_when_ended("api.state")
+        return self._state
+
+    @state.setter
+    def state(self, values: Mapping[str, Any]) -> None:
+        self.refuse_when_ended("api.state")
+        if not isinstance(values, Mapping):
+            raise HookUsageError(f"api.state wants a mapping, not {shown(values)}")
+        self._state = dict(values)
+
     # ---- the rest
 
     def send(self, text: str, attachments: Sequence[Attachment] = ()) -> None:
@@ -314,9 +289,10 @@ class HookAPI:
         mode takes no messages, and logs a warning.  Raises `HookUsageError` while the hook is loading and for wrong
         arguments, `SendError` if the message is too large, too many messages wait, or they come too fast.
         """
+        self.refuse_when_ended("api.send")
         if not isinstance(text, str):
             raise HookUsageError(f"api.send(text) wants a str, not {type(text).__name__}")
-        _check_attachments(attachments := tuple(attachments))
+        check_attachments(attachments := tuple(attachments))
         if not text.strip() and not attachments:
             raise HookUsageError("api.send(text): the text is empty, and there are no attachments")
         if self.binding is None:
@@ -331,6 +307,7 @@ class HookAPI:
 
         Raises `HookUsageError` for an object that lacks one of these or has one of the wrong type.
         """
+        self.refuse_when_ended("api.register_tool")
         if isinstance(tool, type):
             raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
         for attribute in ("name", "description", "input_schema", "execute"):
@@ -348,6 +325,7 @@ class HookAPI:
         Before the runner is entered, the task is queued; it starts when the runner is entered.  Raises `HookUsageError`
         for anything but an async function that has not been called yet.
         """
+        self.refuse_when_ended("api.start_task")
         if not is_async(function):
             if isinstance(called := cast(object, function), CoroutineType):
                 # Without this, Python warns later that it was never awaited, without the place.
@@ -360,12 +338,21 @@ class HookAPI:
 
     def on_unload(self, function: Unload) -> Unload:
         """Call `function` (plain or async) when the hook is unloaded or the runner ends; also a decorator."""
+        self.refuse_when_ended("api.on_unload")
         if not callable(function):
             raise HookUsageError(f"api.on_unload({shown(function)}) wants a function")
         self.unload_callbacks.append(function)
         return function
 
     # ---- for the loader and the runner
+
+    def refuse_when_ended(self, call: str) -> None:
+        """Raise `HookUsageError` when the hook was loaded again, so that old code cannot act for the new one."""
+        if self.ended:
+            raise HookUsageError(
+                f"{call} is stale: {self.label} was loaded again, and this api belongs to a former generation of it; "
+                "end threads in on_unload, and use the api that the latest register(api) got"
+            )
 
     def adopting(self) -> Adopting:
         """Register interceptors that the code inside adds to the process-wide registry as this hook's own."""
@@ -390,7 +377,9 @@ class HookAPI:
             with anyio.CancelScope(deadline=deadline, shield=True) as scope:
                 failure = (await attempt_async(callback, cancelled=lambda: scope.cancel_called)).exception
             if scope.cancelled_caught:
-                failure = TimeoutError(f"did not end within {seconds:g} s, the time for all on_unload functions")
+                failure = TimeoutError(
+                    f"did not end within {seconds:g} s, the time for all on_unload functions of a hook"
+                )
             if failure is not None:
                 report(callback, failure)
 
@@ -409,58 +398,3 @@ class Adopting:
 
     def __exit__(self, *_: object) -> None:
         adopting.set(self._before)
-
-
-def _check_on(event: str, options: Mapping[str, Any]) -> None:
-    if callable(event):
-        raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
-    if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
-        raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
-    if event not in EVENT_NAMES:
-        raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
-    where = f"api.on({event!r})"
-    known = ToolOptions.__annotations__
-    for name, value in options.items():
-        if name not in known:
-            raise HookUsageError(f"{where}: unknown option {name!r}{did_you_mean(name, known)}")
-        if name == "priority" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise HookUsageError(f"{where}: priority wants an int, not {shown(value)}")
-    if (on_error := options.get("on_error")) not in (None, "block", "continue"):
-        raise HookUsageError(f'{where}: on_error is "block" or "continue", not {shown(on_error)}')
-    if on_error == "block" and not any(row.can_block for row in rows_of(event)):
-        raise HookUsageError(f'{where}: on_error="block" cannot work: nothing can be blocked on {event}')
-    if (tool := options.get("tool")) is not None:
-        if event not in TOOL_EVENTS:
-            raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
-        _check_matcher(where, tool)
-
-
-def _check_attachments(attachments: Sequence[object]) -> None:
-    if not attachments:
-        return
-    # Imported here, because it takes a millisecond, and few messages have attachments.
-    from base64 import b64decode
-
-    for each in attachments:
-        if not isinstance(each, Attachment):
-            raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
-        try:
-            b64decode(each.content, validate=True)
-        # No model can read such a file, and the session could not be resumed.
-        except ValueError as exc:
-            raise HookUsageError(
-                f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
-            ) from None
-
-
-def _is_text_pattern(part: object) -> bool:
-    return isinstance(part, re.Pattern) and isinstance(part.pattern, str)
-
-
-def _check_matcher(where: str, tool: object) -> None:
-    # One exact name is the most common matcher.
-    if type(tool) is str and tool:
-        return
-    parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
-    if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
-        raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

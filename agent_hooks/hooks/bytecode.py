@@ -15,6 +15,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from types import CodeType
 
@@ -73,7 +74,9 @@ def _keep(entry: str, head: bytes, code: CodeType) -> None:
             file.write(_hash(data) + head + data)
         os.replace(draft, entry)
     except (OSError, ValueError):
-        pass
+        # On a full disk, no draft stays behind.
+        with suppress(OSError):
+            os.unlink(draft)
 
 
 def _hash(data: bytes) -> bytes:

@@ -20,7 +20,7 @@ import importlib
 import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -40,26 +40,44 @@ _numbers = itertools.count()
 _members: dict[str, dict[str, None]] = {}
 # The approved bytes of the files of a set by path, for each private package of an approved set.
 _approved: dict[str, Files] = {}
+# The bytes by path that are kept for each private package whose files are kept.
+_kept: dict[str, MutableMapping[str, bytes]] = {}
 # The directories that these sets cover, for each private package of an approved set.
 _covered: dict[str, tuple[str, ...]] = {}
 _hook_builtins: dict[str, Any] = {}
 
 
 class _HookLoader(SourceFileLoader):
-    """Load a hook, or a module beside it, from bytecode that is never stale; `files`: the set that it belongs to."""
+    """Load a hook, or a module beside it, from bytecode that is never stale.
 
-    def __init__(self, name: str, path: str, files: Files | None = None) -> None:
+    `files`: the set that it belongs to; `kept`: see `import_hook`.
+    """
+
+    def __init__(
+        self, name: str, path: str, files: Files | None = None, kept: MutableMapping[str, bytes] | None = None
+    ) -> None:
         super().__init__(name, path)
+        # The bytes that the module was compiled from, once it is.
+        self.source = b""
+        # The modules that a hook had imported from beside it when it was loaded, and itself.
+        self.members: tuple[str, ...] = ()
         self._files = files
+        self._kept = kept
 
     def get_code(self, fullname: str) -> CodeType:
-        source = self.get_data(self.path)
+        source = self.source = self.get_data(self.path)
         # A text is compiled as it is, and an encoding that it declares has no effect.
         text = source if self._files is None else source_text(source, self.path)
         return compiled(source, self.path, lambda: self.source_to_code(text, self.path))
 
     def get_data(self, path: str) -> bytes:
-        return contents(path) if self._files is None or path not in self._files else self._files[path]
+        if self._files is not None and path in self._files:
+            return self._files[path]
+        if self._kept is None or path != self.path:
+            return contents(path)
+        if path not in self._kept:
+            self._kept[path] = contents(path)
+        return self._kept[path]
 
     def exec_module(self, module: ModuleType) -> None:
         if module.__name__.startswith(_PREFIX):
@@ -77,12 +95,15 @@ class _HookFinder:
             return _spec_by_path(fullname, path) if _approved else None
         if path is None:
             return None
-        files = _approved.get(_package_of(fullname))
-        spec = PathFinder.find_spec(fullname, path) if files is None else _approved_spec(fullname, path, files)
+        files, kept = _approved.get(_package_of(fullname)), _kept.get(_package_of(fullname))
+        if files is not None:
+            spec: ModuleSpec | None = _approved_spec(fullname, path, files)
+        else:
+            spec = _kept_spec(fullname, path, kept) or PathFinder.find_spec(fullname, path)
         if spec is not None:
             _members.setdefault(_package_of(fullname), {})[fullname] = None
             if type(spec.loader) is SourceFileLoader:
-                spec.loader = _HookLoader(spec.loader.name, spec.loader.path)
+                spec.loader = _HookLoader(spec.loader.name, spec.loader.path, kept=kept)
         return spec
 
 
@@ -91,10 +112,17 @@ def _approved_spec(fullname: str, path: Sequence[str], files: Files) -> ModuleSp
     name = fullname.rpartition(".")[2]
     for directory in path:
         if (file := source_file(directory, name, files)) is not None:
-            return _spec_of(fullname, file, files)
+            return _spec_of(fullname, file, _HookLoader(fullname, file, files))
     for directory in path:
         refuse_unapproved(directory, name, soft=True)
     raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def _kept_spec(fullname: str, path: Sequence[str], kept: MutableMapping[str, bytes] | None) -> ModuleSpec | None:
+    """Return the spec of a module whose bytes are kept, `None` for any other."""
+    found = (source_file(directory, fullname.rpartition(".")[2], kept) for directory in path if kept)
+    file = next(filter(None, found), None)
+    return None if file is None else _spec_of(fullname, file, _HookLoader(fullname, file, kept=kept))
 
 
 def _spec_by_path(fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
@@ -114,14 +142,14 @@ def _spec_by_path(fullname: str, path: Sequence[str] | None) -> ModuleSpec | Non
             if PathFinder.find_spec(fullname, entries[:index]) is not None:
                 return None
             if file is not None:
-                return _spec_of(fullname, file, files)
+                return _spec_of(fullname, file, _HookLoader(fullname, file, files))
             refuse_unapproved(directory, name, soft=True)
     return None
 
 
-def _spec_of(fullname: str, file: str, files: Files) -> ModuleSpec:
+def _spec_of(fullname: str, file: str, loader: _HookLoader) -> ModuleSpec:
     whole = os.path.basename(file) == "__init__.py"
-    spec = ModuleSpec(fullname, _HookLoader(fullname, file, files), origin=file, is_package=whole)
+    spec = ModuleSpec(fullname, loader, origin=file, is_package=whole)
     if whole:
         spec.submodule_search_locations = [os.path.dirname(file)]
     spec.has_location = True
@@ -133,27 +161,33 @@ _finder = _HookFinder()
 _OURS = "agent_hooks"
 
 
-def import_hook(path: str, files: Files | None = None) -> ModuleType:
+def import_hook(path: str, files: Files | None = None, kept: MutableMapping[str, bytes] | None = None) -> ModuleType:
     """Import the file at `path` as a module of its own, and return it; an exception of the file goes through.
 
     `files`: the bytes of an approved set by absolute path, `path` among them; the hook and the modules beside it come
-    from these, and not from the disk.
+    from these, and not from the disk; `kept`: without a set, the bytes of the hook and of the modules beside it come from
+    here, and those that are read from the disk are put here.
     """
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     if not _hook_builtins:
         refresh_builtins()
     directory, _, file = path.rpartition(os.sep)
+    # Python lists a directory again when its time has changed, which is too coarse for two edits in a row.
+    if (finder := sys.path_importer_cache.get(directory)) is not None:
+        finder.invalidate_caches()  # type: ignore[attr-defined]  # every finder has it
     package = ModuleType(f"{_PREFIX}{next(_numbers)}")
     package.__path__ = [directory or os.sep]
     sys.modules[package.__name__] = package
     if files is not None:
         _approved[package.__name__] = files
         _covered[package.__name__] = covered_directories(files)
+    elif kept is not None:
+        _kept[package.__name__] = kept
     # The `__init__.py` of a package is the private package itself, so that `from . import x` finds its names.
     whole = file == "__init__.py"
     name = package.__name__ if whole else f"{package.__name__}.{file.removesuffix('.py').replace('.', '_')}"
-    loader = _HookLoader(name, path, files)
+    loader = _HookLoader(name, path, files, kept)
     # These are the attributes that importlib would set; doing it by hand takes a fraction of the time.
     module = ModuleType(name)
     module.__file__, module.__loader__, module.__package__ = path, loader, package.__name__
@@ -169,6 +203,7 @@ def import_hook(path: str, files: Files | None = None) -> ModuleType:
     except BaseException:
         forget_module(module)
         raise
+    loader.members = tuple(_members[package.__name__])
     return module
 
 
@@ -177,6 +212,7 @@ def forget_module(module: ModuleType) -> None:
     package = _package_of(module.__name__)
     _approved.pop(package, None)
     _covered.pop(package, None)
+    _kept.pop(package, None)
     for name in _members.pop(package, ()):
         sys.modules.pop(name, None)
 
@@ -185,6 +221,24 @@ def files_of(module: ModuleType) -> list[str]:
     """Return the files of a hook's module and of the modules that it has imported from beside it until now."""
     found = (sys.modules.get(name) for name in tuple(_members.get(_package_of(module.__name__), ())))
     return [file for each in found if isinstance(file := getattr(each, "__file__", None), str)]
+
+
+def sources_of(module: ModuleType) -> dict[str, bytes]:
+    """Return the bytes that a hook was loaded from, by path: those of its module and of the modules beside it."""
+    loader = module.__loader__
+    names = loader.members if isinstance(loader, _HookLoader) else ()
+    loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in names)
+    return {each.path: each.source for each in loaders if isinstance(each, _HookLoader)}
+
+
+def is_hook_module(name: str) -> bool:
+    """Tell whether a module's name is that of a hook, or of a module beside one."""
+    return name.startswith(_PREFIX)
+
+
+def package_of(name: str) -> str:
+    """Return the private package that a module belongs to, an empty text for a module that is no hook's."""
+    return _package_of(name) if name.startswith(_PREFIX) else ""
 
 
 def refresh_builtins() -> None:
@@ -228,7 +282,9 @@ def _importing_package(globals: Mapping[str, Any] | None, frame: FrameType | Non
             return None
         names, frame = frame.f_globals, frame.f_back
     package = _package_of(names["__package__"])
-    return package if package in sys.modules else None
+    if package not in sys.modules:
+        raise ImportError(f"{names.get('__file__')} was unloaded or loaded again, so its code imports nothing any more")
+    return package
 
 
 def _is_beside(package: str, name: str) -> bool:
@@ -240,6 +296,8 @@ def _is_beside(package: str, name: str) -> bool:
             return True
         refuse_unapproved(directory, name, soft=not _is_elsewhere(name))
         return False
+    if source_file(directory, name, _kept.get(package, {})) is not None:
+        return True
     if os.path.isfile(f"{beside}.py") or os.path.isfile(os.path.join(beside, "__init__.py")):
         return True
     # A bare directory gives way to an installed package, as it does on `sys.path`.

@@ -1,115 +1,57 @@
-"""Find hook files and packages, import them, and call their `register(api)`.
-
-A file loads whole or not at all: one that fails leaves no handler, task or module behind, only an error with file, line
-and traceback.
-"""
+"""Load hooks, inside of the agent or in processes of their own: the entry points of programs and of the commands."""
 
 from __future__ import annotations
 
-import inspect
 import os
-import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
-
-from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.stepping import event_loop
-from agent_hooks.dispatch.context import HookContext
-from agent_hooks.dispatch.handlers import Handler
-from agent_hooks.errors import HookUsageError, SettingsError, at, describe, os_reason, place_in, shown, traceback_text
+from agent_hooks.errors import (
+    AgentHooksError,
+    HookUsageError,
+    SettingsError,
+    describe,
+    traceback_text,
+)
 from agent_hooks.hooks.api import HookAPI
-from agent_hooks.hooks.imports import forget_module, import_hook, refresh_builtins
-from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
+from agent_hooks.hooks.bytecode import contents
+from agent_hooks.hooks.finding import (
+    FoundHooks,
+    approved_bytes,
+    approved_hook,
+    find_hooks,
+    inspect_path,
+    label_of,
+    named_by_projects,
+)
+from agent_hooks.hooks.imports import refresh_builtins
+from agent_hooks.hooks.loaded import LoadedHook, LoadError, LoadResult, stem
+from agent_hooks.hooks.packages import INIT, is_package
+from agent_hooks.hooks.registering import failed_load, load_module, take_back
+from agent_hooks.isolation.mode import IsolationError, mode_of
 from agent_hooks.settings import (
-    DEFAULT_TIMEOUT,
-    SETTINGS_FILE,
     Approvals,
-    dangling_link,
+    HookIsolation,
+    IsolationSettings,
+    agent_home,
     resolve_path,
     source_trees,
     user_home,
 )
-from agent_hooks.storage.spelling import existing
-from agent_hooks.trees import ApprovedFile, SourceTree, approved_file
-from agent_hooks.values.answers import Block
-from agent_hooks.values.events import ToolCall
-from agent_hooks.values.tool import Tool
+from agent_hooks.trees import SourceTree
+from agent_hooks.trust.header import LOCK, Header, HeaderError, header_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOOKS_DIRECTORY = "hooks"
+    from agent_hooks.isolation.dependencies import Dependencies
+    from agent_hooks.isolation.launch import Launch, Limits
+
 NOT_APPROVED = (
     "the project's settings name it, and it is not among the approved files; read and approve: agent-hooks trust"
 )
-# Seconds for all `on_unload` functions of a hook that could not be loaded.
-UNDO_TIMEOUT = 5.0
-
-
-class LoadedHook(Struct, eq=False):
-    """One loaded hook: `path` as given, `resolved_path` without symlinks, and the api it registered through."""
-
-    path: str
-    resolved_path: str
-    name: str
-    api: HookAPI
-    module: ModuleType | None = None
-
-    def __repr__(self) -> str:
-        """Return the path only; the api and the module would be pages."""
-        return f"LoadedHook({self.path!r})"
-
-    @property
-    def handlers(self) -> dict[str, list[Handler]]:
-        """The subscribed handlers by event, in registration order."""
-        return self.api.handlers
-
-    @property
-    def tools(self) -> list[Tool]:
-        """The tools the hook offers."""
-        return self.api.tools
-
-
-class LoadError(Struct, frozen=True):
-    """A hook that could not be loaded.
-
-    `line` is the line that failed.  It is a line of `file`, one of a package's files, or of `path` if `file` is `None`.
-    """
-
-    path: str
-    error: str
-    line: int | None = None
-    traceback: str = ""
-    file: str | None = None
-
-    def __str__(self) -> str:
-        """Return `path:line: error`."""
-        return f"{at(self.file or self.path, self.line)}: {self.error}"
-
-
-class LoadResult(Struct, frozen=True):
-    """The hooks that were loaded, and the errors of those that were not."""
-
-    hooks: list[LoadedHook]
-    errors: list[LoadError]
-
-    def fail_closed(self) -> list[LoadedHook]:
-        """Return the hooks, and for each that could not be loaded a gate that blocks every tool call.
-
-        A broken file may have been meant to stop any of them.
-        """
-        return [*self.hooks, *(_gate_for(error) for error in self.errors)]
-
-
-class FoundHooks(Struct, frozen=True):
-    """The paths of hooks, the errors of directories that could not be read, and the trees that were searched."""
-
-    paths: list[str]
-    errors: list[LoadError]
-    trees: tuple[SourceTree, ...] = ()
+MIB = 1 << 20
 
 
 async def discover_and_load_hooks(
@@ -118,100 +60,40 @@ async def discover_and_load_hooks(
     cwd: str | Path,
     home: str | Path | None = None,
     trust: Approvals | None = None,
+    isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
 ) -> LoadResult:
     """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
 
     A file that is listed twice, directly or through a symlink, is loaded once, at its first position.  `~` stands for
     `home`.  A hook's mistake raises nothing; it becomes an entry of `errors`.  `trust`: only approved projects count, all
-    of those that `cwd` is in; without it, the calling program vouches for `<cwd>/.agent`.
+    of those that `cwd` is in; without it, the calling program vouches for `<cwd>/.agent`.  `isolation`: which hooks get
+    a process of their own, beside those that ask for it in their file; `Settings` has the person's.
     """
     trees = source_trees(cwd, home) if trust is None else tuple(trust.trees(cwd))
-    return await load_found(find_hooks(configured_paths, trees), cwd=cwd, home=home)
+    return await load_found(find_hooks(configured_paths, trees), cwd=cwd, home=home, isolation=isolation)
 
 
-def find_hooks(configured_paths: Iterable[str | Path], trees: Iterable[SourceTree]) -> FoundHooks:
-    """Return the paths of the hooks of `trees`, in that order, and then `configured_paths`."""
-    trees = tuple(trees)
-    errors: list[LoadError] = []
-    paths = [path for tree in trees for path in _hook_files(tree, errors)]
-    return FoundHooks([*paths, *map(str, configured_paths)], errors, trees)
-
-
-async def load_found(found: FoundHooks, *, cwd: str | Path, home: str | Path | None = None) -> LoadResult:
+async def load_found(
+    found: FoundHooks,
+    *,
+    cwd: str | Path,
+    home: str | Path | None = None,
+    isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
+) -> LoadResult:
     """Load the hooks that were found; if there are none, this does not suspend."""
-    return await _load(found.paths, found.errors, cwd=cwd, home=home, trees=found.trees)
+    return await _load(found.paths, found.errors, cwd=cwd, home=home, trees=found.trees, isolation=isolation)
 
 
-async def load_hooks(paths: Iterable[str | Path], *, cwd: str | Path) -> LoadResult:
+async def load_hooks(
+    paths: Iterable[str | Path],
+    *,
+    cwd: str | Path,
+    isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
+) -> LoadResult:
     """Load the hooks at `paths`; a relative path starts at `cwd`.  See `discover_and_load_hooks`."""
     if isinstance(paths, str | os.PathLike):
         raise HookUsageError(f"load_hooks wants a list of paths: load_hooks([{str(paths)!r}], cwd=…)")
-    return await _load([str(path) for path in paths], [], cwd=cwd, home=None)
-
-
-# ---- finding ---------------------------------------------------------------------------------------------------------
-
-
-def _hook_files(tree: SourceTree, errors: list[LoadError]) -> list[str]:
-    """Return the hook files and packages of a tree, sorted; a name that starts with `.` or `_` is no hook."""
-    directory = os.path.join(tree.directory, HOOKS_DIRECTORY)
-    try:
-        names = tree.names(directory)
-    except FileNotFoundError:
-        if link := dangling_link(directory):
-            text = f"the hook directory cannot be read: {link} is a symlink to a missing file"
-            errors.append(LoadError(directory, text))
-        return []
-    except OSError as exc:
-        errors.append(LoadError(directory, f"the hook directory cannot be read: {os_reason(exc)}"))
-        return []
-    names = [name for name in names if name[0] not in "._"]
-    paths = (os.path.join(directory, name) for name in names)
-    return [path for path in paths if path.endswith(".py") or is_hook_package(path, tree)]
-
-
-def _label(path: str, roots: list[tuple[str, str]]) -> str:
-    """Return a path as a person would write it: relative to the project's directory, or with `~`."""
-    for root, sign in roots:
-        if path.startswith(root):
-            return sign + path[len(root) :]
-    return path
-
-
-def _stem(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0]
-
-
-def _inspect(path: str, directories: dict[str, str]) -> tuple[str, str, str | None]:
-    """Return `path` as it is spelled on disk, its real path, and the reason why it cannot be a hook, if there is one.
-
-    `directories` caches the real paths of directories.
-    """
-    try:
-        plain = stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        path, plain = existing(path), False
-    if not plain:
-        return path, os.path.realpath(path), _why_not_a_file(path)
-    directory, name = os.path.split(path)
-    if directory not in directories:
-        directories[directory] = os.path.realpath(directory)
-    return path, os.path.join(directories[directory], name), None
-
-
-def _why_not_a_file(path: str) -> str | None:
-    if os.path.islink(path) and not os.path.exists(path):
-        return f"is a symlink to {os.readlink(path)}, which does not exist"
-    if not os.path.exists(path):
-        return "no such file"
-    if os.path.isdir(path):
-        if not is_package(path):
-            return f"is a directory; a hook is a .py file, or a directory with an {INIT}"
-        return "is a directory; its name must not end in .py" if path.endswith(".py") else None
-    return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
-
-
-# ---- loading ---------------------------------------------------------------------------------------------------------
+    return await _load([str(path) for path in paths], [], cwd=cwd, home=None, isolation=isolation)
 
 
 async def _load(
@@ -221,23 +103,24 @@ async def _load(
     cwd: str | Path,
     home: str | Path | None,
     trees: Sequence[SourceTree] = (),
+    isolation: IsolationSettings,
 ) -> LoadResult:
     refresh_builtins()
     hooks: list[LoadedHook] = []
     seen: dict[str, bytes | None] = {}
     directories: dict[str, str] = {}
     base = os.path.abspath(cwd)
-    named = _named_by_projects(trees)
+    named = named_by_projects(trees)
     roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
     for path in paths:
         try:
             found = resolve_path(path, base=base, home=home)
-            approved = _approved_hook(found, trees)
+            approved = approved_hook(found, trees)
             if approved is None and found in named:
                 errors.append(LoadError(path, NOT_APPROVED))
                 continue
             if approved is None:
-                found, resolved, problem = _inspect(found, directories)
+                found, resolved, problem = inspect_path(found, directories)
             else:
                 resolved, problem = approved.place, None
         # There is no such user, or there is a NUL in the name.
@@ -257,8 +140,19 @@ async def _load(
             continue
         # A hook may need the event loop as soon as it is imported.
         await event_loop()
-        files = None if approved is None else _bytes_of(trees)
-        loaded = await _load_one(path, resolved, files, label=_label(found, roots))
+        files = None if approved is None else approved_bytes(trees)
+        label, wanted = label_of(found, roots), isolation.of(found, resolved, real)
+        try:
+            loaded = await _load_one(
+                path, resolved, files, label=label, isolation=wanted, cwd=base, home=agent_home(home)
+            )
+        # Ctrl-C or a cancellation: nothing of the other hooks may stay behind either.
+        except BaseException:
+            for hook in reversed(hooks):
+                await take_back(hook.api, hook.module)
+                if hook.process is not None:
+                    hook.process.abandon()
+            raise
         if isinstance(loaded, LoadedHook):
             hooks.append(loaded)
         else:
@@ -266,111 +160,94 @@ async def _load(
     return LoadResult(hooks, errors)
 
 
-def _approved_hook(path: str, trees: Iterable[SourceTree]) -> ApprovedFile | None:
-    """Return the approved hook file at a path, or the `__init__.py` of the approved package there, if there is one."""
-    return approved_file(trees, path) or approved_file(trees, os.path.join(path, INIT))
-
-
-def _named_by_projects(trees: Iterable[SourceTree]) -> set[str]:
-    """Return the paths that the settings of approved projects name: a file that is not approved must not count there."""
-    settings = [
-        (tree.directory, file.data)
-        for tree in trees
-        if tree.files is not None and (file := tree.files.get(os.path.join(tree.directory, SETTINGS_FILE)))
-    ]
-    if not settings:
-        return set()
-    # Imported here, because most projects have no settings.
-    from agent_hooks.trust.manifest import named_in_settings
-
-    return {path for directory, data in settings for path in named_in_settings(data, directory)}
-
-
-def _bytes_of(trees: Iterable[SourceTree]) -> dict[str, bytes]:
-    """Return the bytes of all approved files by their paths and by their places."""
-    return {
-        name: file.data
-        for tree in trees
-        if tree.files is not None
-        for path, file in tree.files.items()
-        for name in (path, file.place)
-    }
-
-
 async def _load_one(
-    path: str, resolved: str, files: Mapping[str, bytes] | None, *, label: str
+    path: str,
+    resolved: str,
+    files: Mapping[str, bytes] | None,
+    *,
+    label: str,
+    isolation: HookIsolation,
+    cwd: str,
+    home: str,
 ) -> LoadedHook | LoadError:
     """Import one hook and register it; return a `LoadError` for each way in which that can fail."""
-    api = HookAPI(path, label)
-    module: ModuleType | None = None
+    header = None
     try:
-        with api.adopting():
-            module = import_hook(resolved, files)
-            await _register(_register_of(module), api)
-    # A hook may raise anything, and its author reads of it in the `LoadError`; SystemExit must not end the agent.
-    except BaseException as exc:
-        await _undo(api, module)
-        if isinstance(exc, (KeyboardInterrupt, cancelled_class())):
-            raise
-        package = os.path.basename(resolved) == INIT
-        file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
-        return LoadError(path, _load_text(exc), line, traceback_text(exc), file if package else None)
-    return LoadedHook(path, resolved, _stem(path), api, module)
+        source = contents(resolved) if files is None else files[resolved]
+        isolated = mode_of(source, isolation.mode) == "process"
+        if isolated:
+            header = header_of(source)
+    except (IsolationError, HeaderError) as exc:
+        return LoadError(path, str(exc), exc.line)
+    except OSError:
+        # The import names the reason.
+        isolated = isolation.mode == "process"
+    # The parser may fail on a strange file in any way.  Its author reads of it, and the file blocks every tool call.
+    except Exception as exc:
+        return LoadError(path, f"its mode and its header cannot be read: {describe(exc)}", None, traceback_text(exc))
+    api = HookAPI(path, label)
+    if isolated:
+        needed = None if header is None else Needed(header, cwd, home)
+        return await _load_isolated(api, path, resolved, files, isolation, needed)
+    loaded = await load_module(api, resolved, files)
+    if loaded.failure is not None:
+        return failed_load(loaded.failure, path, resolved)
+    return LoadedHook(path, resolved, stem(path), api, loaded.module)
 
 
-def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
-    register = getattr(module, "register", None)
-    if callable(register):
-        return register  # type: ignore[no-any-return]  # `_register` checks the result
-    found = "register is not callable" if hasattr(module, "register") else "there is no register"
-    raise HookUsageError(f"{found}: a hook defines `def register(api): ...`")
+class Needed(NamedTuple):
+    """The header of a hook, the working directory of the agent, and the agent home."""
+
+    header: Header
+    cwd: str
+    home: str
 
 
-async def _register(register: Callable[[HookAPI], Any], api: HookAPI) -> None:
-    result = register(api)
-    if result is None or not inspect.isawaitable(result):
-        return
-    # Imported here, because it is large, and few hooks have anything to wait for.
-    import anyio
+async def _launch_of(
+    resolved: str, files: Mapping[str, bytes] | None, limits: Limits, needed: Needed | None
+) -> tuple[Launch, Dependencies | None]:
+    """Return how the process of a hook is started, and its dependencies; raises `AgentHooksError`."""
+    from agent_hooks.isolation.launch import own_launch
 
-    with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
-        await result
-    if deadline.cancelled_caught:
-        raise HookUsageError(f"register did not end within {DEFAULT_TIMEOUT:g} s; start long work with api.start_task")
+    if needed is None:
+        return own_launch(limits), None
+    from agent_hooks.isolation.dependencies import dependencies_of, launch_with, lock_beside
 
-
-async def _undo(api: HookAPI, module: ModuleType | None) -> None:
-    """Remove everything that a failed hook had set up."""
-    api.handlers.clear()
-    api.queued_tasks.clear()
-    if api.unload_callbacks:
-        # Imported here, as in `_register`.
-        import anyio
-
-        # The author reads only the first failure, the one that made the hook fail.
-        await api.unload(_ignore, deadline=anyio.current_time() + UNDO_TIMEOUT, seconds=UNDO_TIMEOUT)
-    if module is not None:
-        forget_module(module)
+    lock = lock_beside(resolved) if files is None else files.get(resolved + LOCK)
+    dependencies = dependencies_of(resolved, needed.header, lock, needed.home)
+    return await launch_with(dependencies, limits=limits, cwd=needed.cwd), dependencies
 
 
-def _ignore(callback: object, failure: BaseException) -> None:
-    """Ignore a failure while a hook is taken back."""
+async def _load_isolated(
+    api: HookAPI,
+    path: str,
+    resolved: str,
+    files: Mapping[str, bytes] | None,
+    isolation: HookIsolation,
+    needed: Needed | None,
+) -> LoadedHook | LoadError:
+    """Start the process of a hook, and register stand-ins for its registrations there."""
+    # Imported here and below, because most hooks run inside of the agent.
+    from agent_hooks.isolation.failures import RemoteError
+    from agent_hooks.isolation.launch import Limits
+    from agent_hooks.isolation.loading import Source
+    from agent_hooks.isolation.process import HookProcess
+    from agent_hooks.isolation.proxies import Proxies
 
-
-def _load_text(exc: BaseException) -> str:
-    if isinstance(exc, SyntaxError):
-        return f"{type(exc).__name__}: {exc.msg}"
-    if isinstance(exc, SystemExit):
-        code = "" if exc.code is None else shown(exc.code)
-        return f"called sys.exit({code}) while loading; a hook must not end the agent"
-    return describe(exc)
-
-
-def _gate_for(error: LoadError) -> LoadedHook:
-    api = HookAPI(error.path)
-
-    def could_not_be_loaded(event: ToolCall, ctx: HookContext) -> Block:
-        return Block(f"this hook could not be loaded, and might have blocked the call: {error}; mend or remove it")
-
-    api.on("tool_call", could_not_be_loaded, inline=True)
-    return LoadedHook(error.path, error.path, _stem(error.path), api)
+    proxies = Proxies(api)
+    source = Source(path, resolved, api.label, None if files is None else dict(files))
+    memory = None if isolation.memory is None else isolation.memory * MIB
+    limits = Limits(memory, isolation.cpu, isolation.files)
+    try:
+        how, dependencies = await _launch_of(resolved, files, limits, needed)
+        process = HookProcess(how, source, lambda found: proxies.update(process, found))
+        await process.load()
+    except RemoteError as exc:
+        text, traceback, file, line = exc.failure.text, exc.failure.traceback, exc.failure.file, exc.failure.line
+        return LoadError(path, text, line, traceback, file)
+    except AgentHooksError as exc:
+        return LoadError(path, str(exc))
+    # Limits, a lock file or an environment may fail in any way: as in `_load_one`.
+    except Exception as exc:
+        return LoadError(path, f"its process cannot be started: {describe(exc)}", None, traceback_text(exc))
+    return LoadedHook(path, resolved, stem(path), api, None, process, dependencies=dependencies)

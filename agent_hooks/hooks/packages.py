@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
+import stat
+from collections.abc import Iterator
 
 from agent_hooks.trees import SourceTree
 
@@ -18,16 +21,22 @@ def is_package(path: str) -> bool:
 def is_hook_package(path: str, tree: SourceTree | None = None) -> bool:
     """Tell whether `path` is a directory that is meant as a hook, rather than a package that hooks import.
 
-    This reads the `__init__.py` and runs nothing.  A file that cannot be parsed counts as a hook, because it may be a
-    gate, and to load it reports the error.  `tree`: the source tree that the directory belongs to.
+    This reads the `__init__.py` and runs nothing.  A file that cannot be read or parsed counts as a hook, because it may
+    be a gate, and to load it reports the error; so does a link to nowhere.  `tree`: the source tree that the directory
+    belongs to.
     """
+    file = os.path.join(path, INIT)
     try:
-        statements = ast.parse(_source(os.path.join(path, INIT), tree)).body
+        statements = ast.parse(_source(file, tree)).body
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return (tree is None or tree.files is None) and (_leads_nowhere(path) or _leads_nowhere(file))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    return any(_binds_register(node) for statement in statements for node in _at_the_top(statement))
+    return any(map(_binds_register, _at_the_top(statements)))
+
+
+def _leads_nowhere(path: str) -> bool:
+    return os.path.islink(path) and not os.path.exists(path)
 
 
 def _source(path: str, tree: SourceTree | None) -> bytes:
@@ -36,15 +45,24 @@ def _source(path: str, tree: SourceTree | None) -> bytes:
         if path not in tree.files:
             raise FileNotFoundError(path)
         return tree.files[path].data
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        # To open a pipe would wait for ever.
+        raise OSError(errno.EINVAL, "is not a regular file", path)
     with open(path, "rb") as file:
         return file.read()
 
 
-def _at_the_top(node: ast.AST) -> list[ast.AST]:
-    """Return a statement and its inner nodes, except those inside functions and classes."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-        return [node]
-    return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _at_the_top(child))]
+def _at_the_top(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield statements and their inner nodes, except those inside functions and classes.
+
+    The nodes that are left stand in a list, so that no depth of a statement ends the search.
+    """
+    left: list[ast.AST] = [*statements]
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            left += ast.iter_child_nodes(node)
 
 
 def _binds_register(node: ast.AST) -> bool:

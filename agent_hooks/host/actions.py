@@ -29,7 +29,7 @@ from agent_hooks.host.tokens import TokenCounter
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import CompactionSettings
-from agent_hooks.values.answers import Cancel, Compaction, SkipConversationRestore
+from agent_hooks.values.answers import AddContext, Cancel, Compaction, SkipConversationRestore
 from agent_hooks.values.content import CompactionEntry, Entry, MessageEntry, UserMessage, text_of_content
 from agent_hooks.values.events import Event, SessionEvent, SessionReason
 
@@ -65,7 +65,7 @@ class Actions:
     """Carries out the actions of one host, one at a time, and only while no run is going on.
 
     An action raises `HostBusyError` while the agent works or another action is going on.  `model` and
-    `thinking_level` are not actions: they can change during a run.
+    `thinking_level` are not actions: they can change during a run, and so can `settings`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Actions:
         self._agent = agent
         self._runs = runs
         self._view = view
-        self._settings = settings
+        self.settings = settings
         self._checks = checks
         self._tokens = TokenCounter()
         # The part of an action that an abort ends: the hooks' dialogs, or the model's summary.
@@ -107,7 +107,9 @@ class Actions:
 
     async def emit(self, reason: SessionReason, **fields: Any) -> None:
         """Emit a `session` event about the session as it is now."""
-        await self._runner.emit(self._event(reason, **fields))
+        answer = await self._runner.emit(self._event(reason, **fields))
+        if isinstance(answer, AddContext):
+            self._agent.add_context(answer)
 
     def use(self, session: Session, level: ThinkingLevel | None = None) -> None:
         """Make `session` the agent's session: its conversation, its turns, its model and its thinking level.
@@ -211,7 +213,7 @@ class Actions:
 
         When that does not help, the person gets one warning in this run, and the next run tries again.
         """
-        limit = self._settings.limit(getattr(self._agent.model, "window", None))
+        limit = self.settings.limit(getattr(self._agent.model, "window", None))
         if limit is None or self._gave_up_in == self._runs.count or self._count_tokens() <= limit:
             return
         try:
@@ -237,7 +239,7 @@ class Actions:
             self.entries,
             model=agent.model,
             session_file=self.file,
-            keep_recent_tokens=self._settings.keep_recent_tokens,
+            keep_recent_tokens=self.settings.keep_recent_tokens,
             custom_instructions=instructions,
         ).with_keys(find_key)
         answer = await self._emit_before(event)
@@ -332,6 +334,7 @@ class Actions:
     ) -> None:
         """Replace session file and conversation, then emit the after-event."""
         left, path, messages = self._agent.session, self.file, self._agent.messages
+        self._agent.drop_context()
         self.use(session)
         if keep_messages:
             self._agent.messages = messages

@@ -2,7 +2,8 @@
 
     agent_start → [turn_start → (tool_call → tool → tool_result)* → turn_end]* → agent_end
 
-A hook that answers `Continue` at `agent_end` begins another round of turns and another `agent_end`.
+A hook that answers `Continue` at `agent_end` begins another round of turns and another `agent_end`.  After a `Stop`, no
+call of the turn begins any more; the results of those that run are kept, and `turn_end` and `agent_end` come as always.
 The calls of one turn are judged one after another, in the model's order, and then run in parallel; the model gets their
 results in its own order.
 """
@@ -16,7 +17,7 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from agent_hooks.errors import MessageBlockedError, did_you_mean
+from agent_hooks.errors import MessageBlockedError, RunStoppedError, did_you_mean
 from agent_hooks.host.model import (
     BrokenResponseError,
     Model,
@@ -29,16 +30,19 @@ from agent_hooks.host.model import (
 from agent_hooks.host.session import Session
 from agent_hooks.host.steering import Params, Steering
 from agent_hooks.host.view import View
-from agent_hooks.pipeline.order import JudgedCall, preflight, run_tool
+from agent_hooks.pipeline.order import JudgedCall, new_call, preflight, refuse, run_tool
+from agent_hooks.pipeline.saving import begin_turn, end_turn, next_turn
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.values.answers import CONTINUE_LIMIT, Continue
+from agent_hooks.values.answers import CONTINUE_LIMIT, AddContext, Continue, Stop
 from agent_hooks.values.content import (
     AssistantMessage,
     Attachment,
     Message,
+    TextContent,
     ToolCallContent,
     ToolOutput,
     ToolResultMessage,
+    UserMessage,
 )
 from agent_hooks.values.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.values.tool import OnUpdate, Tool
@@ -68,8 +72,8 @@ class Agent:
     """Works on one prompt after another, in the session that the host gives it.
 
     A change of `model` or `thinking_level` takes effect with the next request.  `messages`: the conversation as the
-    model gets it; `turns`: for every turn of the session, the number of entries when it began.  `before_turn` is awaited
-    before each turn; messages that it adds to the conversation are in the next request.
+    model gets it; `turns`: for every turn of the session, the number of entries when it began.  `before_run` is awaited
+    before each run, `before_turn` before each turn; messages that it adds to the conversation are in the next request.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Agent:
         session: Session,
         view: View,
         thinking_level: ThinkingLevel = "off",
+        before_run: Callable[[], Awaitable[None]] | None = None,
         before_turn: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.model = model
@@ -89,15 +94,26 @@ class Agent:
         self.messages: list[Message] = []
         self.turns: list[int] = []
         self._runner = runner
-        self._tools = {tool.name: tool for tool in tools}
         self._view = view
+        self._before_run = before_run
         self._before_turn = before_turn
         self.steering = Steering(runner)
         # The run's parameters, if they are not the agent's own.
         self._params: Params | None = None
         # The messages of this prompt.
         self._new: list[Message] = []
-        runner.know_tools(self._tools)
+        # The first answer with which a hook has ended this run.
+        self._stop: Stop | None = None
+        self._working = False
+        # The texts of hooks that come after the next prompt.
+        self._context: list[AddContext] = []
+        runner.on_stop(self._take_stop)
+        self.use_tools(tools)
+
+    def use_tools(self, tools: Sequence[Tool]) -> None:
+        """Offer these tools from the next request on."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._runner.know_tools(self._tools)
 
     async def prompt(
         self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
@@ -105,30 +121,71 @@ class Agent:
         """Work on one prompt until a response calls no tool and no hook continues the run, and return that response.
 
         `source`: the hook that sent it, `None` for the person.
-        Raises `ModelError` when the model cannot answer, and `MessageBlockedError` when an interceptor blocks the prompt;
-        the agent can take another prompt then.
+        Raises `ModelError` when the model cannot answer, `MessageBlockedError` when an interceptor blocks the prompt, and
+        `RunStoppedError` when a hook ends the run; the agent can take another prompt then.
         """
-        self._new = []
+        self._new, self._stop = [], None
+        if self._before_run is not None:
+            await self._before_run()
         passed = await self.steering.message(self.model, text, attachments, source)
         own = Params(self.model, self.thinking_level)
         params = await self.steering.params(passed, own)
         self._params = None if params == own else params
         self.add(passed.message)
         continued, ended = 0, False
+        engine = self._runner.engine
+        await begin_turn(engine, text, engine.surroundings, len(self.session))
+        self._working = True
         try:
-            await self._runner.emit(AgentStart())
+            waiting, self._context = self._context, []
+            for each in waiting:
+                self.add_context(each)
+            self.add_context(await self._runner.emit(AgentStart(prompt=passed.text)))
             while True:
                 message = await self._turns()
                 ended = True
                 answer = await self._end(continued)
+                if self._stop is not None:
+                    raise self._stopped(self._stop, message, answer)
                 if answer is None or not await self._go_on(answer, continued):
                     return message
                 continued, ended = continued + 1, False
         finally:
-            self._params = None
+            self._params, self._working = None, False
             if not ended:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(END_GRACE):
                     await self._runner.emit(AgentEnd(messages=tuple(self._new), continued=continued))
+            with anyio.CancelScope(shield=True):
+                await end_turn(engine, engine.surroundings)
+
+    def add_context(self, found: AddContext | None) -> None:
+        """Give the model a text of hooks: in the next request while the agent works, else after the next prompt."""
+        if found is None:
+            return
+        if not self._working:
+            self._context.append(found)
+            return
+        self._view.injected(found.text, found.by)
+        text = [TextContent(found.text)]
+        self.add(UserMessage(content=text, timestamp=now_ms(), source=found.by, is_context=True))
+
+    def drop_context(self) -> None:
+        """Drop the texts that wait for a prompt, because they are about another session."""
+        self._context.clear()
+
+    def _take_stop(self, stop: Stop) -> None:
+        """Take note that a hook ends the run; the first one counts."""
+        self._stop = self._stop or stop
+
+    def _stopped(self, stop: Stop, last: AssistantMessage, answer: Continue | None) -> RunStoppedError:
+        """Return the error of a run that a hook has ended; a `Continue` of another hook does not count."""
+        if answer is not None:
+            self._view.warning(
+                f"the agent stops here, because a hook has stopped the run; {answer.by} wants to continue it"
+            )
+        error = RunStoppedError(f"the run was stopped: {stop}")
+        error.answer = last
+        return error
 
     async def _end(self, continued: int) -> Continue | None:
         """Emit `agent_end` and return the hooks' answer.
@@ -175,8 +232,8 @@ class Agent:
         self.session.add_message(message)
 
     async def _turns(self) -> AssistantMessage:
-        """Take turns until a response calls no tool, and return that response."""
-        while (message := await self._turn()).tool_calls:
+        """Take turns until a response calls no tool or a hook ends the run, and return the last response."""
+        while (message := await self._turn()).tool_calls and self._stop is None:
             pass
         return message
 
@@ -185,6 +242,8 @@ class Agent:
             await self._before_turn()
         index, entries = len(self.turns), len(self.session)
         self.turns.append(entries)
+        engine = self._runner.engine
+        await next_turn(engine, engine.surroundings, entries)
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
         try:
             model, request = await self._request()
@@ -195,7 +254,9 @@ class Agent:
             raise
         self.add(message)
         results = await self._run_calls(message.tool_calls)
-        await self._runner.emit(TurnEnd(turn_index=index, message=message, tool_results=tuple(results)))
+        stop = await self._runner.emit(TurnEnd(turn_index=index, message=message, tool_results=tuple(results)))
+        if stop is not None:
+            self._take_stop(stop)
         return message
 
     async def _request(self) -> tuple[Model, ModelRequest]:
@@ -242,6 +303,8 @@ class Agent:
 
         try:
             judged_calls = [(call, await self._judge(call)) for call in calls]
+            if (stop := self._stop) is not None:
+                judged_calls = [(call, _with_stop(judged, stop)) for call, judged in judged_calls]
             async with anyio.create_task_group() as tasks:
                 for call, judged in judged_calls:
                     tasks.start_soon(run, call, judged)
@@ -258,7 +321,14 @@ class Agent:
         self._view.tool_judged(call)
         tool = self._tools.get(call.name) or MissingTool(call.name, self._tools)
         arguments = call.arguments if call.invalid is None else call.invalid
+        if self._stop is not None:
+            return refuse(new_call(tool, call.id, arguments, runner=self._runner), self._stop.for_others())
         return await preflight(tool, call.id, arguments, runner=self._runner)
+
+
+def _with_stop(judged: JudgedCall, stop: Stop) -> JudgedCall:
+    """Return a judged call of a turn in which a hook has ended the run: it does not begin any more."""
+    return judged if judged.block is not None else judged.blocked(stop.for_others())
 
 
 def _aborted(call: ToolCallContent) -> ToolOutput:

@@ -5,21 +5,23 @@ All modes drive a `SessionHost` and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import anyio
 from anyio.abc import TaskGroup
 
 from agent_hooks.errors import CommandBlockedError
+from agent_hooks.host import CLIENT
 from agent_hooks.host.actions import ActionOutcome, Actions, SessionChecks
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.runs import Runs
 from agent_hooks.host.session import Session
 from agent_hooks.host.view import View
+from agent_hooks.pipeline.saving import keep_turns
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings
 from agent_hooks.values.answers import Block
@@ -28,6 +30,35 @@ from agent_hooks.values.events import ModelRef
 from agent_hooks.values.tool import Tool
 
 __all__ = ["ActionOutcome", "HostState", "SessionHost"]
+
+
+class Renewed(NamedTuple):
+    """The parts of a host that a reload changes, and sentences for the person that are new.
+
+    `hooks`: the paths of those in force; `problems`: a sentence for each hook that could not be loaded, also known ones.
+    """
+
+    tools: Sequence[Tool]
+    settings: Settings
+    messages: Sequence[str] = ()
+    hooks: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class Reloading(Protocol):
+    """Loads the hooks and settings of a host again."""
+
+    def changed(self) -> bool:
+        """Tell whether a file that they were loaded from has changed."""
+        ...
+
+    async def reload(self, entries: Sequence[Entry]) -> Renewed:
+        """Load them again; the former ones stay in force where the new ones cannot be loaded."""
+        ...
+
+    def note_edits(self) -> Sequence[str]:
+        """Record the edits since the last time, at the end; return sentences for the person."""
+        ...
 
 
 class HostState(NamedTuple):
@@ -47,7 +78,8 @@ class SessionHost:
     Create it on the event loop.  A message that is submitted before the start waits for the start, and `state` works.
     `thinking_level`: `None` for the level that the session was last used with; `settings`: when to compact
     automatically, and the settings that interceptors of `config` get; `checks`: decides which session files may be
-    continued, all of them without it; `watch`: called before each turn and at the end, returns warnings for the person.
+    continued, all of them without it; `reloading`: loads hooks and settings again when they have changed, before a run or
+    a turn.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
     """
 
@@ -62,14 +94,23 @@ class SessionHost:
         thinking_level: ThinkingLevel | None = None,
         settings: Settings = Settings(),  # noqa: B008  # frozen
         checks: SessionChecks | None = None,
-        watch: Callable[[], Sequence[str]] | None = None,
+        reloading: Reloading | None = None,
     ) -> None:
         self._runner = runner
         self._view = view
-        self._watch = watch
+        self._reloading = reloading
+        self._reload_lock = anyio.Lock()
         self._settings = settings
+        if settings.checkpoints.enabled and runner.engine.keeper is None:
+            keep_turns(runner.engine, CLIENT)
         self._agent = Agent(
-            runner=runner, model=model, tools=tools, session=session, view=view, before_turn=self._before_turn
+            runner=runner,
+            model=model,
+            tools=tools,
+            session=session,
+            view=view,
+            before_run=self._reload_if_changed,
+            before_turn=self._before_turn,
         )
         self._runs = Runs(self._agent, view)
         self._actions = Actions(
@@ -113,7 +154,7 @@ class SessionHost:
             self._runner.set_send_handler(None)
             try:
                 # Before the shutdown, after which the session's records are closed.
-                self._warn_of_edits()
+                self._warn(() if self._reloading is None else self._reloading.note_edits())
                 await self._actions.emit("shutdown")
             finally:
                 self._stop_listening()
@@ -134,7 +175,8 @@ class SessionHost:
         """Work on a prompt and return the last response.
 
         Raises `ModelError` when the model cannot answer, `MessageBlockedError` when an interceptor blocks the prompt,
-        `AbortedError` when the run is aborted, and `HostBusyError` while the agent works or the session is being changed.
+        `RunStoppedError` when a hook ends the run, `AbortedError` when it is aborted, and `HostBusyError` while the agent
+        works or the session is being changed.
         """
         self._runs.check_idle()
         return await self._runs.prompt(text, attachments)
@@ -162,12 +204,34 @@ class SessionHost:
             raise CommandBlockedError(f"not carried out: {answer}")
         return answer
 
-    def _warn_of_edits(self) -> None:
-        for text in () if self._watch is None else self._watch():
+    async def reload(self) -> Renewed | None:
+        """Load the hooks and settings again, also while the agent works; `None` for a host that cannot.
+
+        The person reads about each new problem.
+        """
+        if self._reloading is None:
+            return None
+        async with self._reload_lock:
+            renewed = await self._reloading.reload(self.entries)
+            self._agent.use_tools(renewed.tools)
+            self._actions.settings = renewed.settings.compaction
+            self._warn(renewed.messages)
+            self._runner.check_matchers()
+            if renewed.settings != self._settings:
+                self._settings = renewed.settings
+                await self._agent.steering.config(self._settings)
+            return renewed
+
+    async def _reload_if_changed(self) -> None:
+        if self._reloading is not None and self._reloading.changed():
+            await self.reload()
+
+    def _warn(self, texts: Sequence[str]) -> None:
+        for text in texts:
             self._view.warning(text)
 
     async def _before_turn(self) -> None:
-        self._warn_of_edits()
+        await self._reload_if_changed()
         await self._runs.deliver()
         await self._actions.compact_when_long()
 

@@ -6,12 +6,12 @@ puts the pieces together.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from itertools import pairwise
+from json import loads
 from typing import Any, Literal, NoReturn, Protocol, get_args
 
 from anyio import get_cancelled_exc_class
@@ -236,7 +236,7 @@ def _tool_call(pieces: list[ToolCallPiece], known_ids: set[str]) -> ToolCallCont
     text = "".join(piece.arguments for piece in pieces)
     signature = "".join(piece.signature for piece in pieces) or None
     try:
-        arguments = json.loads(text or "{}", parse_constant=_no_number)
+        arguments = loads(text or "{}", parse_constant=_no_number)
         if isinstance(arguments, dict):
             return ToolCallContent(call_id, name, arguments, signature=signature)
     except (ValueError, RecursionError):

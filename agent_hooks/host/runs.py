@@ -1,7 +1,8 @@
 """The agent's runs, one after another.
 
 A message that comes while no run is going on begins a run.  A message that comes during a run waits in the inbox, and
-goes into the next request to the model.  After an abort, the messages that wait stay until another message comes.
+goes into the next request to the model.  After an abort, and when a hook has ended the run, the messages that wait stay
+until another message comes.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Sequence
 import anyio
 from anyio.abc import TaskStatus
 
-from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError, count
+from agent_hooks.errors import AbortedError, HostBusyError, MessageBlockedError, ModelError, RunStoppedError, count
 from agent_hooks.host.agent import Agent
 from agent_hooks.host.inbox import Inbox, Injected
 from agent_hooks.host.view import View
 from agent_hooks.values.content import AssistantMessage, Attachment
 
-Refusal = ModelError | MessageBlockedError
-"""The errors that end a run without a response."""
+Refusal = ModelError | MessageBlockedError | RunStoppedError
+"""The errors that end a run before its last response."""
 
 
 class Runs:
@@ -36,7 +37,7 @@ class Runs:
         self._view = view
         # Messages that were taken out of the inbox and are not delivered yet.
         self._taken: deque[Injected] = deque()
-        # Whether the taken messages wait for another one, after an abort.
+        # Whether the taken messages wait for another one, after an abort or a stop.
         self._held = False
         # The scope of the run that is going on.
         self._scope: anyio.CancelScope | None = None
@@ -65,7 +66,7 @@ class Runs:
     async def prompt(self, text: str, attachments: Sequence[Attachment] = ()) -> AssistantMessage:
         """Work on a prompt, now, and return the last response.
 
-        Raises `ModelError`, `MessageBlockedError` or `AbortedError`.
+        Raises `ModelError`, `MessageBlockedError`, `RunStoppedError` or `AbortedError`.
         """
         answer = await self._run(Injected(text, tuple(attachments)))
         if answer is None:
@@ -141,13 +142,14 @@ class Runs:
             with anyio.CancelScope() as self._scope:
                 try:
                     answer = await self._agent.prompt(*message)
-                except (ModelError, MessageBlockedError) as exc:
+                except (ModelError, MessageBlockedError, RunStoppedError) as exc:
                     answer = exc
         finally:
             self._scope = None
-            if aborted := answer is None:
+            aborted = answer is None
+            self._held = aborted or isinstance(answer, RunStoppedError)
+            if self._held:
                 self._taken += self.inbox.take()
-            self._held = aborted
             self._view.run_ended(_reason(answer) if isinstance(answer, Refusal) else None, aborted)
             self._wake.set()
         return answer

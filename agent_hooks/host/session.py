@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from pathlib import Path
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.host.session_file import SESSIONS_DIRECTORY, VERSION, lock, open_file, read_entries
 from agent_hooks.settings import PROJECT_DIRECTORY
+from agent_hooks.storage.files import StorageError, create_atomically, write_atomically
 from agent_hooks.values.content import (
     AssistantMessage,
     Entry,
@@ -82,8 +84,9 @@ class Session:
             # The file gets its name when it is whole: the entries of a long branch take several writes.
             new = path.with_suffix(".new")
             file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as exc:
-            raise SessionError(f"{path}: the session cannot be saved: {os_reason(exc)}") from None
+        except (OSError, StorageError) as exc:
+            reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
+            raise SessionError(f"{path}: the session cannot be saved: {reason}") from None
         session.path, session._file = new, file
         try:
             lock(file, path)
@@ -232,9 +235,14 @@ def _make_directory(directory: Path, home: str) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if not directory.resolve().is_relative_to(os.path.realpath(home)):
         raise OSError(errno.ELOOP, f"the directory is a link out of {home}")
-    # `x` follows no link.
-    with suppress(FileExistsError), open(directory / ".gitignore", "x") as file:
-        file.write("*\n")
+    ignored = directory / ".gitignore"
+    try:
+        # An earlier version could be killed before it had written the text.
+        if stat.S_ISREG(ignored.lstat().st_mode) and ignored.read_bytes() in (b"", b"*"):
+            write_atomically(str(ignored), b"*\n")
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            create_atomically(str(ignored), b"*\n")
 
 
 def now_iso() -> str:

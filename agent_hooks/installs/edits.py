@@ -11,10 +11,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base import BridgeError
+from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.errors import SettingsError, os_reason, shown
-from agent_hooks.installs.json_text import edited, parse
-from agent_hooks.settings import read_file
+from agent_hooks.installs.formats import NAMES, Format, edited, parse
+from agent_hooks.settings_file import read_file
 from agent_hooks.storage.files import StorageError, write_atomically
 from agent_hooks.ui.harmless import harmless
 
@@ -26,15 +26,15 @@ Settings = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Settings]
 
 
-def read_settings(path: str) -> tuple[bytes | None, Settings]:
+def read_settings(path: str, format: Format = "json") -> tuple[bytes | None, Settings]:
     """Return the bytes of a settings file and its settings, `None` and `{}` without a file; raises `SettingsError`."""
     data = read_file(path)
     try:
-        found = parse(_text(data))
+        found = parse(_text(data), format)
     except UnicodeDecodeError as exc:
         raise SettingsError(f"{path}: is not UTF-8: {exc.reason}; mend it first, {_UNCHANGED}") from None
     except (ValueError, RecursionError) as exc:
-        raise SettingsError(f"{path}: is not JSON: {exc}; mend it first, {_UNCHANGED}") from None
+        raise SettingsError(f"{path}: is not {NAMES[format]}: {exc}; mend it first, {_UNCHANGED}") from None
     if not isinstance(found, dict):
         raise SettingsError(f"{path}: expected a JSON object, found {shown(found)}; {_UNCHANGED}")
     return data, found
@@ -57,6 +57,7 @@ class Edit(Struct, frozen=True):
     keep: bool = False
     spent: bool = False
     secret: bool = False
+    format: Format = "json"
 
     @property
     def changes(self) -> bool:
@@ -70,7 +71,7 @@ class Edit(Struct, frozen=True):
 
     def settings(self) -> tuple[Settings, Settings]:
         """Return the settings in the file before and after."""
-        before, after = (parse(_text(data)) for data in (self.before, self.after))
+        before, after = (parse(_text(data), self.format) for data in (self.before, self.after))
         return before, after
 
     def diff(self) -> str:
@@ -98,40 +99,53 @@ class Edit(Struct, frozen=True):
             raise SettingsError(f"{exc}; {_UNCHANGED}") from None
         except OSError as exc:
             raise SettingsError(f"{self.path}: cannot be changed: {os_reason(exc)}; {_UNCHANGED}") from None
+        self.clean_up()
+
+    def clean_up(self) -> None:
+        """Remove a backup that is not needed any more, after the file was changed."""
         if self.spent:
             # A backup that stays does no harm.
             with suppress(OSError):
                 os.unlink(self.backup)
 
 
-def edit(path: str, change: Change, *, keep: bool = False) -> Edit:
-    """Return the edit that makes `change` of a file; an existing backup stays as it is.  Raises `SettingsError`."""
-    data, settings = read_settings(path)
+def edit(path: str, change: Change, *, format: Format = "json", keep: bool = False, plain: bool = False) -> Edit:
+    """Return the edit that makes `change` of a file; an existing backup stays as it is.  Raises `SettingsError`.
+
+    `keep`: save the old bytes as the backup, if there are some and no backup exists.
+    `plain`: the agent does not read a file with a byte-order mark, so the mark goes.
+    """
+    data, settings = read_settings(path, format)
     changed = _changed(path, change, settings)
-    if changed == settings:
-        return Edit(path, data, data)
-    bom = codecs.BOM_UTF8 if (data or b"").startswith(codecs.BOM_UTF8) else b""
-    after = bom + edited(_text(data), changed).encode()
-    return Edit(path, data, after, keep=keep and data is not None and not os.path.lexists(path + BACKUP))
+    marked = (data or b"").startswith(codecs.BOM_UTF8)
+    if changed == settings and not (marked and plain):
+        return Edit(path, data, data, format=format)
+    bom = codecs.BOM_UTF8 if marked and not plain else b""
+    try:
+        after = bom + edited(_text(data), changed, format).encode()
+    except (ValueError, RecursionError) as exc:
+        raise SettingsError(f"{path}: {exc}; {_UNCHANGED}: make the change by hand") from None
+    kept = keep and data is not None and not os.path.lexists(path + BACKUP)
+    return Edit(path, data, after, keep=kept, format=format)
 
 
-def undo(path: str, change: Change, forth_and_back: Change) -> Edit:
+def undo(path: str, change: Change, forth_and_back: Change, *, format: Format = "json") -> Edit:
     """Return the edit that makes `change`, which takes out the entries of an earlier edit.  Raises `SettingsError`.
 
     `forth_and_back` makes the earlier change and then `change`.  If that turns the backup into the settings that are
     left, the file becomes the backup, byte for byte.  A file that is left empty, and has no backup, is removed.
     """
-    found = edit(path, change)
+    found = edit(path, change, format=format)
     if not found.changes:
         return found
-    _, left = read_settings(path)
+    _, left = read_settings(path, format)
     left = _changed(path, change, left)
     if not os.path.lexists(found.backup):
         gone = not left and not os.path.islink(path)
         return replace(found, after=None) if gone else found
     # A backup that cannot be read is not used.
     with suppress(SettingsError):
-        kept, settings = read_settings(found.backup)
+        kept, settings = read_settings(found.backup, format)
         if _changed(found.backup, forth_and_back, settings) == left:
             return replace(found, after=kept, spent=True)
     return found

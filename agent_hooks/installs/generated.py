@@ -1,4 +1,4 @@
-"""The place of the generated file that another agent runs."""
+"""The places of the generated files that other agents run."""
 
 from __future__ import annotations
 
@@ -20,3 +20,13 @@ def stub_path(bridge: Bridge, home: Path | None = None) -> Path:
     from pathlib import Path
 
     return Path(home or agent_home(), DIRECTORY, f"agent-hooks-{bridge.name}.py")
+
+
+def plugin_path(bridge: Bridge, home: Path | None = None) -> Path:
+    """Return the path of the generated plugin of a bridge: `bridges/agent-hooks-<name>.mjs` in the agent home."""
+    return stub_path(bridge, home).with_suffix(".mjs")
+
+
+def heartbeat_path(bridge: Bridge, home: Path | None = None) -> Path:
+    """Return the path of the file that a plugin writes when its agent loads it."""
+    return stub_path(bridge, home).with_suffix(".loaded")

@@ -9,19 +9,23 @@ from typing import Any
 
 from msgspec import Struct
 
-from agent_hooks.bridges.base import Bridge, Installed
+from agent_hooks.bridges import open_bridge
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.installation import Installed
 from agent_hooks.bridges.driver import needed_events
 from agent_hooks.errors import SettingsError, shown
-from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.formats import Format
+from agent_hooks.installs.generated import plugin_path, stub_path
 
 PROGRAM = "agent-hooks"
 
 
 class Target(Struct, frozen=True):
-    """A settings file of another agent: `local`, `project` or `user`, and its absolute path."""
+    """A settings file of another agent: `local`, `project` or `user`, its absolute path, and its format."""
 
     name: str
     path: str
+    format: Format = "json"
 
 
 class Installation(Struct, frozen=True):
@@ -74,40 +78,70 @@ class DoubledEntries(Struct, frozen=True):
 
 
 def entry_command(bridge: Bridge, target: str) -> list[str]:
-    """Return the command of an entry; the event's name comes after it.
+    """Return the command of an entry; the event's name comes after it.  For an agent with a plugin, it is the plugin.
 
     In a file that people share, the command names no path of this machine; in the others it names the generated file,
     which `write_stub` writes.
     """
+    if bridge.plugin:
+        return [str(plugin_path(bridge))]
     if target == "project":
         return [PROGRAM, "bridge", bridge.name, "--resident"]
     return [sys.executable, "-I", "-S", str(stub_path(bridge))]
 
 
+def same_command(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two commands start the same program with the same arguments; see `same_program`."""
+    return bool(one and other) and [*one[1:]] == [*other[1:]] and same_program(one[0], other[0])
+
+
+def same_program(one: str, other: str) -> bool:
+    """Return whether two absolute paths are names of one program in one directory, as `python` and `python3` often are.
+
+    A link in another directory is another program: Python looks for its packages beside the link.
+    """
+    if one == other or not (os.path.isabs(one) and os.path.isabs(other)):
+        return one == other
+    is_one_directory = os.path.realpath(os.path.dirname(one)) == os.path.realpath(os.path.dirname(other))
+    return is_one_directory and os.path.realpath(one) == os.path.realpath(other)
+
+
 def targets(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> dict[str, Target]:
-    """Return the settings files by name."""
+    """Return the settings files that the agent has, by name, in the order `local`, `project`, `user`."""
     files = bridge.settings_files(environment)
-    return {
-        name: Target(name, os.path.abspath(os.path.join(project, os.path.expanduser(file))))
-        for name, file in files.items()
-    }
+    paths = {name: os.path.abspath(os.path.join(project, os.path.expanduser(file))) for name, file in files.items()}
+    if bridge.settings_names and "user" in paths:
+        paths["user"] = next(filter(os.path.lexists, _named(bridge, paths["user"])), paths["user"])
+    return {name: Target(name, path, bridge.settings_format) for name, path in paths.items()}
+
+
+def _named(bridge: Bridge, path: str) -> list[str]:
+    """Return the paths that the person's settings file can have; the first one that exists counts."""
+    return [os.path.join(os.path.dirname(path), name) for name in reversed(bridge.settings_names)]
 
 
 def installations(bridge: Bridge, project: str, environment: Mapping[str, str] = os.environ) -> list[Installation]:
     """Return the settings files that hold entries of ours or cannot be read; each file once."""
-    # Imported here, because most events of an agent do not read settings.
-    from agent_hooks.installs.edits import read_settings
-
+    known = targets(bridge, project, environment)
+    more = [Target("user", path, bridge.settings_format) for path in _named(bridge, known["user"].path)]
     found: dict[str, Installation] = {}
-    for target in targets(bridge, project, environment).values():
-        try:
-            each = Installation(target, tuple(bridge.installed(read_settings(target.path)[1])))
-        except SettingsError as exc:
-            each = Installation(target, problem=str(exc))
+    for target in [*known.values(), *more]:
+        each = installation(bridge, target)
         real = os.path.realpath(target.path)
         if (each.entries or each.problem) and real not in found:
             found[real] = each
     return list(found.values())
+
+
+def installation(bridge: Bridge, target: Target) -> Installation:
+    """Return our entries in one settings file."""
+    # Imported here, because most events of an agent do not read settings.
+    from agent_hooks.installs.edits import read_settings
+
+    try:
+        return Installation(target, tuple(bridge.installed(read_settings(target.path, target.format)[1])))
+    except SettingsError as exc:
+        return Installation(target, problem=str(exc))
 
 
 def at_target(found: Sequence[Installation], target: Target) -> Installation | None:
@@ -163,9 +197,33 @@ def _fires_twice(one: Installation, other: Installation) -> bool:
 
 def _keep_one(bridge: Bridge, *names: str) -> str:
     """Return the command that leaves one of two files; the file that people share stays."""
-    if "project" not in names:
-        return install_line(bridge, "user")
-    return uninstall_line(bridge, next(name for name in names if name != "project"))
+    others = [name for name in names if name != "project"]
+    return install_line(bridge, "user") if len(others) == len(names) else uninstall_line(bridge, others[0])
+
+
+def reading(
+    bridge: Bridge, project: str, shorten: Callable[[str], str] = str, environment: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Return a sentence for each settings file of another agent whose entries of ours this agent runs too.
+
+    An event of both is judged once, by the table of this agent: by its own entry, or else by that of the other agent.
+    """
+    own = any(each.entries for each in installations(bridge, project, environment))
+    by = (
+        "its own entries judge each event, and those of the other agent stay silent" if own else "they judge as its own"
+    )
+    return [
+        f"{bridge.name} runs the entries in {shorten(each.target.path)} too: {by}{_limited(each)}"
+        for name, files in bridge.reads.items()
+        for each in installations(open_bridge(name), project, environment)
+        if each.entries and each.target.name in files
+    ]
+
+
+def _limited(each: Installation) -> str:
+    """Return the end of a sentence about entries that do not run at each event, as with a matcher for one tool."""
+    found = dict.fromkeys(entry.event for entry in each.entries if entry.limits)
+    return f"; they do not run each time at {', '.join(found)}" if found else ""
 
 
 def install_line(bridge: Bridge, target: str) -> str:

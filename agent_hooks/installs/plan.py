@@ -11,11 +11,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agent_hooks.bridges.base import LOOPBACK, Address, Bridge
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.installation import LOOPBACK, Address
 from agent_hooks.bridges.driver import needed_events
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import Edit, edit, undo
 from agent_hooks.installs.places import Installation, Target, at_target, entry_command, targets
+from agent_hooks.installs.trusts import distrusting, trusting
+from agent_hooks.redaction import Redactor
 
 # Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections.
 _FIRST_PORT, _PORTS = 20000, 12000
@@ -48,36 +51,48 @@ def installing(
     address: Address | None = None,
     all_events: bool = False,
 ) -> list[Edit]:
-    """Return the edit of the settings file `name`, and then the edit that takes the same entries out of the local file.
+    """Return the edits that install into the settings file `name`, the one of this file first.
+
+    The same entries come out of the local file.  Where the agent needs it, our entries become trusted.
 
     `listened`: the events that hooks listen to; events that are installed already stay.  Raises `SettingsError`.
     """
     rows, known = bridge.describe(), targets(bridge, project)
+    target, local = known[name], known.get("local")
     events = {row.name for row in rows} if all_events else set(needed_events(rows, listened))
-    own, local = at_target(installed, known[name]), at_target(installed, known["local"])
-    moved = local if local != own else None
+    own = at_target(installed, target)
+    moved = at_target(installed, local) if local is not None else None
+    moved = moved if moved != own else None
     for each in (own, moved):
         events |= {entry.event for entry in each.entries} if each is not None else set()
-    command, path = entry_command(bridge, name), known[name].path
-    check_links(bridge, known[name], project)
+    command = entry_command(bridge, name)
+    check_links(bridge, target, project)
     first = own is None or not own.entries
-    added = edit(path, lambda settings: bridge.install(settings, command, events, address), keep=first)
-    edits = [replace(added, secret=address is not None)]
+    added = edit(
+        target.path,
+        lambda settings: bridge.install(settings, command, events, address),
+        format=target.format,
+        keep=first,
+        plain=not bridge.reads_mark,
+    )
+    edits = [replace(added, secret=address is not None), *trusting(bridge, added)]
     if moved is not None and moved.entries:
         check_links(bridge, moved.target, project)
-        edits.append(uninstalling(bridge, moved))
+        edits += uninstalling(bridge, moved)
     return edits
 
 
-def uninstalling(bridge: Bridge, installation: Installation) -> Edit:
-    """Return the edit that takes our entries out of a settings file; raises `SettingsError`."""
-    command = entry_command(bridge, installation.target.name)
+def uninstalling(bridge: Bridge, installation: Installation) -> list[Edit]:
+    """Return the edits that take our entries out of a settings file, this file's first.  Raises `SettingsError`."""
+    target = installation.target
+    command = entry_command(bridge, target.name)
     events = {entry.event for entry in installation.entries}
 
     def forth_and_back(settings: Mapping[str, Any]) -> dict[str, Any]:
         return bridge.uninstall(bridge.install(settings, command, events))
 
-    return undo(installation.target.path, bridge.uninstall, forth_and_back)
+    removed = undo(target.path, bridge.uninstall, forth_and_back, format=target.format)
+    return [removed, *distrusting(bridge, removed)]
 
 
 def check_links(bridge: Bridge, target: Target, project: str) -> None:
@@ -101,4 +116,5 @@ def diff_of(bridge: Bridge, planned: Edit) -> str:
     diff = planned.diff()
     for token in {entry.address.token for entry in entries if entry.address is not None}:
         diff = diff.replace(token, "…")
-    return diff
+    # Settings of agents hold keys, which stand in the lines around a change.
+    return Redactor().hide(diff)

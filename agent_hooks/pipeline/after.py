@@ -8,7 +8,9 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any
 
-from agent_hooks.concurrency.deadlines import CallWatch
+from msgspec.structs import replace
+
+from agent_hooks.concurrency.deadlines import CallWatch, deliver_cancellation
 from agent_hooks.concurrency.stepping import resume
 from agent_hooks.dispatch.loop import await_any
 from agent_hooks.dispatch.points import ResultDraft, ToolAfterInput, ToolAfterOutput
@@ -16,7 +18,7 @@ from agent_hooks.errors import describe, hook_error, shown
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, running_call, set_running_call
 from agent_hooks.transformers.base import TransformerError, filter_output, with_notes
 from agent_hooks.values.answers import Block
-from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.content import TextContent, ToolOutput
 from agent_hooks.values.events import AfterToolCall, ToolResult
 from agent_hooks.values.tool import OnUpdate
 
@@ -34,9 +36,9 @@ def refuse(call: JudgedCall, block: Block) -> ToolRun:
     text = reason
     if block.cause == "interceptor":
         # Imported here, because few programs need it.
-        import json
+        from json import dumps
 
-        text = json.dumps(details, ensure_ascii=False)
+        text = dumps(details, ensure_ascii=False)
     if block.remedy:
         # Details are for the person and for programs; no model reads them.
         details["remedy"] = _redacted(block.remedy, call)
@@ -59,6 +61,8 @@ async def execute(run: ToolRun) -> ToolRun:
     outer = set_running_call(call.tool_call_id)
     returned: list[object] = []
     try:
+        if watch is not None:
+            await deliver_cancellation()
         steps = _call_tool(call, on_update, returned)
         for waiting in steps:
             watch = watch or engine.watch_call()
@@ -146,8 +150,12 @@ async def pass_result(run: ToolRun) -> ToolRun:
     answer = await call.engine.emit(event, call.surroundings)
     if answer is None:
         return run
+    if answer.stop is not None:
+        call.engine.stopped(answer.stop)
     fields: dict[str, Any] = {"content": output.content, "details": output.details, "is_error": output.is_error}
-    return run.returned(ToolOutput(**(fields | answer.changes())))
+    if changes := answer.changes():
+        run = run.returned(ToolOutput(**(fields | changes)))
+    return replace(run, context=tuple(each.text for each in answer.context)) if answer.context else run
 
 
 async def intercept_result(run: ToolRun) -> ToolRun:
@@ -185,6 +193,21 @@ def redact_result(run: ToolRun) -> ToolRun:
         )
         call.engine.report(error)
     return run.returned(redacted)
+
+
+def add_context(run: ToolRun) -> ToolRun:
+    """Put the texts that handlers add below the result, or give them to the stand-in for another agent's tool.
+
+    The other agent takes them beside the result, which then stays as it was.
+    """
+    if not run.context:
+        return run
+    if (take := getattr(run.call.tool, "take_context", None)) is not None:
+        take(run.context)
+        return run
+    output: ToolOutput = run.output
+    content = [*output.content, *map(TextContent, run.context)]
+    return run.returned(ToolOutput(content, output.details, output.is_error))
 
 
 async def observe(run: ToolRun) -> ToolRun:

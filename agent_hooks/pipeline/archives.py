@@ -1,6 +1,6 @@
 """The names of the files that an archive or a patch would write; nothing is ever extracted.
 
-An archive may be hostile: it is read within limits of bytes, members and time, and whatever fails gives no list.  The
+An archive may be hostile: it is read within limits of bytes, members and time, and a failure gives no list.  The
 list holds at least the files that any of the usual programs would write: a tar is read to its very end, over blocks of
 zeros and damaged headers, and a name that leads through a link of the same archive is listed with the link's target.
 """
@@ -170,9 +170,15 @@ def _other_names(extra: bytes) -> Iterator[str]:
 
 def list_patch(path: str) -> tuple[str, ...] | None:
     """Return the names of the files that a patch changes, as they stand there; `None` when it cannot be read."""
+    text = read_patch(path)
+    return None if text is None else patched_names(text)
+
+
+def read_patch(path: str) -> str | None:
+    """Return the text of a patch, `None` when it cannot be read."""
     try:
         with open_regular(path, path) as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, StorageError, ValueError):
         return None
-    return None if len(data) > MOST_BYTES else patched_names(data.decode("utf-8", "surrogateescape"))
+    return None if len(data) > MOST_BYTES else data.decode("utf-8", "surrogateescape")

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.effects import CallEffects
 from agent_hooks.runner.engine import Engine
 from agent_hooks.values.answers import Ask, Block
 from agent_hooks.values.content import ToolOutput
@@ -39,8 +40,9 @@ class JudgedCall(Struct, frozen=True):
     """A tool call until its tool runs: a step gets it and returns it, with a block, a question or another input.
 
     `input`: the input that would run, frozen; `arguments`: the same as plain builtins, which no handler ever holds;
-    `surroundings`: the place the call comes from; `parent_tool_call_id`: the call whose tool makes this one; `native`:
-    the payload of the agent that a bridge speaks for.
+    `surroundings`: the place the call comes from; `effects`: finds the effects of the call, also after a rewrite;
+    `parent_tool_call_id`: the call whose tool makes this one; `native`: the payload of the agent that a bridge speaks
+    for.
     """
 
     tool: Tool
@@ -49,6 +51,7 @@ class JudgedCall(Struct, frozen=True):
     arguments: Any
     engine: Engine
     surroundings: Surroundings
+    effects: CallEffects
     parent_tool_call_id: str | None = None
     native: Any = None
     # Set when the tool must not run.
@@ -85,8 +88,9 @@ class JudgedCall(Struct, frozen=True):
 class ToolRun(Struct, frozen=True):
     """A judged call from `execute` on: a step gets it and returns it, with another output.
 
-    `output`: the result so far; `duration_ms`: how long the tool took, set by the caller
-    where another agent ran it; `block`: set when the tool did not run, and `output` is the refusal.
+    `output`: the result so far; `duration_ms`: how long the tool took, set by the caller if another agent ran it;
+    `block`: set when the tool did not run, and `output` is the refusal; `context`: the texts that handlers add for the
+    model.
     """
 
     call: JudgedCall
@@ -97,6 +101,7 @@ class ToolRun(Struct, frozen=True):
     block: Block | None = None
     # The time at which the tool began.
     began: float = 0.0
+    context: tuple[str, ...] = ()
 
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the tool began."""
@@ -104,4 +109,4 @@ class ToolRun(Struct, frozen=True):
 
     def returned(self, output: ToolOutput) -> ToolRun:
         """Return the run with another output."""
-        return ToolRun(self.call, output, self.duration_ms, self.on_update, self.block)
+        return ToolRun(self.call, output, self.duration_ms, self.on_update, self.block, context=self.context)

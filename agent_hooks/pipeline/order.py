@@ -19,17 +19,32 @@ from msgspec.structs import force_setattr, replace
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.threads import in_handler_thread, while_wanted
 from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.dispatch.inside import refuse_inside
 from agent_hooks.dispatch.loop import current_dispatch
-from agent_hooks.pipeline import after, before, guarding
+from agent_hooks.effects import CallEffects
+from agent_hooks.pipeline import after, asking, before, guarding, marking, saving
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall, ToolRun, get_running_call
-from agent_hooks.runner.engine import ABORT_GRACE, LEFT, MANY_PLANS, Engine
+from agent_hooks.runner.clocks import ABORT_GRACE
+from agent_hooks.runner.engine import LEFT, MANY_PLANS, Engine
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.values.answers import Block
+from agent_hooks.values.answers import Block, Stop
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.frozen import frozen_and_plain
 from agent_hooks.values.tool import OnUpdate, Tool
 
-__all__ = ["JUDGE", "OBSERVE", "RUN", "JudgedCall", "Step", "call_tool", "new_call", "plan_of", "preflight", "run_tool"]
+__all__ = [
+    "JUDGE",
+    "OBSERVE",
+    "RUN",
+    "JudgedCall",
+    "Step",
+    "call_tool",
+    "new_call",
+    "plan_of",
+    "preflight",
+    "refuse",
+    "run_tool",
+]
 
 C = TypeVar("C", JudgedCall, ToolRun)
 Wanted = Callable[[Engine, str], bool]
@@ -69,6 +84,11 @@ def redacted(engine: Engine, tool_name: str) -> bool:
     return engine.redactor is not None
 
 
+def marked(engine: Engine, tool_name: str) -> bool:
+    """The runner has a redactor that puts marks in the place of secrets."""
+    return engine.redactor is not None and not engine.redactor.report_only
+
+
 def listens(event: str) -> Wanted:
     """Return the audience of an event: whether handlers or observers see it."""
     return lambda engine, tool_name: engine.listens((event, tool_name))
@@ -79,6 +99,11 @@ def intercepts(point: str) -> Wanted:
     return lambda engine, tool_name: engine.intercepts(point, tool_name)
 
 
+def kept(engine: Engine, tool_name: str) -> bool:
+    """Checkpoints are made of the turns."""
+    return engine.keeper is not None
+
+
 def any_of(*wanted: Wanted) -> Wanted:
     """Return the audience of a step that several audiences need: whether any of them is there."""
     return lambda engine, tool_name: any(each(engine, tool_name) for each in wanted)
@@ -87,7 +112,7 @@ def any_of(*wanted: Wanted) -> Wanted:
 # ---- the order -------------------------------------------------------------------------------------------------------
 
 _REWRITERS = any_of(transformed, intercepts("tool.before"), listens("before_tool_call"))
-_ASKERS = any_of(guarded, listens("before_tool_call"), listens("tool_call"))
+_ASKERS = any_of(guarded, marked, listens("before_tool_call"), listens("tool_call"))
 
 JUDGE = (
     Step("validate", before.validate, always),
@@ -96,15 +121,19 @@ JUDGE = (
     Step("before_tool_call", before.ask_rewriters, listens("before_tool_call")),
     Step("validate again", before.validate_again, _REWRITERS),
     Step("guards", guarding.pass_guards, guarded),
+    Step("marks", marking.ask_about_marks, marked),
     Step("tool_call", before.ask_gates, listens("tool_call")),
-    Step("ask", before.ask_person, _ASKERS),
+    Step("ask", asking.ask_person, _ASKERS),
+    Step("checkpoint", saving.save_files, kept),
 )
 RUN = (
     Step("execute", after.execute, always),
+    Step("note end", saving.note_end, kept),
     Step("filter", after.filter_result, transformed),
     Step("tool_result", after.pass_result, listens("tool_result")),
     Step("tool.after", after.intercept_result, intercepts("tool.after")),
     Step("redact", after.redact_result, redacted),
+    Step("add context", after.add_context, listens("tool_result")),
 )
 OBSERVE = (Step("observe", after.observe, listens("after_tool_call")),)
 
@@ -117,17 +146,18 @@ _TAMPERED = Block("a handler changed event.input in place; the input is read-onl
 class CallPlan(Struct, frozen=True, eq=False):
     """The steps of one tool's calls, kept until the next subscription.
 
-    `generation`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer,
+    `revision`: of the subscriptions it was made from; `concerned`: a handler, an interceptor, a guard, a transformer,
     the redactor or the recorder takes part in calls of this tool; `any_concerned`: in calls of some tool, which this one
-    might make.
+    might make; `gated`: any of them can rewrite or block a call of this tool, or ask about it.
     """
 
-    generation: int
+    revision: int
     judge: Phase
     run: Phase
     observe: Phase
     concerned: bool
     any_concerned: bool
+    gated: bool
 
 
 def plan_of(engine: Engine, tool_name: str) -> CallPlan:
@@ -139,27 +169,30 @@ def plan_of(engine: Engine, tool_name: str) -> CallPlan:
         return engine.call_plans[tool_name]  # type: ignore[no-any-return]  # only this function writes there
     except KeyError:
         pass
-    generation = engine.generation
+    refuse_inside("a wrapped tool")
+    revision = engine.revision
     judge, run, observe = (
         tuple(step for step in phase if step.wanted(engine, tool_name)) for phase in (JUDGE, RUN, OBSERVE)
     )
     recorded = engine.recorder is not None
-    concerned = recorded or any(step.wanted is not always for step in (*judge, *run, *observe))
-    plan = CallPlan(generation, judge, run, observe, concerned, engine.concerns_tools())
+    # A checkpoint neither changes nor blocks a call.
+    gated = any(step.wanted not in (always, kept) for step in judge)
+    concerned = recorded or gated or any(step.wanted is not always for step in (*judge, *run, *observe))
+    plan = CallPlan(revision, judge, run, observe, concerned, engine.concerns_tools(), gated)
     if len(engine.call_plans) > MANY_PLANS:
         engine.call_plans.clear()
-    if engine.generation == generation:
+    if engine.revision == revision:
         engine.call_plans[tool_name] = plan
     return plan
 
 
 @types.coroutine
 def _take(
-    state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase, generation: int
+    state: C, engine: Engine, tool_name: str, phase: Phase, steps: Phase, revision: int
 ) -> Generator[Any, Any, C]:
     """Take a call through the steps of a phase; a block ends it.
 
-    `steps`: those of the phase that have an audience, planned from the subscriptions of `generation`.  After a
+    `steps`: those of the phase that have an audience, planned from the subscriptions of `revision`.  After a
     subscription in between, the steps that have an audience now join them; no step leaves, because the call may hold a
     question or a rewrite of a handler that has unsubscribed.  Raises `AbortedCallError` when the runner was left before
     the call is judged.
@@ -170,13 +203,13 @@ def _take(
         state = done if done.__class__ is state.__class__ else (yield from done)
         if state.block is not None:
             break
-        if engine.generation != generation:
+        if engine.revision != revision:
             if engine.left and phase is JUDGE:
                 raise AbortedCallError
-            generation = engine.generation
+            revision = engine.revision
             later = phase[phase.index(step) + 1 :]
             rest = tuple(each for each in later if each in steps or each.wanted(engine, tool_name))
-            return (yield from _take(state, engine, tool_name, phase, rest, generation))
+            return (yield from _take(state, engine, tool_name, phase, rest, revision))
     return state
 
 
@@ -204,13 +237,14 @@ def new_call(
     engine = runner.engine
     place = surroundings or engine.surroundings
     parent = get_running_call()
+    effects = CallEffects(place.cwd, stays_open=getattr(tool, "stays_open", False))
     try:
         frozen, plain = frozen_and_plain(input)
-        return JudgedCall(tool, tool_call_id, frozen, plain, engine, place, parent, native)
+        return JudgedCall(tool, tool_call_id, frozen, plain, engine, place, effects, parent, native)
     except RecursionError:
         text = f"{tool.name}: the input is nested too deeply, or holds itself"
         block = Block(text, cause="schema")
-        return JudgedCall(tool, tool_call_id, {}, {}, engine, place, parent, native, block)
+        return JudgedCall(tool, tool_call_id, {}, {}, engine, place, effects, parent, native, block)
 
 
 def preflight(
@@ -270,7 +304,9 @@ async def _judge(call: JudgedCall) -> JudgedCall:
             if engine.left and plan.concerned:
                 raise AbortedCallError
             if call.block is None:
-                call = await _take(call, engine, name, JUDGE, plan.judge, plan.generation)
+                call = await _take(call, engine, name, JUDGE, plan.judge, plan.revision)
+                if isinstance(call.block, Stop):
+                    engine.stopped(call.block)
             # C functions such as heapq's can change a read-only input in place.
             return call if call.input == call.arguments else call.blocked(_TAMPERED)
         finally:
@@ -284,6 +320,16 @@ async def _judge(call: JudgedCall) -> JudgedCall:
     except cancelled_class():
         await _report_abort(call)
         raise
+
+
+def refuse(call: JudgedCall, block: Block) -> JudgedCall:
+    """Block a call before its first step; the decision is recorded like that of any other call."""
+    recorder = call.engine.recorder
+    refused = call.blocked(block)
+    if recorder is not None:
+        refused = replace(refused, trail=recorder.begin(refused))
+        recorder.decided(refused)
+    return refused
 
 
 async def run_tool(
@@ -312,7 +358,7 @@ async def run_tool(
     else:
         run = ToolRun(call, None, duration_ms, on_update, None, perf_counter())
         try:
-            run = await _take(run, engine, name, RUN, plan.run, plan.generation)
+            run = await _take(run, engine, name, RUN, plan.run, plan.revision)
         except AbortedCallError:
             await _report_abort(call, run.elapsed_ms())
             aborted = ToolOutput(f"aborted: {LEFT}", is_error=True)
@@ -327,10 +373,10 @@ async def run_tool(
     output: ToolOutput = run.output
     if on_result is not None:
         on_result(output)
-    if engine.generation != plan.generation:
+    if engine.revision != plan.revision:
         plan = plan_of(engine, name)
     if plan.observe:
-        await _take(run, engine, name, OBSERVE, plan.observe, plan.generation)
+        await _take(run, engine, name, OBSERVE, plan.observe, plan.revision)
     return output
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
+from agent_hooks.trust.contents import paths_in
 from agent_hooks.trust.place import find_place
 
 _MOST = 200
-_FOLDERS = ("hooks", "transformers")
-_FILES = ("settings.json", "command_intercept.yaml")
 # The index of a large repository; a larger one is not read.
 _LARGEST = 64 * 1024 * 1024
 
@@ -22,24 +21,18 @@ _LARGEST = 64 * 1024 * 1024
 def control_files(cwd: str) -> tuple[str, ...]:
     """Return the hooks, transformers and settings of the projects around a directory, and of the agent home."""
     homes = [os.path.join(project, PROJECT_DIRECTORY) for project in find_place(cwd).projects]
-    found = (path for home in dict.fromkeys((*homes, agent_home())) for path in _in(home))
+    found = (path for home in dict.fromkeys((*homes, agent_home())) for path in _existing(home))
     return tuple(path for path, _ in zip(found, range(_MOST), strict=False))
 
 
-def _in(home: str) -> Iterator[str]:
-    for name in _FILES:
-        if os.path.lexists(path := os.path.join(home, name)):
-            yield path
-    for name in _FOLDERS:
-        for folder, inner, names in os.walk(os.path.join(home, name)):
-            inner[:] = sorted(each for each in inner if each != "__pycache__")
-            yield from (os.path.join(folder, each) for each in sorted(names))
+def _existing(home: str) -> Iterable[str]:
+    return filter(os.path.lexists, paths_in(home))
 
 
 def stash_moves(cwd: str) -> tuple[bool, bool]:
     """Return whether `git stash` would move hooks or settings away, and whether `git stash -u` would."""
     place = find_place(cwd)
-    paths = [path for project in place.projects for path in _in(os.path.join(project, PROJECT_DIRECTORY))]
+    paths = [path for project in place.projects for path in _existing(os.path.join(project, PROJECT_DIRECTORY))]
     if not paths:
         return False, False
     known = _tracked(place.top)

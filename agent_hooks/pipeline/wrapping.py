@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from agent_hooks.hooks.api import HookAPI
 from agent_hooks.pipeline.call import running_call
 from agent_hooks.pipeline.order import plan_of, preflight, run_tool
 from agent_hooks.runner.runner import HookRunner
@@ -17,15 +18,16 @@ def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
 
     `tool` may be a typed function, `def` or `async def`: its name, docstring and type hints describe it to the model.
     A blocked call is a result with `is_error=True` whose text is the reason and the name of the blocker; a tool that
-    raises gives an error result.  A call that no hook concerns goes straight
-    through, and the very same result comes back.
+    raises gives an error result.  A call that no hook concerns goes straight through, and the very same result comes
+    back.
     """
     # Imported here, because the events of another agent need no schemas.
     from agent_hooks.pipeline.function_tool import as_tool
 
+    owner = next((hook.api for hook in runner.hooks if any(each is tool for each in hook.tools)), None)
     tool = as_tool(tool)
     runner.know_tools([tool.name])
-    return WrappedTool(FixedTool(tool), runner)
+    return WrappedTool(FixedTool(tool), runner, owner)
 
 
 def wrap_tools(tools: Iterable[Tool | Callable[..., Any]], runner: HookRunner) -> list[Tool]:
@@ -44,20 +46,24 @@ class FixedTool:
 
 
 class WrappedTool:
-    """A tool with hooks around it."""
+    """A tool with hooks around it; `owner`: the api of the hook that offers it, `None` for the program's own."""
 
-    def __init__(self, tool: Tool, runner: HookRunner) -> None:
+    def __init__(self, tool: Tool, runner: HookRunner, owner: HookAPI | None = None) -> None:
         self.name = tool.name
         self.description = tool.description
         self.input_schema = tool.input_schema
         self._tool = tool
         self._runner = runner
+        self._owner = owner
 
     async def execute(
         self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
     ) -> ToolOutput:
         """Take the call through the pipeline if it concerns a handler, a guard, a transformer or the redactor."""
         runner = self._runner
+        if self._owner is not None and self._owner.ended:
+            text = f"tool {self.name!r} is stale: its hook {self._owner.label} was loaded again; wrap its new tools"
+            return ToolOutput(text, is_error=True)
         if not runner.matchers_checked:
             runner.check_matchers()
         plan = runner.engine.call_plans.get(self.name) or plan_of(runner.engine, self.name)

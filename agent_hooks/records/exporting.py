@@ -49,8 +49,8 @@ def make_exporter(settings: OtlpSettings) -> Exporter:
         from agent_hooks.records.otlp_exporter import Exporter
 
         return Exporter(settings.endpoint, settings.headers)
+    # Another version of the SDK, or a damaged one, may raise anything; the records stay in their files.
     except Exception as exc:
-        # Another version of the SDK, or a damaged one, may raise anything; the records stay in their files.
         raise ExportError(f"the SDK of OpenTelemetry does not work: {describe(exc)}") from exc
 
 

@@ -63,17 +63,21 @@ def parse_name(name: str) -> tuple[str, int, int] | None:
     return None if match is None else (match[1], int(match[2]), int(match[3]))
 
 
-def record_files(directory: str) -> list[str]:
-    """Return the paths of all record files, the oldest start first; an absent directory has none."""
+def record_files(directory: str, stem: str = "") -> list[str]:
+    """Return the paths of all record files whose names begin with `stem`, the oldest start first.
+
+    An absent directory has none.
+    """
     try:
         names = os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = [(parsed[2], name) for name in names if (parsed := parse_name(name)) is not None]
+    # A resident server asks this for each session, among the files of thousands.
+    own = (name for name in names if name.startswith(stem))
+    found = [(parsed[2], name) for name in own if (parsed := parse_name(name)) is not None]
     return [os.path.join(directory, name) for _, name in sorted(found)]
 
 
 def files_of(directory: str, session: str) -> list[str]:
     """Return the paths of a session's files, the oldest start first."""
-    stem = session_stem(session) + "."
-    return [path for path in record_files(directory) if os.path.basename(path).startswith(stem)]
+    return record_files(directory, session_stem(session) + ".")

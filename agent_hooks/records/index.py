@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from agent_hooks.concurrency.numbers import high
 from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
@@ -53,8 +54,13 @@ class Index:
         self._prev = ""
         self._number = 0
 
-    def append(self, kind: type[Line], fields: dict[str, Any], *, patience: float = 0.05) -> None:
-        """Append one line; raises `StorageError`, and `IndexBusyError` after `patience` seconds without the lock."""
+    def append(
+        self, kind: type[Line], fields: dict[str, Any], *, patience: float = 0.05, durable: bool = False
+    ) -> None:
+        """Append one line; raises `StorageError`, and `IndexBusyError` after `patience` seconds without the lock.
+
+        `durable`: the line outlives a power cut as soon as this returns.
+        """
         with refusing("write", self._path):
             self._acquire(patience)
             try:
@@ -62,6 +68,9 @@ class Index:
                 self._write(kind, fields)
             finally:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
+            if durable:
+                # Other processes need not wait for the disk.
+                os.fsync(self._fd)
 
     def close(self) -> None:
         """Close the files; a later append opens them again."""
@@ -79,7 +88,7 @@ class Index:
     def _acquire(self, patience: float) -> None:
         path = os.path.join(self._directory, LOCK)
         if self._lock < 0:
-            self._lock = os.open(path, _FLAGS, 0o600)
+            self._lock = high(os.open(path, _FLAGS, 0o600))
         deadline = time.monotonic() + patience
         while not try_lock(self._lock):
             if time.monotonic() >= deadline:
@@ -96,7 +105,7 @@ class Index:
             # The index was compacted, or this is the first append.
             if self._fd >= 0:
                 os.close(self._fd)
-            self._fd = os.open(self._path, _FLAGS | os.O_APPEND, 0o600)
+            self._fd = high(os.open(self._path, _FLAGS | os.O_APPEND, 0o600))
             status = os.fstat(self._fd)
             self._inode, self._size = status.st_ino, -1
         if status.st_size == self._size:
@@ -140,7 +149,7 @@ class Index:
                 renewed = _encode(msgspec.structs.replace(line, prev=prev, n=len(kept) + 1))
                 prev = line_hash(renewed)
                 kept.append(renewed)
-            write_atomically(self._path, b"".join(line + b"\n" for line in kept), secret=True)
+            write_atomically(self._path, b"".join(line + b"\n" for line in kept), secret=True, durable=True)
 
 
 def _chained(last: bytes) -> tuple[str, int]:

@@ -34,6 +34,7 @@ from agent_hooks.records.lines import (
     Observed,
     Prompt,
     Question,
+    Remembered,
     Result,
     Run,
     Step,
@@ -41,9 +42,8 @@ from agent_hooks.records.lines import (
 )
 from agent_hooks.records.reading import decode_line, raw_lines
 from agent_hooks.storage.files import StorageError
+from agent_hooks.values.events import TRIAL
 
-STOPS = ("block", "cancelled", "aborted")
-"""The verdicts with which a call or an action did not happen."""
 VERDICTS = ("pass", "allow", "ask", "block", "aborted", "cancelled", "unknown")
 """The verdicts of records; `cancelled` is that of session actions, `unknown` that of a call without its decision."""
 CHANGED = "changed"
@@ -119,6 +119,11 @@ class Record(Struct):
         return self.other is None and bool(self.tool)
 
     @property
+    def is_trial(self) -> bool:
+        """Whether this is the sample call of `agent-hooks doctor`, and none of the agent."""
+        return self.lead.mode == "bridge" and self.lead.session.startswith(f"{TRIAL} ")
+
+    @property
     def tool(self) -> str:
         """The name of the tool of a call; empty for other events, and for the dialog of a handler."""
         return str(getattr(self.lead, "tool", ""))
@@ -167,7 +172,9 @@ class Record(Struct):
         """Whether a hook or the person had a part in it, or a file that controls the agent changed."""
         if self.verdict not in ("pass", "unknown") or self.changed or self.exchanges:
             return True
-        return isinstance(self.other, Edit | Unlock) or (isinstance(self.other, Run) and bool(self.other.go_on))
+        return isinstance(self.other, Edit | Unlock | Remembered) or (
+            isinstance(self.other, Run) and bool(self.other.go_on)
+        )
 
 
 def aware(time: datetime) -> datetime:
@@ -278,13 +285,15 @@ class Reader:
         yield from _merged(selected, lambda group: self.of_group(group, wanted))
 
     def newest(self, wanted: Wanted, *, notable: bool = True) -> Record | None:
-        """Return the newest selected call; `None` without one.  `notable`: only calls that are."""
+        """Return the newest selected call of an agent; `None` without one.  `notable`: only calls that are."""
         best: Record | None = None
         for group in sorted(groups(self.directory), key=lambda group: -group.last):
             if best is not None and group.last < best.time.timestamp():
                 break
             for record in self.of_group(group, wanted):
-                if record.is_call and (record.notable or not notable) and (best is None or record.time >= best.time):
+                if not record.is_call or record.is_trial or (notable and not record.notable):
+                    continue
+                if best is None or record.time >= best.time:
                     best = record
         return best
 

@@ -10,7 +10,7 @@ import os
 from _blake2 import blake2b
 from contextlib import suppress
 
-from agent_hooks.storage.files import StorageError, open_regular, refusing
+from agent_hooks.storage.files import StorageError, create_atomically, open_regular, refusing
 
 KEY_FILE = "key"
 _BLOCK = 128
@@ -65,14 +65,5 @@ def _read(path: str) -> bytes:
 
 def _make(path: str) -> None:
     """Make the key file in one step; where two processes do so at once, the first one's key stays."""
-    draft = f"{path}.{os.urandom(8).hex()}.tmp"
-    with refusing("write", path):
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(os.urandom(_SIZE))
-            # A link, unlike a rename, never replaces a file that is there.
-            with suppress(FileExistsError):
-                os.link(draft, path)
-        finally:
-            os.unlink(draft)
+    with suppress(FileExistsError):
+        create_atomically(path, os.urandom(_SIZE), secret=True, durable=True)

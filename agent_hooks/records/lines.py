@@ -20,7 +20,8 @@ VERSION = 1
 # `pass`: no handler objected; `allow`: the person or `permission.ask` said yes; `ask`: another agent puts the question to
 # the person; `block`: the tool did not run; `aborted`: the call was left before it was judged.
 Verdict = Literal["pass", "allow", "ask", "block", "aborted"]
-# `silent`: the handler returned nothing; `failed`, `timeout`, `stopped`: it gave no answer.
+# `silent`: the handler returned nothing; `context`: it adds a text for the model; `stop`: it ends the run; `failed`,
+# `timeout`, `stopped`: it gave no answer.
 StepAnswer = Literal[
     "silent",
     "block",
@@ -29,6 +30,8 @@ StepAnswer = Literal[
     "replace",
     "cancel",
     "continue",
+    "context",
+    "stop",
     "compaction",
     "skip",
     "changed",
@@ -227,7 +230,8 @@ class Answer(Line, frozen=True, kw_only=True, tag="answer"):
     reply: Reply
     # The text of a reply that is no yes or no, redacted and cut; the failure of a question that could not be shown.
     text: str = ""
-    # `person`, the id of an interceptor of `permission.ask`, or `client`: concluded from the other agent's later events.
+    # `person`, the id of an interceptor of `permission.ask`, `remembered`: a kept answer, or `client`: concluded from the
+    # other agent's later events.
     who: str = ""
     # The login name of the user whose process it was.
     user: str = ""
@@ -249,9 +253,9 @@ class HookFile(Part, frozen=True, kw_only=True):
 class Session(Line, frozen=True, kw_only=True, tag="session"):
     """A session started, ended, or was changed: `event` is the reason of the session event, or `start`, `end`."""
 
-    # `start`, `end`, `before_switch`, `switch`, `clear`, `branch`, `compact` …
+    # `start`, `end`, `before_reload`, `reload`, `before_switch`, `switch`, `clear`, `branch`, `compact` …
     event: str
-    # At a start: the hooks that are in force, and those that failed to load.
+    # At a start and a reload: the hooks that are in force, and those that failed to load.
     hooks: tuple[HookFile, ...] = ()
     failed: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
@@ -361,6 +365,28 @@ class Unlock(Line, frozen=True, kw_only=True, tag="unlock"):
     edits: tuple[HookFile, ...] = ()
 
 
+class Remembered(Line, frozen=True, kw_only=True, tag="remembered"):
+    """An answer of the person that counts for later calls: it was written, it allowed the call `parent`, or it ended.
+
+    `scope`: `session` for one that ends with the session, `always` for one that stays until it is revoked; `number`: the
+    name of one that stays; `program`: the program with its words, redacted; `hook`, `sha256`: the path of the hook and
+    the SHA-256 of its source files; `counts_in`: git's common directory, or the directory, that the answer counts for.
+    """
+
+    event: Literal["written", "used", "revoked", "ended"]
+    scope: Literal["session", "always"] = "always"
+    number: int = 0
+    tool: str = ""
+    by: str = ""
+    rule: str = ""
+    program: str = ""
+    hook: str = ""
+    sha256: str = ""
+    title: str = ""
+    counts_in: str = ""
+    user: str = ""
+
+
 class Head(Line, frozen=True, kw_only=True, tag="head"):
     """The head of a record file at one moment; stands in the index.
 
@@ -390,6 +416,7 @@ AnyLine = (
     | Tombstone
     | Edit
     | Unlock
+    | Remembered
     | Head
 )
 """Every kind of line, for decoders."""

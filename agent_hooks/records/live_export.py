@@ -112,8 +112,8 @@ class LiveExport:
     def _work(self) -> None:
         try:
             self._export()
+        # A line that this version cannot map; the export ends, and the records stay in their files.
         except Exception as exc:
-            # A line that this version cannot map; the export ends, and the records stay in their files.
             self._fail(describe(exc))
         if self._closing.is_set() and not self._is_awaited:
             self._end()

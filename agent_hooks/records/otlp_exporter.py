@@ -82,8 +82,8 @@ class Exporter:
         with self._quiet:
             try:
                 done = exporter.export(batch)
+            # Of the encoder or of the HTTP client; the caller reports it, and the records stay in their files.
             except Exception as exc:
-                # Of the encoder or of the HTTP client; the caller reports it, and the records stay in their files.
                 return self._session.problem or describe(exc)
         if done is success and not self._session.problem:
             return ""

@@ -27,6 +27,7 @@ PUBLIC = frozenset((
     "about", "number", "to", "reply", "who", "user", "event", "hooks", "failed", "guards", "cut", "calls", "offset",
     "bytes", "lines", "why", "path", "what", "before", "after", "unlocked", "until", "edits", "head", "at", "stage",
     "handler", "file", "sha256", "line", "priority", "answer", "outcome", "changed", "op",
+    "scope", "hook", "countsIn",
 ))
 # fmt: on
 """The keys of a line, and of the steps in it, that hold no input, output or free text."""

@@ -79,7 +79,7 @@ class Questions:
         fields: dict[str, Any] = {} if call is None else self._sink.call_fields(trail, call)
         took = (perf_counter() - trail.asked) * 1000 if ms is None else ms
         fields |= {"id": trail.id, "number": number, "reply": reply, "who": who, "ms": round(took, 3)}
-        fields |= {"text": cleaner.text(text), "digest": trail.digest, "user": _user()}
+        fields |= {"text": cleaner.text(text), "digest": trail.digest, "user": login_name()}
         self._open.pop(trail.id, None)
         self._sink.write(Answer, fields, place)
 
@@ -101,8 +101,8 @@ class Questions:
         try:
             answer = await ask()
             reply, text = _reply_of(answer)
+        # A UI may raise anything; the handler hears of it.
         except Exception as exc:
-            # A UI may raise anything; the handler hears of it.
             reply, text = "failed", describe(exc)
             raise
         finally:
@@ -115,8 +115,8 @@ class Questions:
         try:
             trail.id = trail.id or self._sink.new_id(place)
             return self._ask(trail, place, "dialog", title, message, dispatch.handler.label, "person", None)
+        # A handler may give any value as a title; a record that cannot be made never keeps a dialog from opening.
         except Exception as exc:
-            # A handler may give any value as a title; a record that cannot be made never keeps a dialog from opening.
             self._sink.report(f"a record could not be made: {describe(exc)}")
             return 0
 
@@ -124,8 +124,8 @@ class Questions:
         """Write the answer of a dialog."""
         try:
             self._answer(trail, place, number, reply, "person", text, None)
+        # As in `_opened`.
         except Exception as exc:
-            # As in `_opened`.
             self._sink.report(f"a record could not be made: {describe(exc)}")
 
     def ran(self, trail: Trail) -> None:
@@ -154,7 +154,7 @@ def _reply_of(answer: object) -> tuple[str, str]:
     return "text", text_of(answer)
 
 
-def _user() -> str:
+def login_name() -> str:
     """Return the login name of the process's user, or its number."""
     # Imported here, because few calls are asked about.
     import pwd

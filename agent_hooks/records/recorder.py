@@ -28,6 +28,7 @@ from agent_hooks.records.lines import (
     Line,
     Observed,
     Prompt,
+    Remembered,
     Result,
     Run,
     Session,
@@ -35,7 +36,7 @@ from agent_hooks.records.lines import (
 )
 from agent_hooks.records.options import Options
 from agent_hooks.records.private import Cleaner, as_json
-from agent_hooks.records.questions import Questions
+from agent_hooks.records.questions import Questions, login_name
 from agent_hooks.records.sink import Sink
 from agent_hooks.records.trail import RecordedDispatch, Trail, current
 from agent_hooks.records.writer import RecordError
@@ -53,8 +54,8 @@ def _safely(write: Callable[..., Any]) -> Callable[..., Any]:
     def safe(self: CallRecorder, *args: Any, **options: Any) -> Any:
         try:
             return write(self, *args, **options)
+        # A value of a hook, a tool or a client may raise anything when it is read.
         except Exception as exc:
-            # A value of a hook, a tool or a client may raise anything when it is read.
             self.report(f"a record could not be made: {describe(exc)}")
             return None
 
@@ -134,8 +135,8 @@ class CallRecorder(Recorder):
         except RecordError as exc:
             # There is no key; the sink has reported that.
             failure = str(exc)
+        # As in `_safely`; where records are required, the call does not run.
         except Exception as exc:
-            # As in `_safely`; where records are required, the call does not run.
             failure = f"a record could not be made: {describe(exc)}"
             self.report(failure)
         return f"records.required is set, and {failure}" if failure and self._required else None
@@ -216,8 +217,8 @@ class CallRecorder(Recorder):
         """Write that the question about a call was opened, and return its number."""
         try:
             return self._questions.asked(call, title, message, by, handed_over=handed_over)
+        # As in `_safely`.
         except Exception as exc:
-            # As in `_safely`.
             self.report(f"a record could not be made: {describe(exc)}")
             return 0
 
@@ -246,19 +247,19 @@ class CallRecorder(Recorder):
         if trail.passed:
             fields["steps"] = self._sink.makers()[1].steps(trail)
         self._sink.write(kind, fields, surroundings)
-        if isinstance(event, SessionEvent) and event.reason == "shutdown":
+        if isinstance(event, SessionEvent) and event.reason == "shutdown" and not event.reload:
             self._sink.close_session(surroundings.session_id)
 
     def _session(self, event: SessionEvent, place: Surroundings, outcome: Any, fields: dict[str, Any]) -> type[Line]:
         cleaner, maker = self._sink.makers()
-        fields["event"] = "end" if event.reason == "shutdown" else event.reason
+        fields["event"] = _event_of(event)
         if event.reason == "start":
             hooks = [hook for hook in self._engine.hooks if os.path.isfile(hook.path)]
             fields["hooks"] = tuple(
                 HookFile(path=cleaner.text(hook.path), sha256=maker.digest(hook.path)) for hook in hooks
             )
             fields["guards"] = tuple(guard.name for guard in self._engine.guards)
-        elif event.reason == "shutdown":
+        elif event.reason == "shutdown" and not event.reload:
             self._questions.expire(place)
         if isinstance(outcome, Cancel):
             fields |= {"verdict": "cancelled", "reason": cleaner.text(outcome.reason or "")}
@@ -317,6 +318,14 @@ class CallRecorder(Recorder):
         self._sink.write(kind, {"id": self._sink.new_id(place)} | fields, place)
 
     @_safely
+    def remembered(self, fields: dict[str, Any], surroundings: Surroundings) -> None:
+        """Write that an answer of the person was kept, allowed a call, or ended."""
+        cleaner, trail = self._sink.makers()[0], _get_trail()
+        given = {name: cleaner.text(each) if isinstance(each, str) else each for name, each in fields.items()}
+        more = {"parent": None if trail is None else trail.id, "user": login_name()}
+        self.line(Remembered, given | more, surroundings)
+
+    @_safely
     def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:
         """Write the edits of files that control the agent; `unlocked`: the directories that the person has unlocked."""
         cleaner = self._sink.makers()[0]
@@ -337,6 +346,13 @@ class CallRecorder(Recorder):
         """Report the first of several failures in a row."""
         self._sink.report(text)
 
+    def renew(self, records: Any, kept: Sequence[str]) -> None:
+        """Forget the digests of hooks that were loaded again, and use other options if there are some."""
+        if isinstance(records, Options):
+            self._required = records.required
+            self._sink.records = records
+        self._sink.renew(kept)
+
     def close(self) -> None:
         """Write the last heads and close the files."""
         self._questions.close()
@@ -345,6 +361,12 @@ class CallRecorder(Recorder):
 
 # The fields of a decision.
 _DECISION = b'%b,"verdict":"%b","input":%b,"inputSize":%d,"digest":"%b"%b%b,"ms":%.3f'
+
+
+def _event_of(event: SessionEvent) -> str:
+    if event.reload:
+        return "before_reload" if event.reason == "shutdown" else "reload"
+    return "end" if event.reason == "shutdown" else event.reason
 
 
 def _reasons(cleaner: Cleaner, block: Any, asks: Any) -> dict[str, Any]:

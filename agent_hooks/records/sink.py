@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +212,13 @@ class Sink:
             "settings": trust.settings,
         }
         return to_json({name: value for name, value in fields.items() if value})[1:-1]
+
+    def renew(self, kept: Sequence[str]) -> None:
+        """Make the lines from here on of the records and the hooks as they are now; `kept`: hooks that are the same."""
+        made, self._made = self._made, None
+        self._heads.clear()
+        if made is not None:
+            self.makers()[1].take_digests(made[1], kept)
 
     def makers(self) -> tuple[Cleaner, StepMaker]:
         made = self._made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent_hooks.dispatch.handlers import Handler
@@ -14,6 +14,7 @@ from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.trail import Passed, Trail
 from agent_hooks.storage.digests import sha256
 from agent_hooks.values.answers import (
+    AddContext,
     Ask,
     Block,
     Cancel,
@@ -22,10 +23,13 @@ from agent_hooks.values.answers import (
     Replace,
     Rewrite,
     SkipConversationRestore,
+    Stop,
 )
 
 _NAMES: dict[type[Any], StepAnswer] = {
     Block: "block",
+    Stop: "stop",
+    AddContext: "context",
     Cancel: "cancel",
     Ask: "ask",
     Rewrite: "rewrite",
@@ -36,6 +40,8 @@ _NAMES: dict[type[Any], StepAnswer] = {
     Changed: "changed",
 }
 _STOPS = (Block, Cancel)
+# The events that a stop does not block: it ends the run after them.
+_GO_ON = ("tool_result", "turn_end")
 
 
 class StepMaker:
@@ -53,6 +59,10 @@ class StepMaker:
         if known is None:
             known = self._digests[path] = _digest(path)
         return known
+
+    def take_digests(self, before: StepMaker, paths: Iterable[str]) -> None:
+        """Take the digests of these hooks from another maker, because their files may have changed."""
+        self._digests.update((path, before.digest(path)) for path in paths)
 
     def steps(self, trail: Trail) -> tuple[Step, ...]:
         """Return the steps of a trail, in order."""
@@ -103,6 +113,8 @@ class StepMaker:
                 fields["outcome"] = "timeout"
         for answer in answers:
             fields |= self._of_answer(answer)
+            if isinstance(answer, Stop) and passed.stage in _GO_ON:
+                fields["outcome"] = "continued"
         after = next((_input_of(answer) for answer in answers if _input_of(answer) is not None), passed.after)
         if after is not None:
             before = current if passed.before is None else passed.before
@@ -124,7 +136,7 @@ class StepMaker:
                 fields |= {"reason": answer.title, "rule": answer.rule, "remedy": answer.remedy}
             case Cancel():
                 fields["reason"] = answer.reason or ""
-            case Continue():
+            case Continue() | AddContext():
                 fields["reason"] = answer.text
             case Replace():
                 fields["changed"] = tuple(answer.changes())

@@ -27,6 +27,7 @@ from weakref import WeakSet
 
 import msgspec
 
+from agent_hooks.concurrency.numbers import high
 from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.records.chaining import line_hash
 from agent_hooks.records.files import file_name, files_of, make_directory
@@ -213,7 +214,7 @@ class ChainWriter:
         while True:
             self.name = file_name(self.session, pid, start)
             try:
-                self._fd = os.open(self._path(), _FLAGS, 0o600)
+                self._fd = high(os.open(self._path(), _FLAGS, 0o600))
                 break
             except FileExistsError:
                 start += 1
@@ -314,8 +315,13 @@ class ChainWriter:
             "head": self._head,
             "at": at,
         }
+        # The head of an empty file promises nothing yet.
+        durable = at != "start"
         with suppress(OSError, StorageError):
-            self._index.append(Head, fields, patience=patience)
+            if durable:
+                # The index must not know of lines that a power cut takes away.
+                os.fsync(self._fd)
+            self._index.append(Head, fields, patience=patience, durable=durable)
             self._indexed = self._number
         if at != "lines":
             # The next head is far away, and a process may have many writers.

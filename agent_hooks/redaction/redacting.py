@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,11 @@ from msgspec.structs import asdict, replace
 from agent_hooks.errors import HookUsageError
 from agent_hooks.patterns import compile_pattern, pattern_problem
 from agent_hooks.redaction.environment import environment_rules
-from agent_hooks.redaction.kinds import KEY_END, builtin_rules, signs
-from agent_hooks.redaction.rules import Secret, SecretRule, Span, pattern_rule
+from agent_hooks.redaction.formless import NETRC_OPEN
+from agent_hooks.redaction.kinds import KEY_END, any_sign, builtin_rules, kinds_problem, signs
+from agent_hooks.redaction.named import NAMED, may_hold_names
+from agent_hooks.redaction.rules import Secret, SecretRule, Span, pattern_rule, searchable
+from agent_hooks.redaction.searching import Search
 from agent_hooks.values.content import TextContent, ToolOutput
 from agent_hooks.values.events import ToolResult
 from agent_hooks.values.tool import OnUpdate
@@ -24,16 +27,19 @@ PATTERN_SECONDS = 1.0
 """Seconds that a pattern of the person's own may take on one text."""
 _CARRY = 64 * 1024
 """Characters of an unfinished line that are kept between two progress updates."""
-# Characters of a text that is searched for each literal: to compile the patterns of the signs takes longer.
+# Characters of a text that is searched for each literal, and the number of such texts.  A search for signs is faster, but
+# to compile its patterns takes longer than all that a process for one event does.
 _SHORT = 2000
+_FEW = 100
 
 
 class Redactor:
     """Finds secrets and puts `[redacted KIND]` in their place.
 
     `patterns`: regular expressions of your own, by the kind's name; `environ`: the variables whose secret values are
-    hidden, this process's environment by default; `report_only`: find secrets, but change nothing.
-    Raises `HookUsageError` for a pattern that is no regular expression.
+    hidden, this process's environment by default; `report_only`: find secrets, but change nothing; `disabled`: the
+    known kinds that are no secrets here.
+    Raises `HookUsageError` for a pattern that is no regular expression, and for an unknown kind.
     """
 
     def __init__(
@@ -42,16 +48,32 @@ class Redactor:
         patterns: Mapping[str, str] | None = None,
         environ: Mapping[str, str] | None = None,
         report_only: bool = False,
+        disabled: Collection[str] = (),
     ) -> None:
         self.report_only = report_only
+        off = frozenset(disabled)
+        if problem := kinds_problem(off):
+            raise HookUsageError(problem)
         own = [_own_rule(kind, pattern) for kind, pattern in (patterns or {}).items()]
         values = sorted(environment_rules(os.environ if environ is None else environ), key=_longest_first)
-        self._rules = (*values, *builtin_rules(), *own)
-        # Each literal with the number of its rule; a rule without literals is always tried.
-        self._literals = [(literal, number) for number, rule in enumerate(self._rules) for literal in rule.literals]
-        self._always = [number for number, rule in enumerate(self._rules) if not rule.literals]
+        known = [(number, rule) for number, rule in enumerate(builtin_rules()) if rule.kind not in off]
+        self._rules = (*values, *(rule for _, rule in known), *own)
+        # The places of the known kinds among the rules, by the numbers that the signs name them by.
+        self._places = {number: place for place, (number, _) in enumerate(known, len(values))}
+        # The literals with the places of their rules, by a text that each holds.
+        self._literals: dict[str, list[tuple[str, int]]] = {}
+        for place, rule in enumerate(self._rules):
+            for literal in rule.literals:
+                if rule.end:
+                    self._literals.setdefault(rule.end, []).append((literal, place))
+        self._unsigned = [
+            (each, place) for place, rule in enumerate(self._rules) if not rule.end for each in rule.literals
+        ]
+        self._always = [place for place, rule in enumerate(self._rules) if not rule.literals and rule.kind != NAMED]
+        self._named = next((place for place, rule in enumerate(self._rules) if rule.kind == NAMED), None)
+        self._few = 0
         self._several_lines = [form for rule in values for form in rule.literals if "\n" in form]
-        kinds = "|".join(re.escape(kind) for kind in {rule.kind for rule in self._rules})
+        kinds = "|".join(re.escape(kind) for kind in {rule.kind for rule in (*self._rules, *builtin_rules())})
         self._marks = pattern_rule("", ("[redacted ",), rf"\[redacted (?:{kinds})\]")
 
     def redact(self, text: str) -> tuple[str, tuple[Secret, ...]]:
@@ -72,6 +94,10 @@ class Redactor:
             parts += [text[end : secret.start], f"[redacted {secret.kind}]"]
             end = secret.end
         return "".join([*parts, text[end:]]), secrets
+
+    def hide(self, text: str) -> str:
+        """Return the text without its secrets."""
+        return self.redact(text)[0] if text else text
 
     def output(self, output: ToolOutput) -> tuple[ToolOutput, tuple[Secret, ...]]:
         """Redact a tool's output: its text blocks, and every text in its details."""
@@ -98,23 +124,32 @@ class Redactor:
     # ---- finding secrets
 
     def _find(self, text: str) -> tuple[Secret, ...]:
-        rules = self._rules if len(text) > _SHORT else self._hinted(text)
-        if not rules:
+        if not (rules := self._wanted(text)):
             return ()
-        secrets: list[Secret] = []
-        pieces = list(_cut(self._marks, [(0, text)], [])) if "[redacted " in text else [(0, text)]
-        absent = () if len(text) <= _SHORT else {end for end, sign in signs().items() if sign.search(text) is None}
+        search = Search(text, self._marks.find(text) if "[redacted " in text else ())
         for rule in rules:
-            if rule.end in absent:
-                continue
-            if not rule.literals or any(literal in text for literal in rule.literals):
-                pieces = list(_cut(rule, pieces, secrets))
-        return tuple(sorted(secrets, key=lambda secret: secret.start))
+            search.add(rule)
+        return search.secrets()
 
-    def _hinted(self, text: str) -> list[SecretRule]:
-        """Return the rules, in order, that have a literal in a text, and those without literals."""
-        found = {number for literal, number in self._literals if literal in text}
-        return [self._rules[number] for number in sorted(found.union(self._always))] if found or self._always else []
+    def _wanted(self, text: str) -> list[SecretRule]:
+        """Return the rules, in order, that a text has a sign or a literal of, and those that are always tried."""
+        data = searchable(text)
+        found = {place for literal, place in self._unsigned if literal in text}
+        if self._named is not None and may_hold_names(data):
+            found.add(self._named)
+        if len(data) <= _SHORT and self._few < _FEW:
+            self._few += 1
+            for end, literals in self._literals.items():
+                if end in text:
+                    found.update(place for literal, place in literals if literal in text)
+        # In a short text, one search for all signs together is faster.
+        elif len(data) > _SHORT or any_sign().search(data):
+            for sign in signs():
+                if numbers := sign.numbers_in(data):
+                    found.update(self._places[number] for number in numbers if number in self._places)
+        if not found and not self._always:
+            return []
+        return [self._rules[number] for number in sorted(found.union(self._always))]
 
     def _block(self, block: Any, secrets: list[Secret]) -> Any:
         return TextContent(self._text(block.text, secrets)) if isinstance(block, TextContent) else block
@@ -145,6 +180,9 @@ class Redactor:
         begin = text.rfind("-----BEGIN ")
         if begin >= 0 and "PRIVATE KEY" in text[begin : begin + 100] and not KEY_END.search(text, begin, start):
             start = min(start, begin)
+        entry = text.rfind("machine", max(0, len(text) - 1000))
+        if entry >= 0 and NETRC_OPEN.match(text, entry):
+            start = min(start, entry)
         for value in self._several_lines:
             for length in range(min(len(value), len(text)), 0, -1):
                 if text.endswith(value[:length]):
@@ -179,28 +217,6 @@ def _own_rule(kind: str, pattern: str) -> SecretRule:
 
 def _longest_first(rule: SecretRule) -> tuple[int, str]:
     return -len(rule.literals[0]), rule.kind
-
-
-def _cut(rule: SecretRule, pieces: Iterable[tuple[int, str]], secrets: list[Secret]) -> Iterator[tuple[int, str]]:
-    """Cut a rule's secrets out of the pieces of a text.
-
-    Adds the secrets to `secrets`, and yields the pieces between them, each with its place in the text.
-    """
-    for offset, piece in pieces:
-        if rule.literals and not any(literal in piece for literal in rule.literals):
-            yield offset, piece
-            continue
-        end = 0
-        for start, stop in rule.find(piece):
-            if start < end:
-                # Two literals of one rule: the second lies within the match of the first.
-                continue
-            secrets.append(Secret(rule.kind, offset + start, offset + stop))
-            if start > end:
-                yield offset + end, piece[end:start]
-            end = stop
-        if end < len(piece):
-            yield offset + end, piece[end:] if end else piece
 
 
 class _Progress:

@@ -18,6 +18,7 @@ class Secret(Struct, frozen=True):
 
 
 Span = tuple[int, int]
+EDGE = "\0"
 Finder = Callable[[str], Iterable[Span]]
 """Returns the spans of the secrets in a text, in order and without overlaps."""
 
@@ -26,9 +27,12 @@ class SecretRule(Struct, frozen=True):
     """How one kind of secret is found.
 
     `literals`: a text that holds none of them has no such secret; empty when the rule must always be tried.
-    `end`, `before`, `sign`: a shortcut.  Each literal holds the rare character `end`, after one of the characters
-    `before`; `sign` is a pattern for the text at `end`.  One search for `end` then shows whether any rule with this
-    `end` can match.
+    `end`, `before`, `ahead`, `sign`: a shortcut (`signs`).  `end` is the anchor, a rare character or short text.  Either
+    each literal holds it, and `sign` is a pattern for the text behind the literal; or one of the characters `before`
+    stands in front of it, a match of the pattern `ahead` behind it, and `sign` looks around.
+    `framed`: the rule depends on the text around a secret, so it is tried on the whole text, in which the character
+    `EDGE` stands for each character of the secrets that are known already.  Any other rule is tried on each part of the
+    text between those.
     """
 
     kind: str
@@ -36,7 +40,9 @@ class SecretRule(Struct, frozen=True):
     find: Finder
     end: str = ""
     before: str = ""
+    ahead: str = ""
     sign: str = ""
+    framed: bool = False
 
 
 def pattern_rule(kind: str, literals: tuple[str, ...], pattern: str) -> SecretRule:
@@ -60,3 +66,8 @@ def spans_of(patterns: Iterable[str]) -> Finder:
         return sorted(match.span(match.lastindex or 0) for pattern in compiled() for match in pattern.finditer(text))
 
     return find
+
+
+def searchable(text: str) -> bytes:
+    """Return a text as bytes of the same length, with `?` for each wide character."""
+    return text.encode("ascii", "replace")

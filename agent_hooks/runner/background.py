@@ -2,145 +2,241 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import math
+import types
+from collections.abc import Callable, Collection, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agent_hooks.concurrency.deadlines import in_trio_task
+from agent_hooks.concurrency.deadlines import (
+    GRACE,
+    INF,
+    Clock,
+    DidNotStopError,
+    clock_type,
+    drive,
+)
+from agent_hooks.concurrency.foreign import Outcome, attempt
 from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.concurrency.threads import on_loop
 from agent_hooks.dispatch.handlers import name_of
 from agent_hooks.errors import HookError, hook_error
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.hooks.api import HookAPI
+from agent_hooks.hooks.loaded import LoadedHook
+from agent_hooks.runner.group import LongGroup
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Iterator
 
-    from anyio.abc import TaskGroup
+    import anyio
 
 Task = Callable[[], Coroutine[Any, Any, object]]
 
-# Seconds for all `on_unload` functions of a runner.
+# Seconds for all `on_unload` functions of one hook.
 UNLOAD_TIMEOUT = 5.0
+# Seconds for the tasks of hooks that are loaded again.
+STOP_TIMEOUT = 5.0
+
+
+class _Running:
+    """A task that runs; `clock` can cancel it, as soon as it has suspended for the first time."""
+
+    def __init__(self, function: Task, ended: anyio.Event) -> None:
+        self.function = function
+        self.ended = ended
+        self.clock: Clock | None = None
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Cancel the task; may be repeated."""
+        self.stopped = True
+        if self.clock is not None:
+            self.clock.shut_down()
 
 
 class Background:
-    """The background tasks of some hooks, from `start` to `end`; a task added before `start` waits in `queued`."""
+    """The background tasks of some hooks, from `start` to `end`; a task added before `start` waits in `queued`.
 
-    def __init__(self, hooks: Sequence[LoadedHook], report: Callable[[HookError], None]) -> None:
+    `hooks`: the list of the runner, which changes it when hooks are loaded again; `unload`: ends the work of a hook that
+    has a process of its own.
+    """
+
+    def __init__(
+        self,
+        hooks: Sequence[LoadedHook],
+        report: Callable[[HookError], None],
+        unload: Callable[[LoadedHook], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
         self._hooks = hooks
         self._report = report
-        self._started = False
-        self._tasks: TaskGroup | None = None
-        # Holds the task group open, if the first task was added after `start`.
-        self._keeper: asyncio.Task[None] | None = None
-        self._late: list[tuple[str, Task]] = []
+        self._unload_process = unload
+        self.started = False
+        self._tasks = LongGroup()
+        self._running: dict[HookAPI, set[_Running]] = {}
         self.queued: list[tuple[str, Task]] = []
+        self._take_queued(hooks)
+
+    def _take_queued(self, hooks: Sequence[LoadedHook]) -> None:
         for hook in hooks:
             self.queued += [(hook.path, task) for task in hook.api.queued_tasks]
             hook.api.queued_tasks.clear()
 
     async def start(self) -> None:
         """Start the queued tasks."""
-        self._started = True
-        if not self.queued and not in_trio_task():
-            # A task group loads most of anyio, and few hooks have tasks.
-            return
-        import anyio
-
-        self._tasks = anyio.create_task_group()
-        await self._tasks.__aenter__()
-        queued, self.queued = self.queued, []
-        for hook, task in queued:
-            self._tasks.start_soon(self._run, hook, task)
+        self.started = True
+        await self._tasks.open(needed=bool(self.queued))
+        self._start_queued()
 
     def add(self, hook: str, task: Task) -> None:
         """Run a task of that hook; may be called from any thread."""
-        if self._started:
-            on_loop(self._start, hook, task)
+        if self.started:
+            on_loop(self._tasks.start_soon, self._run, hook, task)
         else:
             self.queued.append((hook, task))
 
-    async def end(self) -> None:
-        """Cancel all tasks and wait for their end, then call the `on_unload` functions, the last hook's first."""
-        self._started = False
-        tasks, self._tasks = self._tasks, None
-        keeper, self._keeper = self._keeper, None
-        try:
-            if keeper is not None:
-                await _ended(keeper)
-            elif tasks is not None:
-                tasks.cancel_scope.cancel()
-                # The task group does not get the program's exception, which it would wrap in a group.
-                await tasks.__aexit__(None, None, None)
-        finally:
-            await self._unload()
+    def start_those_of(self, hooks: Sequence[LoadedHook]) -> None:
+        """Start the queued tasks of hooks that were loaded while the others ran; they take their first step later."""
+        self._take_queued(hooks)
+        self._start_queued()
 
-    def _start(self, hook: str, task: Task) -> None:
-        if self._tasks is not None:
-            self._tasks.start_soon(self._run, hook, task)
+    def _start_queued(self) -> None:
+        queued, self.queued = self.queued, []
+        for hook, task in queued:
+            # The runner was left meanwhile, for example; the other hooks begin all the same.
+            failure = attempt(self._tasks.start_soon, self._run, hook, task).exception
+            if failure is not None:
+                self._failed(hook, "task", task, failure)
+
+    async def end_those_of(self, hooks: Sequence[LoadedHook]) -> None:
+        """Cancel the tasks of these hooks, wait for their end, and call their `on_unload` functions."""
+        await self._stop(hooks)
+        await self._unload(hooks)
+        # An `on_unload` function may have started another one.
+        await self._stop(hooks)
+
+    async def _stop(self, hooks: Sequence[LoadedHook]) -> None:
+        """Cancel the tasks of these hooks; one that does not stop is reported, and left behind."""
+        apis = {hook.api: hook.path for hook in hooks}
+        if not (left := self._running_of(apis)):
             return
-        self._late.append((hook, task))
-        if self._keeper is None:
-            # This is asyncio: on trio, `start` has opened the task group already.
-            import asyncio
-
-            self._keeper = asyncio.get_running_loop().create_task(self._keep())
-
-    async def _keep(self) -> None:
-        """Hold a task group open until cancelled."""
         import anyio
 
-        async with anyio.create_task_group() as self._tasks:
-            late, self._late = self._late, []
-            for hook, task in late:
-                self._tasks.start_soon(self._run, hook, task)
-            await anyio.sleep_forever()
+        for each in left:
+            each.stop()
+        with anyio.move_on_after(STOP_TIMEOUT):
+            for each in left:
+                await each.ended.wait()
+        for api, path in apis.items():
+            for each in self._running.pop(api, ()):
+                late = TimeoutError(f"did not stop within {STOP_TIMEOUT:g} s after it was cancelled; it is left behind")
+                self._failed(path, "task", each.function, late)
+
+    def _running_of(self, apis: Collection[HookAPI]) -> list[_Running]:
+        return [each for api in apis for each in self._running.get(api, ())]
+
+    async def end(self) -> None:
+        """Cancel all tasks and wait for their end, then call the `on_unload` functions, the last hook's first."""
+        self.started = False
+        try:
+            await self._tasks.end()
+        finally:
+            await self._unload(self._hooks)
 
     async def _run(self, hook: str, task: Task) -> None:
-        with self._adopting(hook):
-            failure = (await attempt_async(task)).exception
-        if failure is not None:
-            self._failed(hook, "task", task, failure)
+        import anyio
+
+        api = next((each.api for each in self._hooks if each.path == hook), None)
+        if api is None:
+            # The hook was loaded again without this file before the task began.
+            return
+        running = _Running(task, anyio.Event())
+        self._running.setdefault(api, set()).add(running)
+        try:
+            with self._adopting(api):
+                outcome = await _stoppable(running, self._is_cancelled)
+        finally:
+            self._forget(api, running)
+            running.ended.set()
+        if outcome is not None and outcome.exception is not None:
+            self._failed(hook, "task", task, outcome.exception)
+
+    def _forget(self, api: HookAPI, running: _Running) -> None:
+        if (all_of_it := self._running.get(api)) is not None:
+            all_of_it.discard(running)
+            if not all_of_it:
+                del self._running[api]
+
+    def _is_cancelled(self) -> bool:
+        """Tell whether a task is cancelled by its runner or its program; a hook may also cancel its own task."""
+        import anyio
+
+        return not self.started or anyio.current_effective_deadline() == -math.inf
 
     @contextmanager
-    def _adopting(self, hook: str) -> Iterator[None]:
+    def _adopting(self, api: HookAPI) -> Iterator[None]:
         """Register interceptors that the code inside adds to the process-wide registry as the hook's own."""
-        api = next(each.api for each in self._hooks if each.path == hook)
         with api.adopting():
             yield
 
-    async def _unload(self) -> None:
-        if not any(hook.api.unload_callbacks for hook in self._hooks):
-            return
+    async def _unload(self, hooks: Sequence[LoadedHook]) -> None:
+        """Call the `on_unload` functions, the last hook's first; each hook has a time of its own for them."""
+        for hook in reversed(hooks):
+            if hook.api.unload_callbacks:
+                await self._unload_one(hook)
+            if hook.process is not None and self._unload_process is not None:
+                await self._unload_process(hook)
+
+    async def _unload_one(self, hook: LoadedHook) -> None:
         import anyio
 
+        def report(callback: object, failure: BaseException) -> None:
+            self._failed(hook.path, "on_unload", callback, failure)
+
         deadline = anyio.current_time() + UNLOAD_TIMEOUT
-        for hook in reversed(self._hooks):
-
-            def report(callback: object, failure: BaseException, path: str = hook.path) -> None:
-                self._failed(path, "on_unload", callback, failure)
-
-            await hook.api.unload(report, deadline=deadline, seconds=UNLOAD_TIMEOUT)
+        await hook.api.unload(report, deadline=deadline, seconds=UNLOAD_TIMEOUT)
 
     def _failed(self, hook: str, event: str, function: object, exc: BaseException) -> None:
         error = hook_error(exc, hook=hook, handler=name_of(function), event=event, outcome="continued")
         self._report(error)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
-    """Cancel a task of asyncio and wait for its end; a cancellation of this task is raised after that."""
-    import asyncio
+async def _stoppable(running: _Running, is_cancelled: Callable[[], bool]) -> Outcome | None:
+    """Run a task under a clock without a deadline; return `None` when `stop` has ended it.
 
-    cancelled: asyncio.CancelledError | None = None
-    task.cancel()
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as exc:
-            cancelled = exc
-    if cancelled is not None:
-        raise cancelled
-    if not task.cancelled():
-        task.result()
+    The clock tells our cancellation from that of the program, and gives up a task that swallows every cancellation.
+    """
+    clock = clock_type()(INF, set())
+    if clock.closed:
+        clock.open()
+    failure: BaseException | None = None
+    try:
+        steps = attempt_async(running.function, cancelled=lambda: running.stopped or is_cancelled())
+        outcome = await _driven(steps, clock, running)
+    # The program's own cancellation, Ctrl-C, or our cancellation.
+    except BaseException as exc:
+        failure = exc
+    try:
+        stopped = clock.settle(failure)
+    finally:
+        clock.close()
+    if isinstance(failure, DidNotStopError):
+        return Outcome(exception=TimeoutError(f"swallowed its cancellation for {GRACE:g} s, and was given up"))
+    if stopped:
+        return None
+    if failure is not None:
+        raise failure
+    return outcome
+
+
+@types.coroutine
+def _driven(coro: Coroutine[Any, Any, Outcome], clock: Clock, running: _Running) -> Generator[Any, Any, Outcome]:
+    steps: Any = coro.__await__()
+    if running.stopped:
+        steps.close()
+        return Outcome()
+    running.clock = clock
+    try:
+        waiting = next(steps)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]  # an `Outcome`
+    return (yield from drive(steps, waiting, clock))  # type: ignore[no-any-return]  # as above

@@ -6,50 +6,48 @@ which has one engine.  The pipeline, the bridges and the host use the engine too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from time import perf_counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agent_hooks.concurrency.deadlines import INF, CallWatch, Clock, StillClock, Timer, clock_type
-from agent_hooks.concurrency.foreign import attempt
+from agent_hooks.concurrency.deadlines import INF
 from agent_hooks.concurrency.lanes import Lane
-from agent_hooks.dispatch.context import Surroundings
+from agent_hooks.dispatch.context import Surroundings, Validity
 from agent_hooks.dispatch.handlers import Handler, Undo
+from agent_hooks.dispatch.inside import refuse_inside
 from agent_hooks.dispatch.interceptors import Interceptor, InterceptorRegistry, process_wide
-from agent_hooks.dispatch.loop import Dispatch, Plan, current_dispatch, get_running, set_running
+from agent_hooks.dispatch.loop import Dispatch, current_dispatch, get_running, set_running
+from agent_hooks.dispatch.plan import Plan
 from agent_hooks.dispatch.points import AtPoint, BusInput, Changed, Input, MessageBeforeOutput, NoOutput
 from agent_hooks.dispatch.table import POINT_SPECS, SPECS, EventSpec
-from agent_hooks.errors import HookError, HookUsageError, log, shown
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.errors import HookError, HookUsageError, shown
+from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.runner.background import Background, Task
+from agent_hooks.runner.clocks import Clocks
+from agent_hooks.runner.listeners import Listeners, added
+from agent_hooks.runner.processes import Processes
 from agent_hooks.runner.subscriptions import Subscriptions
-from agent_hooks.transformers.base import ConfiguredTransformer, by_tool
+from agent_hooks.transformers.base import ANY_TOOL, ConfiguredTransformer, by_tool
 from agent_hooks.values.answers import Block
-from agent_hooks.values.content import Attachment
 from agent_hooks.values.events import EVENTS, Event, ToolResult
 
 if TYPE_CHECKING:
     from agent_hooks.dispatch.recording import Recorder, Records
+    from agent_hooks.dispatch.remembering import Remembering
     from agent_hooks.guards.base import Guard
     from agent_hooks.redaction import Redactor
+    from agent_hooks.runner.generation import Generation
 
 A = TypeVar("A")
 O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
-SendHandler = Callable[[str, Sequence[Attachment], str], object]
 
-# Seconds that a shutdown waits for the handlers that it cancelled.
-DRAIN_TIMEOUT = 1.5
-# Seconds that running calls get to end, and to be reported, when the runner is left.
-ABORT_GRACE = 2.0
 # A model may invent names of tools, so the cache of plans starts again past this many.
 MANY_PLANS = 4096
 
 
-class Engine:
+class Engine(Listeners, Clocks):
     """Plans and runs the dispatches of one runner.
 
     `limits`: seconds of own time a handler gets, by the name of the setting; `registry`: the interceptors of the program,
@@ -67,48 +65,44 @@ class Engine:
         transformers: Iterable[ConfiguredTransformer],
         redactor: Redactor | None,
     ) -> None:
+        Listeners.__init__(self, redactor)
+        Clocks.__init__(self)
         self.hooks = hooks
         self.surroundings = surroundings
         self.guards = tuple(guards)
-        self.redactor = redactor
-        # The event loop's, unless a test steps time by hand.
-        self.timer: Timer | None = None
         # Set when the runner was left: a call that concerns a hook, a guard, a transformer or the redactor is blocked.
         self.left = False
         # Grows with every subscription, so that a plan knows whether it is old.
-        self.generation = 0
+        self.revision = 0
         # The pipeline's plans of a tool's calls, by tool; emptied with every subscription.
         self.call_plans: dict[str, Any] = {}
-        self.suspended: set[Clock] = set()
-        self.running_calls: set[CallWatch] = set()
         self.interceptors = InterceptorRegistry() if registry is None else registry
         # The interceptors of hooks: in the registry of the program, unless several runners share that one.
         self._own_interceptors = self.interceptors if registry is None else InterceptorRegistry()
         self._registries = tuple(dict.fromkeys((process_wide(), self.interceptors, self._own_interceptors)))
         self._subscriptions = Subscriptions(hooks, self._registries)
-        self.background = Background(hooks, self.report)
-        self._limits = limits
-        self._transformers = by_tool(tuple(transformers))
-        self._error_listeners: list[Callable[[HookError], object]] = []
+        self.processes = Processes(self, hooks)
+        self.background = Background(hooks, self.report, self.processes.unload)
+        self._validity = Validity()
+        self.limits = limits
+        self.transformers = tuple(transformers)
+        self._transformers = by_tool(self.transformers)
         self._observers: list[Callable[[Event[Any]], object]] = []
-        self._answer_listeners: list[Callable[[Handler, Event[Any], Any], object]] = []
-        self._send_handler: SendHandler | None = None
         # The lane in which tool calls are judged.
         self.calls_lane = Lane()
         self._lanes = {"life": Lane(), "calls": self.calls_lane}
         self._plans: dict[Any, Plan | None] = {}
         # A second index of the same plans: by class, then by `event.about`.  It saves the route of an event.
         self._plans_by_class: dict[type[Event[Any]], Any] = {}
-        self._clock_type: type[Clock] | None = None
-        # Returns the watch over a call that begins now, or has just suspended for the first time.  Leaving the runner
-        # cancels the call.  The caller closes the watch.
-        self.watch_call: Callable[[], CallWatch] = self._watch_first_call
-        # trio needs a clock or a watch before the first step of foreign code; the first dispatch or call finds out.
-        self.watches_early = True
         # Whether observers or interceptors of the point `event` see every event; whether these or the recorder do.
         self._observed = self._watched = False
         # Writes the records, if there are any; the class of its dispatches notes every handler.
         self.recorder: Recorder | None = None
+        # The agent home whose file keeps the person's answers for good, `None` for no such answers.
+        self.answers_home: str | None = None
+        self._remembering: Remembering | None = None
+        # Makes the checkpoints of turns, if there are any: a `pipeline.saving.TurnKeeper`.
+        self.keeper: Any = None
         self._dispatch_type: type[Dispatch] = Dispatch
         ids = [each.id for registry in self._registries for each in registry.list()]
         if twice := [each for each in ids if ids.count(each) > 1]:
@@ -151,7 +145,7 @@ class Engine:
                 await self._show(event, surroundings, None)
             return None
         if plan.spec.total is not None:
-            plan = replace(plan, limit=max(plan.limit - await self._stop_handlers(), 0.001))
+            plan = replace(plan, limit=max(plan.limit - await self.stop_handlers(), 0.001))
         lane = plan.lane
         if lane is not None:
             if in_lane:
@@ -200,12 +194,12 @@ class Engine:
 
     async def _plan_in_turn(self, plan: Plan, event: Event[Any], lane: Lane) -> Plan | None:
         """Wait for the lane and return the plan of an event as it is then; without a plan the lane is left again."""
-        generation = self.generation
+        revision = self.revision
         await lane.enter()
         try:
-            current = plan if self.generation == generation else self._plan_for(event)
+            current = plan if self.revision == revision else self._plan_for(event)
+        # The runner was left meanwhile.
         except BaseException:
-            # The runner was left meanwhile.
             lane.leave()
             raise
         if current is None:
@@ -262,7 +256,7 @@ class Engine:
             # The pipeline redacts a result after its handlers, and so after this.
             event = self.redactor.event(event)
         for observer in tuple(self._observers):
-            self._notify(observer, event)
+            self.notify(observer, event)
         await self.reach("event", BusInput(event=event), NoOutput(), surroundings)
 
     # ---- plans
@@ -276,8 +270,9 @@ class Engine:
         return self._plan((point, self.surroundings.agent_id if key is None else key)) is not None
 
     def transformers_of(self, tool_name: str) -> tuple[ConfiguredTransformer, ...]:
-        """Return the transformers that are configured for a tool."""
-        return self._transformers.get(tool_name, ())
+        """Return the transformers that are configured for a tool, those of every tool first."""
+        everywhere, found = self._transformers.get(ANY_TOOL, ()), self._transformers.get(tool_name, ())
+        return (*everywhere, *found) if everywhere else found
 
     def concerns_tools(self) -> bool:
         """Tell whether any tool's calls may concern a handler, an interceptor, a guard, a transformer or a redactor."""
@@ -301,14 +296,15 @@ class Engine:
 
         Raises `HookUsageError` for a value that is no event, and for an event that needs an entered runner.
         """
+        refuse_inside("runner.emit(...)")
         route = event.route if isinstance(event, Event) else None
         if not _known(route):
             names = ", ".join(kind.__name__ for kind in EVENTS)
             raise HookUsageError(f"emit wants an event ({names}), not {shown(event)}")
         self._refuse(_spec_of(route))
-        generation = self.generation
+        revision = self.revision
         plan = self._plan(route)
-        if self.generation == generation:
+        if self.revision == revision:
             if event.about is None:
                 self._plans_by_class[event.__class__] = plan
             else:
@@ -327,101 +323,51 @@ class Engine:
         if self.background.queued:
             hooks = ", ".join(sorted({hook for hook, _ in self.background.queued}))
             raise HookUsageError(f"{hooks} started a background task: use `async with HookRunner(...) as runner:`")
+        if self.processes.waiting:
+            hooks = ", ".join(self.processes.waiting)
+            raise HookUsageError(f"{hooks} has a process of its own: use `async with HookRunner(...) as runner:`")
 
     def _plan(self, route: Any) -> Plan | None:
         try:
             return self._plans[route]
         except KeyError:
             pass
-        generation = self.generation
+        revision = self.revision
         name, key = route if isinstance(route, tuple) else (route, None)
         spec = _spec_of(route)
         if len(self._plans) > MANY_PLANS:
             self._plans.clear()
             self._plans_by_class.clear()
         handlers = self._subscriptions.handlers(name, key, spec)
-        limit = self._limits[spec.deadline] if spec.deadline else spec.total
+        limit = self.limits[spec.deadline] if spec.deadline else spec.total
         lane = self._lanes[spec.lane] if spec.lane else None
-        plan: Plan | None = Plan(self, spec, tuple(handlers), INF if limit is None else limit, key, lane)
+        limit = INF if limit is None else limit
+        plan: Plan | None = Plan(self, spec, tuple(handlers), limit, key, lane, self._validity)
         if not handlers and spec.total is None:
             # A shutdown keeps its plan: it stops the handlers that run also when none listens to it.
             plan = None
-        if self.generation != generation:
+        if self.revision != revision:
             # Another thread subscribed meanwhile.
             return self._plan(route)
         self._plans[route] = plan
         return plan
 
-    # ---- clocks
-
-    def make_clock(self, limit: float, parent: Clock | None) -> Clock:
-        """Return a clock of the running backend, nested in `parent`; `limit` in seconds."""
-        kind = self._clock_type or self._find_clock_type()
-        return kind(limit, self.suspended, parent, self.timer)
-
-    def _watch_first_call(self) -> CallWatch:
-        """Find out the backend, then watch a call."""
-        return self._find_clock_type().watch_call(self.running_calls)
-
-    def _find_clock_type(self) -> type[Clock]:
-        kind = clock_type()
-        if kind is not StillClock:
-            # Without an event loop the next dispatch asks again: it may have one.
-            self._clock_type, self.watches_early = kind, kind.early
-            self.watch_call = partial(kind.watch_call, self.running_calls)
-        return kind
-
-    async def _stop_handlers(self) -> float:
-        """Cancel the handlers that run, wait `DRAIN_TIMEOUT` for them to end, and return the seconds that took."""
-        begun = perf_counter()
-        own = self._own_clocks()
-        if self.suspended - own:
-            # Imported here, because nothing is suspended where no event loop runs.
-            import anyio
-
-            with anyio.move_on_after(DRAIN_TIMEOUT):
-                while running := self.suspended - own:
-                    for clock in running:
-                        clock.shut_down()
-                    await anyio.sleep(0.005)
-        return perf_counter() - begun
-
-    def _own_clocks(self) -> set[Clock | None]:
-        """Return the clocks of the dispatches that this code runs in."""
-        own = set()
-        dispatch = current_dispatch()
-        while dispatch is not None:
-            own.add(dispatch.clock)
-            dispatch = dispatch.parent
-        return own
-
     async def leave(self) -> None:
         """Abort the calls that run, and block every later one that a gate concerns.
 
         A handler that judges is stopped, which blocks; a tool or a question is cancelled, and its observers hear of the
-        abort.  All that takes at most `ABORT_GRACE` seconds.
+        abort.  All that takes a bounded time (see `abort`).
         """
         self.left = True
         self._subscriptions.freeze()
         self.subscriptions_changed()
-        handlers = self.suspended - self._own_clocks()
-        if not (handlers or self.running_calls):
-            return
-        import anyio
-
-        with anyio.CancelScope(shield=True), anyio.move_on_after(ABORT_GRACE):
-            for clock in handlers:
-                clock.shut_down()
-            while self.running_calls or handlers & self.suspended:
-                for watch in tuple(self.running_calls):
-                    watch.cancel()
-                await anyio.sleep(0.005)
+        await self.abort()
 
     # ---- for the api of a hook
 
     def subscriptions_changed(self) -> None:
         """Drop all plans; may be called from a handler's thread, also while a plan is being made."""
-        self.generation += 1
+        self.revision += 1
         self._observed = bool(self._observers) or any(
             each.name == "event" for registry in self._registries for each in registry.list()
         )
@@ -430,10 +376,101 @@ class Engine:
         self._plans_by_class.clear()
         self.call_plans.clear()
 
+    @property
+    def remembering(self) -> Remembering:
+        """The memory for the person's answers."""
+        if self._remembering is None:
+            # Imported here, because few calls are asked about.
+            from agent_hooks.remembering.memory import Memory
+            from agent_hooks.remembering.store import Store
+
+            self._remembering = Memory(self, None if self.answers_home is None else Store(self.answers_home))
+        return self._remembering
+
+    @remembering.setter
+    def remembering(self, memory: Remembering) -> None:
+        self._remembering = memory
+
     def record(self, records: Records) -> None:
         """Write records from now on."""
         self.recorder = records.recorder(self)
         self._dispatch_type = self.recorder.dispatch_type
+        self.subscriptions_changed()
+
+    async def emit_reload(self, event: Event[Any], deaf: Collection[str]) -> None:
+        """Emit the `session` event of a reload to all hooks but the `deaf` ones; the caller holds its lane."""
+        self._subscriptions.deaf = frozenset(deaf)
+        self.subscriptions_changed()
+        outer = current_dispatch()
+        try:
+            await self.emit(event, in_lane=True)
+        finally:
+            # The timers of the next steps would keep this dispatch, and so the old hooks, alive for seconds.
+            set_running(outer)
+            self._subscriptions.deaf = frozenset()
+            self.subscriptions_changed()
+
+    async def enter_lanes(self) -> None:
+        """Wait until no event of a lane is dispatched, and let none begin until `leave_lanes`."""
+        entered: list[Lane] = []
+        try:
+            for lane in self._lanes.values():
+                await lane.enter()
+                entered.append(lane)
+        # The caller was cancelled while it waited.
+        except BaseException:
+            for lane in entered:
+                lane.leave()
+            raise
+
+    def leave_lanes(self) -> None:
+        """Let the events of all lanes go on."""
+        for lane in self._lanes.values():
+            lane.leave()
+
+    def freeze(self) -> None:
+        """Keep today's handlers until `thaw`: a gate that unsubscribes while its hook is unloaded does not open."""
+        self._subscriptions.freeze()
+        self.subscriptions_changed()
+
+    def thaw(self) -> None:
+        """Let subscriptions count again."""
+        self._subscriptions.thaw()
+        self.subscriptions_changed()
+
+    def ids_of_others(self, hooks: Collection[str]) -> set[str]:
+        """Return the ids of all interceptors but those of these hooks."""
+        return {
+            each.id
+            for registry in self._registries
+            for each, handler in registry.handlers()
+            if handler.hook not in hooks
+        }
+
+    def swap(self, generation: Generation, leaving: Sequence[LoadedHook], coming: Sequence[LoadedHook]) -> None:
+        """Put a generation in the place of the one in force: its hooks, guards, transformers, redactor and limits."""
+        paths = {hook.path for hook in leaving}
+        self._own_interceptors.remove_those_of(paths)
+        for hook in leaving:
+            hook.api.bindings.discard(self)
+        if all(hook in leaving for hook in self.hooks):
+            # While a hook stays, its contexts stay valid, and they cannot be told from those of the hooks that leave.
+            self._validity.ended = True
+            self._validity = Validity()
+        # In place, because the subscriptions and the background share this list.
+        self.hooks[:] = generation.hooks
+        self.guards = generation.guards
+        self.redactor = generation.redactor
+        self.limits = generation.limits
+        self.transformers = generation.transformers
+        self._transformers = by_tool(self.transformers)
+        self._subscriptions.forget(paths)
+        for hook in coming:
+            hook.api.bind(self)
+            for interceptor in hook.api.interceptors:
+                self.intercept(hook.path, interceptor)
+        if self.recorder is not None:
+            self.recorder.renew(generation.records, [hook.path for hook in self.hooks if hook not in coming])
         self.subscriptions_changed()
 
     def intercept(self, hook: str, interceptor: Interceptor) -> Undo:
@@ -450,30 +487,9 @@ class Engine:
         # No plan may be kept while a task waits for the runner to be entered.
         self.subscriptions_changed()
 
-    def send(self, hook: str, text: str, attachments: Sequence[Attachment]) -> None:
-        """Hand a message of a hook to the agent; warn if this agent takes none."""
-        if self._send_handler is None:
-            log().warning("%s: a message was not sent, because this agent takes none: %s", hook, shown(text))
-        else:
-            self._send_handler(text, attachments, hook)
-
-    def set_send_handler(self, handler: SendHandler | None) -> None:
-        """Set the function that takes the messages of hooks."""
-        self._send_handler = handler
-
-    # ---- listeners
-
-    def on_error(self, listener: Callable[[HookError], object]) -> Undo:
-        """Add an error listener."""
-        return _add(self._error_listeners, listener)
-
-    def on_answer(self, listener: Callable[[Handler, Event[Any], Any], object]) -> Undo:
-        """Add an answer listener."""
-        return _add(self._answer_listeners, listener)
-
     def observe(self, listener: Callable[[Event[Any]], object]) -> Undo:
         """Add an observer."""
-        undo = _add(self._observers, listener)
+        undo = added(self._observers, listener)
 
         def stop() -> None:
             undo()
@@ -482,38 +498,19 @@ class Engine:
         self.subscriptions_changed()
         return stop
 
-    def report(self, error: HookError) -> None:
-        """Tell every error listener; without one, log the failure."""
-        if not self._error_listeners:
-            log().error("%s\n%s", error, error.traceback)
-        for listener in tuple(self._error_listeners):
-            self._notify(listener, error)
-
-    def answered(self, handler: Handler, event: Event[Any], answer: Any) -> None:
-        """Tell the answer listeners of a value that a handler returned."""
-        for listener in tuple(self._answer_listeners):
-            self._notify(listener, handler, event, answer)
-
     def disable(self, hook_path: str) -> None:
-        """Disable a hook: its gates block from now on, its other handlers are left out."""
+        """Disable a hook: its gates block from now on, its other handlers are left out.
+
+        A hook in a process of its own stays in force: the process is killed, and another one is as good as new.
+        """
+        if any(hook.path == hook_path and hook.process is not None for hook in self.hooks):
+            return
         self._subscriptions.disable(hook_path)
         self.subscriptions_changed()
 
     def is_disabled(self, hook_path: str) -> bool:
         """Tell whether a hook is disabled."""
         return self._subscriptions.is_disabled(hook_path)
-
-    def _notify(self, listener: Callable[..., object], *args: Any) -> None:
-        """Call a listener; one that raises is logged, and the dispatch goes on.
-
-        A listener belongs to the program.  It runs outside of the dispatch, so that its registrations are not a hook's.
-        """
-        dispatch = get_running()
-        set_running(None)
-        exc = attempt(listener, *args).exception
-        set_running(dispatch)
-        if exc is not None:
-            log().error("a listener raised on: %s", shown(args[-1]), exc_info=exc)
 
 
 LEFT = (
@@ -531,13 +528,3 @@ def _known(route: Any) -> bool:
     """Tell whether the tables have a row for a route; another agent's events, for example, have none."""
     name = route[0] if isinstance(route, tuple) else route
     return name in SPECS or name in POINT_SPECS
-
-
-def _add(listeners: list[Any], listener: Any) -> Undo:
-    listeners.append(listener)
-
-    def undo() -> None:
-        if listener in listeners:
-            listeners.remove(listener)
-
-    return undo

@@ -9,19 +9,23 @@ from os.path import abspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from agent_hooks.dispatch.context import Mode, Surroundings
 from agent_hooks.dispatch.handlers import Handler, Undo
 from agent_hooks.dispatch.interceptors import InterceptorRegistry
 from agent_hooks.dispatch.stats import HandlerStats
-from agent_hooks.errors import HookError, HookUsageError, shown
+from agent_hooks.errors import HookError, HookUsageError, SettingsError, shown
 from agent_hooks.guards.base import Guard
-from agent_hooks.hooks.loader import LoadedHook, LoadResult
-from agent_hooks.runner.engine import Engine, SendHandler
+from agent_hooks.hooks.loaded import LoadedHook, LoadResult
+from agent_hooks.runner.engine import Engine
+from agent_hooks.runner.listeners import SendHandler
 from agent_hooks.runner.watchdog import Watchdog
 from agent_hooks.settings import DEFAULT_TIMEOUT
 from agent_hooks.transformers.base import ConfiguredTransformer
-from agent_hooks.ui.base import UI, SilentUI
+from agent_hooks.ui.base import Dialogs, SilentUI
 from agent_hooks.validation import check_timeout
+from agent_hooks.values.answers import Stop
 from agent_hooks.values.events import Event
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
     from agent_hooks.dispatch.recording import Records
     from agent_hooks.redaction import Redactor
+    from agent_hooks.runner.reloaded import Reloaded
+    from agent_hooks.values.content import Entry
 
 A = TypeVar("A")
 
@@ -43,7 +49,8 @@ class HookRunner:
     person is there; `mode`, `session_file`, `session_id`: shown to handlers in their context; `guards`: vetoes of tool
     calls, for example `builtin_guards()`; `interceptors`: a registry that several runners share; `transformers`: the
     result of `load_transformers`, or your own; `redactor`: hides secrets in every result and progress update;
-    `records`: writes every decision down, `None` for no records.
+    `records`: writes every decision down, `None` for no records; `answers_home`: the agent home whose file keeps the
+    answers that the person gives for good, `None` for answers that count for a session at most.
 
     Use it as `async with HookRunner(...) as runner`, once.  Entering starts the hooks' background tasks.  Leaving aborts
     the calls that run, ends the tasks and calls `on_unload`; afterwards, `emit` raises, and a call that has a gate is
@@ -58,7 +65,7 @@ class HookRunner:
         cwd: str | Path,
         timeout: float | None = DEFAULT_TIMEOUT,
         tool_call_timeout: float | None = None,
-        ui: UI | None = None,
+        ui: Dialogs | None = None,
         mode: Mode = "embedded",
         session_file: str | Path | None = None,
         session_id: str | None = None,
@@ -67,6 +74,7 @@ class HookRunner:
         transformers: Iterable[ConfiguredTransformer] = (),
         redactor: Redactor | None = None,
         records: Records | None = None,
+        answers_home: str | Path | None = None,
     ) -> None:
         loaded = hooks.fail_closed() if isinstance(hooks, LoadResult) else list(hooks)
         if wrong := [hook for hook in loaded if not isinstance(hook, LoadedHook)]:
@@ -95,6 +103,7 @@ class HookRunner:
             transformers=transformers,
             redactor=redactor,
         )
+        self.engine.answers_home = None if answers_home is None else abspath(fspath(answers_home))
         if records is not None:
             self.engine.record(records)
         if type(self).emit is HookRunner.emit:
@@ -111,18 +120,30 @@ class HookRunner:
         if self._entered:
             raise HookUsageError("this HookRunner was entered before; make a new one for each `async with`")
         self._entered = True
-        await self.engine.background.start()
-        self._watchdog.start()
+        try:
+            await self.engine.processes.start()
+            await self.engine.background.start()
+            self._watchdog.start()
+        # A cancellation, for example: `__aexit__` is not called then.
+        except BaseException:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        await self._end()
+
+    async def _end(self) -> None:
         try:
             await self.engine.leave()
         finally:
             try:
-                await self.engine.background.end()
+                try:
+                    await self.engine.background.end()
+                finally:
+                    await self.engine.processes.end()
             finally:
                 self._watchdog.stop()
                 self.end_records()
@@ -139,6 +160,68 @@ class HookRunner:
         """Write the ends of the record files and close them, if there are any; leaving the runner does so."""
         if self.engine.recorder is not None:
             self.engine.recorder.close()
+
+    async def reload(
+        self,
+        hooks: Iterable[LoadedHook] | LoadResult,
+        *,
+        guards: Iterable[Guard] | None = None,
+        transformers: Iterable[ConfiguredTransformer] | None = None,
+        redactor: Redactor | UnsetType | None = UNSET,
+        timeout: float | UnsetType | None = UNSET,
+        tool_call_timeout: float | UnsetType | None = UNSET,
+        records: Records | None = None,
+        entries: Sequence[Entry] = (),
+    ) -> Reloaded:
+        """Put newly loaded hooks in the place of those in force, and return the problems.
+
+        `hooks`: a result of `load_hooks` or `discover_and_load_hooks`.  A hook of it that could not be loaded stays in
+        force in its former version, or blocks every tool call if there is none.  The other arguments are those of
+        `HookRunner`, and stay as they are unless given; `entries`: those of the session, for its events.
+
+        The old hooks hear `session` shutdown, their tasks end, and their `on_unload` functions are called; then the new
+        ones get `api.state`, hear `session` start, and their tasks begin.  Events that come meanwhile wait.  Raises
+        `HookUsageError` before the runner is entered, after it was left, and in a handler; the new hooks are unloaded
+        then, and the old ones stay.
+        """
+        # Imported here, because few programs load hooks again.
+        from agent_hooks.runner.generation import Generation, kept_hooks, with_kept
+        from agent_hooks.runner.reloading import discard, reload
+
+        engine = self.engine
+        redactor = engine.redactor if redactor is UNSET else redactor
+        result = hooks if isinstance(hooks, LoadResult) else LoadResult(list(hooks), [])
+        if redactor is not None:
+            result = result.hidden(redactor.hide)
+        kept = kept_hooks(engine.hooks, result.errors)
+        paths = {hook.path for hook in kept}
+        broken = LoadResult([], [error for error in result.errors if error.path not in paths])
+        found = with_kept(result.hooks, kept, engine.hooks)
+        try:
+            limits = {
+                "hook_timeout": self._limit("hook_timeout", timeout, "HookRunner.reload(timeout=…)"),
+                "tool_call_timeout": self._limit(
+                    "tool_call_timeout", tool_call_timeout, "HookRunner.reload(tool_call_timeout=…)"
+                ),
+            }
+        except SettingsError:
+            await discard(engine, result.hooks)
+            raise
+        generation = Generation(
+            [*found, *broken.fail_closed()],
+            engine.guards if guards is None else tuple(guards),
+            engine.transformers if transformers is None else tuple(transformers),
+            redactor,
+            limits,
+            records,
+        )
+        reloaded = await reload(engine, generation, result.errors, entries=entries)
+        self.matchers_checked = False
+        self._watchdog.forget()
+        return reloaded
+
+    def _limit(self, name: str, value: float | UnsetType | None, where: str) -> float | None:
+        return self.engine.limits[name] if value is UNSET else check_timeout(value, where)
 
     # ---- dispatch
 
@@ -180,6 +263,14 @@ class HookRunner:
         """
         return self.engine.on_error(listener)
 
+    def on_stop(self, listener: Callable[[Stop], object]) -> Undo:
+        """Call `listener` with each `Stop` about a tool call; return a function that undoes it.
+
+        A program with its own agent loop ends the run then, after it has taken the results of the calls that run.  The
+        `Stop` of a `turn_end` handler is the answer that `emit` returns.
+        """
+        return self.engine.on_stop(listener)
+
     def observe(self, listener: Callable[[Event[Any]], object]) -> Undo:
         """Call `listener` with every event after its handlers, as they left it; return a function that undoes it."""
         return self.engine.observe(listener)
@@ -219,7 +310,7 @@ class HookRunner:
         """The file of the session, absolute; `None` when the session is not saved."""
         return self._surroundings.session_file
 
-    def set_ui(self, ui: UI | None) -> None:
+    def set_ui(self, ui: Dialogs | None) -> None:
         """Let handlers ask the person through `ui`; `None` when no person is there."""
         self._surroundings.ui = SilentUI() if ui is None else ui
         self._surroundings.has_ui = ui is not None

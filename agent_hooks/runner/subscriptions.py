@@ -15,7 +15,7 @@ from agent_hooks.dispatch.loop import disabled, policy
 from agent_hooks.dispatch.points import POINTS
 from agent_hooks.dispatch.table import TOOL_EVENTS, EventSpec
 from agent_hooks.errors import HookError, HookUsageError, did_you_mean, hook_error, shown
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.hooks.loaded import LoadedHook
 
 Takes = Callable[[str | None], bool]
 
@@ -27,6 +27,8 @@ class Subscriptions:
         self._hooks = hooks
         self._registries = registries
         self._disabled: set[str] = set()
+        # The hooks that do not hear of a reload, because it does not load them again.
+        self.deaf: frozenset[str] = frozenset()
         # Set when the runner is left: the handlers of each event at that moment, and the interceptors.
         self._frozen: dict[str, tuple[Handler, ...]] | None = None
         self._frozen_interceptors: tuple[tuple[Interceptor, Handler], ...] = ()
@@ -40,10 +42,17 @@ class Subscriptions:
             yield handler
 
     def freeze(self) -> None:
-        """Keep today's handlers for good: a gate that unsubscribes while its hook is unloaded does not open."""
+        """Keep today's handlers until `thaw`: a gate that unsubscribes while its hook is unloaded does not open."""
+        if self._frozen is not None:
+            # The handlers of the first time count: since then some may have unsubscribed.
+            return
         events = {event for hook in self._hooks for event in hook.handlers}
         self._frozen_interceptors = tuple(self._interceptors())
         self._frozen = {event: tuple(self._handlers_of(event)) for event in events}
+
+    def thaw(self) -> None:
+        """Let subscriptions count again, after a reload."""
+        self._frozen, self._frozen_interceptors = None, ()
 
     def _interceptors(self) -> Iterable[tuple[Interceptor, Handler]]:
         if self._frozen is not None:
@@ -71,6 +80,8 @@ class Subscriptions:
         `key`: the tool's name, or at a point of the agent the agent's id.
         """
         found = [each for matched in self._subscribed(name) if (each := _matching(*matched, key)) is not None]
+        if self.deaf and name.startswith("session:"):
+            found = [handler for handler in found if handler.hook not in self.deaf]
         if self._disabled:
             found = [
                 disabled(handler) if self.is_disabled(handler.hook) else handler
@@ -93,6 +104,10 @@ class Subscriptions:
     def disable(self, hook_path: str) -> None:
         """Disable a hook: its gates block from now on, its other handlers are left out."""
         self._disabled.add(hook_path)
+
+    def forget(self, hook_paths: Iterable[str]) -> None:
+        """Enable hooks again that were loaded again."""
+        self._disabled.difference_update(hook_paths)
 
     def is_disabled(self, hook_path: str) -> bool:
         """Tell whether a hook is disabled."""

@@ -2,9 +2,10 @@
 
 How the watchdog works.
 
- 1. A daemon thread wakes four times a second, so that a dispatch pays nothing for it.
- 2. It reads the stack of the event loop's thread.  The frame of `Dispatch.call_handlers` there knows the running handler,
-    and the frames inside of it give file and line.
+ 1. A daemon thread wakes four times a second, so that a dispatch pays nothing for it.  The process has one such thread
+    for all runners.  It starts with the first runner and ends with the last one.
+ 2. It reads the stack of each event loop's thread.  The frame of `Dispatch.call_handlers` there knows the running
+    handler, and the frames inside of it give file and line.  So a runner that does nothing costs next to nothing.
  3. To tell whether the loop is blocked, the thread posts a callback and checks whether it has run.
  4. It adds up the own time of each suspended handler: the time while its clock is armed and none of its dialogs is open.
  5. It names each handler once for either fault, and it stops none: a thread cannot stop the code that blocks a loop.
@@ -12,10 +13,11 @@ How the watchdog works.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from time import monotonic
 from types import FrameType
@@ -26,7 +28,8 @@ from msgspec.structs import replace
 from agent_hooks.concurrency.deadlines import Clock, call_soon
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.loop import Dispatch
-from agent_hooks.errors import HookError, hook_error, log, place_among
+from agent_hooks.errors import HookError, log, place_among
+from agent_hooks.runner.listeners import error_of
 
 # Seconds between two checks.
 INTERVAL = 0.25
@@ -58,7 +61,7 @@ class Watchdog:
         self._owner = owner
         self._suspended = suspended
         self._report = report
-        self._over = threading.Event()
+        self._over = False
         # The thread of the event loop.
         self._loop = 0
         self._soon: Callable[[Callable[[], object]], object] = lambda callback: None
@@ -81,38 +84,55 @@ class Watchdog:
         if (soon := call_soon()) is None:
             return
         self._soon = soon
-        threading.Thread(target=self._watch, name="agent_hooks watchdog", daemon=True).start()
+        _thread.add(self)
+
+    def forget(self) -> None:
+        """Name each handler again, because hooks were loaded again; the old handlers are not kept in memory."""
+        self._named.clear()
 
     def stop(self) -> None:
         """Stop; faults found by then are not reported any more."""
-        self._over.set()
+        self._over = True
+        _thread.remove(self)
 
-    def _watch(self) -> None:
-        last = monotonic()
-        while not self._over.wait(INTERVAL):
-            now = monotonic()
-            try:
-                self._check_loop(now)
-                # A machine that slept did not compute, so a long gap does not count as own time.
-                self._check_clocks(min(now - last, 2 * INTERVAL))
-            except RuntimeError:
-                # The event loop is closed, so there is nothing left to watch.
-                return
-            last = now
+    @property
+    def loop(self) -> int:
+        """The thread of the event loop."""
+        return self._loop
+
+    @property
+    def owner(self) -> object:
+        """The runner's engine, which owns the dispatches to watch."""
+        return self._owner
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether a handler has suspended, or was found on the loop's stack by the last check."""
+        return bool(self._suspended or self._own or self._handler is not None)
+
+    def check(self, now: float, passed: float, running: Dispatch | None, inside: list[FrameType]) -> bool:
+        """Check once, `passed` seconds after the last time; return whether the event loop is still there.
+
+        `running`: the dispatch of this runner on the loop's stack, if there is one; `inside`: the frames inside of it.
+        """
+        try:
+            self._check_loop(now, running, inside)
+            self._check_clocks(passed)
+        except RuntimeError:
+            # The event loop is closed, so there is nothing left to watch.
+            return False
+        # A logging handler of a hook raised.  The thread goes on, because it watches other runners too.
+        except Exception:
+            return True
+        return True
 
     # ---- blocking
 
-    def _check_loop(self, now: float) -> None:
-        frame: FrameType | None = sys._current_frames().get(self._loop)
-        inside: list[FrameType] = []
-        while frame is not None and frame.f_code is not _CODE:
-            inside.append(frame)
-            frame = frame.f_back
-        running: Dispatch | None = None if frame is None else frame.f_locals["self"]
+    def _check_loop(self, now: float, running: Dispatch | None, inside: list[FrameType]) -> None:
         # A dispatch has no handler yet before the first one is called.
         handler: Handler | None = getattr(running, "handler", None)
         last = self._stuck[-1:]
-        if running is None or handler is None or handler.threaded or running.owner is not self._owner:
+        if running is None or handler is None or handler.threaded:
             self._running = self._handler = None
         elif self._turned or running is not self._running or handler is not self._handler:
             self._running, self._handler, self._since = running, handler, now
@@ -129,7 +149,9 @@ class Watchdog:
         stack = traceback.StackSummary.extract((frame, frame.f_lineno) for frame in frames)
         places = [(frame.filename, frame.lineno or 0) for frame in stack]
         where = f"{stack[-1].name} at {stack[-1].filename}:{stack[-1].lineno}" if stack else handler.name
-        error = _error(running, handler, seconds, f"blocks the event loop, in {where}; {_REMEDY}", place_among(places))
+        error = error_of(
+            running, f"blocks the event loop, in {where}; {_REMEDY}", elapsed=seconds, place=place_among(places)
+        )
         error = replace(error, traceback="".join(stack.format()))
         self._stuck.append(_Stuck(handler, error, where, seconds))
         log().warning("%s", error)
@@ -143,7 +165,7 @@ class Watchdog:
             self._report_later(replace(each.error, error=text, elapsed=each.seconds))
 
     def _report_later(self, error: HookError) -> None:
-        if not self._over.is_set():
+        if not self._over:
             self._report(error)
 
     # ---- taking long
@@ -164,7 +186,7 @@ class Watchdog:
             own[clock] = clock.started, seconds
             if seconds >= SLOW and self._first("slow", handler):
                 text = f"takes long, {SLOW:g} s of its own time so far, and the handlers after it wait; {_TASK}"
-                error = _error(dispatch, handler, seconds, text, (handler.file, handler.line))
+                error = error_of(dispatch, text, elapsed=seconds, place=(handler.file, handler.line))
                 self._soon(partial(self._report_later, error))
         self._own = own
 
@@ -176,17 +198,73 @@ class Watchdog:
         return True
 
 
-def _error(
-    dispatch: Dispatch, handler: Handler, seconds: float, text: str, place: tuple[str | None, int | None]
-) -> HookError:
-    return hook_error(
-        None,
-        hook=handler.hook,
-        handler=handler.name,
-        event=handler.event,
-        outcome="continued",
-        error=text,
-        reason=getattr(dispatch.event, "reason", None),
-        elapsed=seconds,
-        place=place,
-    )
+class _Thread:
+    """The one thread that checks all watchdogs of the process, as long as there are some."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchdogs: dict[Watchdog, None] = {}
+        # Set when the running thread has to end; `None` without a thread.
+        self._over: threading.Event | None = None
+
+    def add(self, watchdog: Watchdog) -> None:
+        """Check this watchdog from now on."""
+        with self._lock:
+            self._watchdogs[watchdog] = None
+            if self._over is None:
+                self._over = threading.Event()
+                args = (self._over,)
+                threading.Thread(target=self._watch, args=args, name="agent_hooks watchdog", daemon=True).start()
+
+    def remove(self, *watchdogs: Watchdog) -> None:
+        """Check these watchdogs no longer; end the thread if there is no other one."""
+        with self._lock:
+            for each in watchdogs:
+                self._watchdogs.pop(each, None)
+            if not self._watchdogs and self._over is not None:
+                self._over.set()
+                self._over = None
+
+    def forget(self) -> None:
+        """Forget the thread and the watchdogs of the parent, in a forked process, which has neither thread nor loop."""
+        self.__init__()  # type: ignore[misc]  # the lock may be held by a thread that is not here
+
+    def _watch(self, over: threading.Event) -> None:
+        last = monotonic()
+        while not over.wait(INTERVAL):
+            now = monotonic()
+            with self._lock:
+                watchdogs = tuple(self._watchdogs)
+            # A machine that slept did not compute, so a long gap does not count as own time.
+            self.remove(*_check(watchdogs, now, min(now - last, 2 * INTERVAL)))
+            last = now
+
+
+def _check(watchdogs: Iterable[Watchdog], now: float, passed: float) -> list[Watchdog]:
+    """Check all watchdogs, and return those whose event loop is closed."""
+    frames = sys._current_frames()
+    found = {loop: _dispatch_in(frames.get(loop)) for loop in {each.loop for each in watchdogs}}
+    # The thread must not keep the frames, and the values in them, until the next check.
+    del frames
+    gone = []
+    for each in watchdogs:
+        running, inside = found[each.loop]
+        is_running = running is not None and running.owner is each.owner
+        if (is_running or each.needs_check) and not each.check(
+            now, passed, running if is_running else None, inside if is_running else []
+        ):
+            gone.append(each)
+    return gone
+
+
+def _dispatch_in(frame: FrameType | None) -> tuple[Dispatch | None, list[FrameType]]:
+    """Return the innermost dispatch whose handler runs in a stack, and the frames inside of it."""
+    inside: list[FrameType] = []
+    while frame is not None and frame.f_code is not _CODE:
+        inside.append(frame)
+        frame = frame.f_back
+    return (None, []) if frame is None else (frame.f_locals["self"], inside)
+
+
+_thread = _Thread()
+os.register_at_fork(after_in_child=_thread.forget)

@@ -8,55 +8,31 @@ because the start of the interpreter is most of the time of an event.
 """
 
 # There is no `from __future__ import annotations`, because that loads a module.  So types of other modules are in quotes.
-import _imp
 import _signal  # type: ignore[import-not-found]  # a built-in module
 import _socket
 import posix
 import sys
 import time
 
+# Python's own implementation; its module has had two names.
+if sys.version_info >= (3, 12):
+    from _sha2 import sha256
+else:
+    from _sha256 import sha256  # type: ignore[import-not-found]  # it has no stubs
+
 # The import of `typing` would double the time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
-
-    class ClientConfig(TypedDict):
-        """The facts that are known at installation.
-
-        `hello`: the first line of a server of this version.
-        `request`: the beginning of a request, up to its event.
-        `home`: the agent home.
-        `fixed`: the variables of the processes that judge; an empty value stands for a variable that is not set.
-        `removed`: the beginnings of the names of variables that those processes do not get.
-        `run`, `serve`: the arguments with which this Python runs `agent-hooks` for one event, and as a server.
-        `environment`, `project`: the names of the variables to send, and of the one that holds the project.
-        `events`: the seconds until the client gives up, and the refusal, by event; `""` stands for any other event.
-        `limit`: the size of the largest payload, in bytes.
-        `patience`, `start`: the seconds in which a server must send its first line, and must start.
-        `remedy`: the end of each reason of a refusal.
-        """
-
-        agent: str
-        hello: str
-        request: str
-        home: str
-        fixed: dict[str, str]
-        removed: list[str]
-        run: list[str]
-        serve: list[str]
-        environment: list[str]
-        project: str
-        events: dict[str, tuple[float, str]]
-        limit: int
-        patience: float
-        start: float
-        remedy: str
-
+    from agent_hooks.server.client_config import ClientConfig
 
 # The number of bytes to read at once.
 CHUNK = 1 << 16
 # The place of the reason in a refusal.  Only the refusal of a gate has one.
 REASON = "@reason@"
+# The word in place of an event with which a plugin asks for the path of the server's socket.
+PLACE = "--place"
+# The variable that tells a process that it judges an event because no server can be started.
+ALONE = b"AGENT_HOOKS_ALONE"
 _ENDED = "the server ended while it judged this: agent-hooks serve --log"
 
 
@@ -65,15 +41,22 @@ class _FailedError(Exception):
 
 
 def run(config: "ClientConfig") -> None:
-    """Answer one event and end the process: `argv[1]` is the event's name, stdin its payload."""
+    """Answer one event and end the process: `argv[1]` is the event's name, stdin its payload.
+
+    If `argv[1]` is `PLACE`, start the server instead, unless it runs, and print the path of its socket.
+    """
     event = sys.argv[1] if len(sys.argv) > 1 else ""
+    if event == PLACE:
+        _write_place(config)
     limit, refusal = config["events"].get(event) or config["events"][""]
     code = 0
     try:
         answer, code = ask(config, event, _payload(config["limit"]), time.monotonic() + limit)
     except BaseException as exc:
         why = str(exc) if isinstance(exc, _FailedError) else f"{type(exc).__name__}: {exc}"
-        answer = refusal.replace(REASON, _quoted(f"{why}; {config['remedy']}")[1:-1]).encode()
+        # A path may hold half of a surrogate pair.  Some agents cannot read such an answer, and run the tool.
+        reason = f"{why}; {config['remedy']}".encode("utf-8", "replace").decode()
+        answer = refusal.replace(REASON, _quoted(reason)[1:-1]).encode()
     try:
         _write(1, answer)
     except BaseException as exc:
@@ -101,13 +84,8 @@ def ask(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> 
 
 def _by_server(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> "tuple[bytes, int] | None":
     """Return the answer of a server of this version; `None` if there is none and none can be started."""
-    project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
-    directory, name = place(config, _text(project))
-    if not is_private(directory):
-        return None
-    path, patience = f"{directory}/{name}", config["patience"]
     try:
-        server = _reach(path, patience) or _start(config, path, project, deadline)
+        _, server = _server(config, deadline)
         if server is None:
             return None
         server.sendall(_request(config, event, payload))
@@ -132,6 +110,32 @@ def _by_server(config: "ClientConfig", event: str, payload: bytes, deadline: flo
         server.close()
 
 
+def _server(config: "ClientConfig", deadline: float) -> "tuple[str, _socket.socket | None]":
+    """Return the path of the project's server, and a connection to it; start it unless it runs.
+
+    The connection is `None` if no server can be started.  Raises `TimeoutError` if the server is stuck.
+    """
+    project = posix.environ.get(config["project"].encode()) or posix.getcwdb()
+    directory, name = place(config, _text(project))
+    path = f"{directory}/{name}"
+    if not is_private(directory):
+        posix.putenv(ALONE, b"1")
+        return path, None
+    return path, _reach(path, config["patience"]) or _start(config, path, project, deadline)
+
+
+def _write_place(config: "ClientConfig") -> None:
+    """Print the path of the server's socket and end the process, with exit code 1 if no server can be started."""
+    try:
+        path, server = _server(config, time.monotonic() + config["start"])
+    except OSError:
+        # The server is stuck, or the directory of the servers cannot be used.
+        posix._exit(1)
+    if server is not None:
+        _write(1, _bytes(f"{path}.socket\n"))
+    posix._exit(1 if server is None else 0)
+
+
 def _request(config: "ClientConfig", event: str, payload: bytes) -> bytes:
     """Return the line for a server, which holds the payload as it came, with a carriage return for each line feed.
 
@@ -154,9 +158,11 @@ def _answer(line: bytes) -> tuple[bytes, int]:
     import _json
 
     start = b'{"error": "'
-    if not line.startswith(start):
-        raise _FailedError(f"the server answered {line[:100]!r}")
-    raise _FailedError(_json.scanstring(line.decode(), len(start))[0])
+    try:
+        reason = _json.scanstring(line.decode(), len(start))[0] if line.startswith(start) else ""
+    except ValueError:
+        reason = ""
+    raise _FailedError(reason or f"the server answered {line[:100]!r}")
 
 
 def _by_process(config: "ClientConfig", event: str, payload: bytes, deadline: float) -> tuple[bytes, int]:
@@ -212,7 +218,7 @@ def place(config: "ClientConfig", project: str) -> tuple[str, str]:
     All servers of one home have the same name up to the hyphen.
     """
     homes = [config["home"], config["fixed"]["HOME"]]
-    return directory(), f"{_digest(homes, 1)}-{_digest([project, config['hello']], 2)}"
+    return directory(), f"{_digest(homes)[:16]}-{_digest([project, config['hello']])[:32]}"
 
 
 def is_private(path: str) -> bool:
@@ -242,7 +248,7 @@ def _start(config: "ClientConfig", path: str, project: bytes, deadline: float) -
             ended, status = posix.waitpid(child, posix.WNOHANG)
             if ended and status:
                 posix.close(starting)
-                return None
+                break
             if ended:
                 # Exit code 0 means that another process serves this project, or did until now.
                 child = 0
@@ -254,6 +260,8 @@ def _start(config: "ClientConfig", path: str, project: bytes, deadline: float) -
             run = [sys.executable, *config["serve"], "serve", "--at", path, "--cwd", _text(project)]
             _become(config, run, None, f"{path}.log")
         time.sleep(0.01)
+    if child:
+        posix.putenv(ALONE, b"1")
     return None
 
 
@@ -363,10 +371,10 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _digest(texts: list[str], size: int) -> str:
-    """Return 16 hexadecimal digits for each of `size` words, by the hash that Python has built in for its bytecode."""
-    data = _bytes("\0".join(texts))
-    return b"".join([_imp.source_hash(word, data) for word in range(size)]).hex()
+def _digest(texts: list[str]) -> str:
+    """Return the SHA-256 of texts in hexadecimal digits; plugins compute it in their own languages."""
+    digits: str = sha256(_bytes("\0".join(texts))).hexdigest()
+    return digits
 
 
 def _quoted(text: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agent_hooks.bridges import BRIDGES, open_bridge
+from agent_hooks.bridges import usable_bridges
 from agent_hooks.server import client
 from agent_hooks.server.stub import config_of
 from agent_hooks.storage.locks import try_lock
@@ -28,7 +28,7 @@ _LEFT_BEHIND = 86400.0
 
 def place_of(project: str) -> str:
     """Return the path, without a suffix, of the files of a project's server."""
-    bridge = open_bridge(next(iter(BRIDGES)))
+    bridge = usable_bridges()[0]
     directory, name = client.place(config_of(bridge), project)
     return f"{directory}/{name}"
 

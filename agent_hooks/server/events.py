@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import SILENCE, UNJUDGED, UNREADABLE, Bridge, BridgeError, Happening, Reply
-from agent_hooks.errors import AgentHooksError, describe, log
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.happenings import Happening
+from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.verdicts import SILENCE, UNJUDGED, UNREADABLE, Reply
+from agent_hooks.errors import AgentHooksError, log
+from agent_hooks.server.guests import judging_bridge
 from agent_hooks.server.requests import ServerRequest, error_line
 from agent_hooks.server.sessions import Sessions
+from agent_hooks.server.tasks import failure_text
 
 _SILENCE_LINE = b"[0, {}]\n"
 """The most frequent answer."""
@@ -22,8 +28,11 @@ class Events:
         self.count = 0
         self._sessions = sessions
 
-    async def answer(self, request: ServerRequest, payload: Any) -> bytes:
-        """Return the line that answers an event: `[exit code, {…}]`."""
+    async def answer(self, request: ServerRequest, payload: Any, is_wanted: Callable[[], bool] = lambda: True) -> bytes:
+        """Return the line that answers an event: `[exit code, {…}]`.
+
+        `is_wanted`: tells whether the client still waits.  If so, a cancellation of this task came from a hook.
+        """
         self.count += 1
         try:
             bridge = open_bridge(request.agent)
@@ -31,16 +40,17 @@ class Events:
             return error_line(f"no such agent: {request.agent}")
         event: str | None = request.event or None
         try:
-            # Another agent may read the same settings, and run their entries.
-            if not bridge.runs_here(request.environment):
+            found = judging_bridge(request.agent, request.environment, payload)
+            if found is None:
                 return _SILENCE_LINE
-            happening = bridge.decode(payload)
+            bridge = found
+            happening = bridge.decode_as(event, payload)
             event = happening.name
             reply = await self._reply(bridge, happening, request)
         # The cause may be a wrong payload, a hook that raises SystemExit, or a bug of ours.  A gate is refused with the
         # reason, and the log gets the traceback: no failure may pass for an approval.
         except BaseException as exc:
-            if _is_cancellation(exc):
+            if isinstance(exc, GeneratorExit) or (_is_cancellation(exc) and not is_wanted()):
                 raise
             reply = bridge.refuse(event, _failure(exc, event))
         return _line_of(reply)
@@ -70,8 +80,9 @@ def _failure(exc: BaseException, event: str | None) -> str:
     """Return the reason of a refusal; log the traceback of any failure but a wrong payload."""
     if isinstance(exc, BridgeError):
         return f"{UNREADABLE}: {exc}"
+    text = str(exc) if isinstance(exc, AgentHooksError) else failure_text(exc)
     log().exception("failed at %s", event or "an event")
-    return f"{UNJUDGED}: {exc if isinstance(exc, AgentHooksError) else describe(exc)}"
+    return f"{UNJUDGED}: {text}"
 
 
 def _line_of(reply: Reply) -> bytes:
@@ -82,4 +93,4 @@ def _line_of(reply: Reply) -> bytes:
 def _is_cancellation(exc: BaseException) -> bool:
     # If asyncio is not loaded, no task exists that could be cancelled.
     asyncio = sys.modules.get("asyncio")
-    return isinstance(exc, GeneratorExit) or (asyncio is not None and isinstance(exc, asyncio.CancelledError))
+    return asyncio is not None and isinstance(exc, asyncio.CancelledError)

@@ -30,6 +30,9 @@ class ServerFiles:
         with suppress(FileNotFoundError):
             os.unlink(new)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # On Linux, the file of the socket has these rights from its first moment; elsewhere those of its directory count.
+        with suppress(OSError):
+            os.fchmod(listener.fileno(), 0o600)
         listener.bind(new)
         listener.listen(_BACKLOG)
         return listener

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from agent_hooks.concurrency.numbers import high
+
 _CHUNK = 1 << 16
 """The number of bytes to read at once."""
 
@@ -135,6 +137,9 @@ class LineServer:
         if most is not None and not self._make_room(listener, most):
             accepted.close()
             return
+        # A hook that closes low numbers must not close a client of another session.
+        family, kind, protocol = accepted.family, accepted.type, accepted.proto
+        accepted = socket.socket(family, kind, protocol, fileno=high(accepted.detach()))
         connection = connect(self, accepted)
         self._connections[connection] = listener
         # A client sends its first line right after it has connected.

@@ -8,12 +8,12 @@ import socket
 from contextlib import suppress
 from functools import partial
 
-from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import LOOPBACK, Address
+from agent_hooks.bridges import usable_bridges
+from agent_hooks.bridges.base.installation import LOOPBACK, Address
 from agent_hooks.errors import SettingsError, log
 from agent_hooks.server.lines import LineServer
 from agent_hooks.server.sources import State, state
-from agent_hooks.settings import read_file
+from agent_hooks.settings_file import read_file
 
 _MOST = 64
 """The number of connections to a port at once."""
@@ -34,7 +34,9 @@ class Ports:
         self._named: set[Address] = set()
         self._states: list[State] = []
         self._files = {
-            os.path.join(project, bridge.settings_files({})["local"]): bridge for bridge in map(open_bridge, BRIDGES)
+            os.path.join(project, file): bridge
+            for bridge in usable_bridges()
+            if (file := bridge.settings_files({}).get("local"))
         }
 
     @property

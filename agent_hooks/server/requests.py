@@ -1,10 +1,10 @@
 """The requests of the server's protocol: one JSON array a line, which holds the request and a payload.
 
-    → [{"agent_hooks": "0.1.0", "protocol": 2, "do": "answer", "agent": "claude-code", "event": "PreToolUse",
+    → [{"agent_hooks": "0.1.0", "protocol": 2, "do": "answer", "agent": "claude-code", "event": "…",
         "environment": {…}}, {…}]
     ← {"agent_hooks": "0.1.0", "protocol": 2}
     ← [0, {…}]
-    → [{…, "do": "tell", "agent": "claude-code", "event": "Notification"}, {…}]
+    → [{…, "do": "tell", "agent": "claude-code", "event": "…"}, {…}]
     → [{"do": "status"}, null]
     ← {"pid": …, "project": "…", …}
 

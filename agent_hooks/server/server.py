@@ -8,28 +8,34 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from agent_hooks import __version__
 from agent_hooks.concurrency.deadlines import in_asyncio_task
+from agent_hooks.concurrency.numbers import high, high_numbers
 from agent_hooks.concurrency.stepping import first_step, rest_of
-from agent_hooks.errors import describe, log
+from agent_hooks.errors import AgentHooksError, describe, log
 from agent_hooks.server.events import Events
 from agent_hooks.server.files import ServerFiles
+from agent_hooks.server.garbage import free_ended
 from agent_hooks.server.lines import Connection, LineServer
 from agent_hooks.server.log_file import reopen_if_removed, shorten
 from agent_hooks.server.ports import Ports
 from agent_hooks.server.requests import error_line, read_request, to_line
-from agent_hooks.server.sessions import FindHooks, Sessions
+from agent_hooks.server.session import FindHooks
+from agent_hooks.server.sessions import Sessions
 from agent_hooks.server.stub import HELLO, LIMIT, PROTOCOL
-from agent_hooks.server.tasks import Tasks
+from agent_hooks.server.tasks import Tasks, failure_text
 from agent_hooks.storage.locks import try_lock
 
 if TYPE_CHECKING:
-    import anyio
+    import asyncio
 
 IDLE = 1800.0
 """Seconds without an event and without a living agent after which the server ends."""
@@ -51,14 +57,16 @@ class Server:
         self._idle = idle
         self._interval = min(_MAINTENANCE, idle)
         self._started = time.time()
-        self._maintained = time.monotonic()
+        self._maintained = monotonic()
         self._files = ServerFiles(path)
         self._tasks = Tasks()
         self._sessions = Sessions(find_hooks, self._tasks)
         self._events = Events(self._sessions)
         self._stopped = False
+        # This object is the whole process, and may restore its state.
+        self._is_process = False
         # Set when the server is stopped while an event loop runs.
-        self._stop_event: anyio.Event | None = None
+        self._stop_event: asyncio.Event | None = None
         self._lines: LineServer
         self._ports: Ports
 
@@ -66,7 +74,8 @@ class Server:
 
     def serve(self) -> bool:
         """Serve until the end.  Returns `False` at once if another process serves this project."""
-        with os.fdopen(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b", 0) as lock:
+        self._is_process = True
+        with os.fdopen(high(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)), "r+b", 0) as lock:
             if not try_lock(lock.fileno()):
                 return False
             if not self._files.is_locked_by(lock.fileno()):
@@ -76,7 +85,8 @@ class Server:
             with suppress(OSError):
                 lock.truncate(0)
                 lock.write(f"{os.getpid()}\n".encode())
-            self._listen()
+            with high_numbers():
+                self._listen()
             # A process that a hook forks may outlive this one, and must not hold the lock or the sockets.
             for close in (lock.close, self._lines.close_after_fork):
                 os.register_at_fork(after_in_child=close)
@@ -102,9 +112,9 @@ class Server:
             self._lines.close()
         else:
             # Imported here, because a server without hooks needs no event loop.
-            import anyio
+            from agent_hooks.server.endless import run_to_the_end
 
-            anyio.run(self._serve_in_loop)
+            run_to_the_end(self._serve_in_loop)
 
     def _serve_without_loop(self) -> None:
         """Serve until the server is stopped or an answer needs an event loop."""
@@ -126,25 +136,43 @@ class Server:
     async def _serve_in_loop(self) -> None:
         import asyncio
 
-        import anyio
-
-        self._stop_event = anyio.Event()
+        self._stop_event = asyncio.Event()
         if self._stopped:
             self._stop_event.set()
         loop = asyncio.get_running_loop()
-        async with anyio.create_task_group() as group:
-            for number in _SIGNALS:
-                loop.add_signal_handler(number, self.stop)
-            self._tasks.use(group)
+        self._add_signal_handlers()
+        if self._is_process:
+            from agent_hooks.hooks.forgetting import adopt_exit_functions
+            from agent_hooks.server.edge import Edge
+
+            adopt_exit_functions()
+            edge = Edge(self._add_signal_handlers)
+            self._tasks.edge = edge
+
+            def poll() -> None:
+                edge.restore()
+                self._lines.poll()
+
+            loop.add_reader(self._lines.fileno(), poll)
+        else:
             loop.add_reader(self._lines.fileno(), self._lines.poll)
-            group.start_soon(self._maintain_regularly)
-            await self._stop_event.wait()
-            self._stop_listening()
-            with anyio.move_on_after(_GRACE):
-                await self._sessions.end()
-            loop.remove_reader(self._lines.fileno())
-            self._lines.close()
-            group.cancel_scope.cancel()
+        self._tasks.start()
+        self._tasks.later(self._maintain_regularly)
+        while not self._stopped:
+            # A hook that cancels all tasks does not end the server.
+            with suppress(asyncio.CancelledError):
+                await self._stop_event.wait()
+        self._stop_listening()
+        self._sessions.end()
+        await self._tasks.end(_GRACE)
+        loop.remove_reader(self._lines.fileno())
+        self._lines.close()
+
+    def _add_signal_handlers(self) -> None:
+        import asyncio
+
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self.stop)
 
     def _listen(self) -> None:
         listener = self._files.listen()
@@ -160,24 +188,36 @@ class Server:
     # ---- maintenance
 
     async def _maintain_regularly(self) -> None:
-        import anyio
+        import asyncio
 
-        while True:
-            await anyio.sleep(self._interval)
+        assert self._stop_event is not None, "an event loop runs"
+        while not self._stopped:
+            # As in `_serve_in_loop`.
+            with suppress(TimeoutError, asyncio.CancelledError):
+                async with asyncio.timeout(self._interval):
+                    await self._stop_event.wait()
             self._maintain_if_due()
 
     def _maintain_if_due(self) -> None:
-        now = time.monotonic()
+        now = monotonic()
         if now - self._maintained >= self._interval:
             self._maintained = now
             self._maintain(now)
 
     def _maintain(self, now: float) -> None:
         """Shorten the log, refresh the ports, and end all that is no longer needed, if need be the server itself."""
+        try:
+            self._maintain_all(now)
+        # A bug of ours, or a hook has replaced a function of the standard library.  The events are still answered.
+        except Exception:
+            log().exception("the maintenance failed")
+
+    def _maintain_all(self, now: float) -> None:
         shorten(f"{self.path}.log")
         self._lines.resume_accepting()
         self._ports.refresh()
         self._sessions.end_abandoned(self._idle)
+        free_ended()
         is_idle = now - self._sessions.idle_since() >= self._idle
         if is_idle or not self._files.is_published() or not os.path.isdir(self.project):
             self.stop()
@@ -186,7 +226,7 @@ class Server:
 
     def _respond(self, connection: Connection, line: bytes) -> bytes | None:
         """Return the answer to a line; `None` if it needs an event loop, in which the answer then comes later."""
-        answering = self.handle(line)
+        answering = self.handle(line, lambda: self._is_wanted(connection))
         try:
             # In a task, the answer to the previous line has just come.  This line gets a task of its own, because it may
             # have to wait, and would hold up the first one.
@@ -196,21 +236,36 @@ class Server:
             log().exception("failed at a line")
             return error_line(describe(exc))
         if done is None:
-            self._tasks.later(self._answer_later, connection, answering)
+            failed = partial(self._answer_failed, connection)
+            self._tasks.later(self._answer_later, connection, answering, failed=failed)
         return done and done[0]
+
+    def _is_wanted(self, connection: Connection) -> bool:
+        """Return whether a client waits for its answer; a server that ends lets it wait no longer."""
+        return not connection.closed and not self._tasks.ended
 
     async def _answer_later(self, connection: Connection, answering: Coroutine[Any, Any, bytes]) -> None:
         """Answer a line in a task, which is cancelled if the client goes."""
-        import anyio
+        import asyncio
 
-        with anyio.CancelScope() as scope:
-            connection.on_close = scope.cancel
-            if connection.closed:
-                scope.cancel()
+        task = asyncio.current_task()
+        assert task is not None, "this is a task"
+        connection.on_close = task.cancel
+        if connection.closed:
+            task.cancel()
+        try:
             connection.answer(await rest_of(answering))
+        # The client has gone, or code of a hook has left the process in a state in which no answer can be made.
+        except BaseException as exc:
+            raise AgentHooksError(failure_text(exc)) from exc
 
-    async def handle(self, line: bytes) -> bytes:
-        """Return the answer to a line, as a line."""
+    def _answer_failed(self, connection: Connection, exc: BaseException) -> None:
+        """Answer a client whose task has failed, after the state of the process was restored; it refuses a gate."""
+        if self._is_wanted(connection):
+            connection.answer(error_line(describe(exc)))
+
+    async def handle(self, line: bytes, is_wanted: Callable[[], bool] = lambda: True) -> bytes:
+        """Return the answer to a line, as a line; `is_wanted` tells whether the client still waits."""
         try:
             request, payload = read_request(line)
         except (ValueError, TypeError, RecursionError) as exc:
@@ -219,7 +274,7 @@ class Server:
             case "answer" | "tell" if not request.is_current:
                 return error_line(f"this is agent_hooks {__version__}, protocol {PROTOCOL}")
             case "answer" | "tell":
-                return await self._events.answer(request, payload)
+                return await self._events.answer(request, payload, is_wanted)
             case "status":
                 pass
             case "look":
@@ -239,6 +294,7 @@ class Server:
             "path": self.path,
             "sessions": len(self._sessions),
             "events": self._events.count,
+            "modules": len(sys.modules),
             "ports": self._ports.numbers,
             "seconds": round(time.time() - self._started),
         }

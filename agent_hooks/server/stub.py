@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import agent_hooks
 from agent_hooks import __version__
-from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import UNJUDGED, Bridge
+from agent_hooks.bridges import usable_bridges
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.verdicts import UNJUDGED
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client
 from agent_hooks.settings import agent_home
@@ -26,8 +27,12 @@ START = 10.0
 """Seconds in which a server must start."""
 MARGIN = 10
 """Seconds by which the client ends before the agent's deadline, after which the agent would let some calls through."""
+_MODULES = ("_socket", "_sha2" if sys.version_info >= (3, 12) else "_sha256")
+"""The C modules of the client that are files in many builds of Python, in the order in which it imports them."""
 if TYPE_CHECKING:
-    from agent_hooks.server.client import ClientConfig
+    from collections.abc import Iterable
+
+    from agent_hooks.server.client_config import ClientConfig
 
 
 def config_of(
@@ -72,7 +77,7 @@ def config_of(
 def stub_text(config: ClientConfig) -> str:
     """Return the generated file."""
     # Imported here, as in `config_of`.
-    from agent_hooks.server import starter
+    from agent_hooks.server import preload, starter
 
     agent = config["agent"]
     head = (
@@ -81,10 +86,24 @@ def stub_text(config: ClientConfig) -> str:
         f"# To do without: agent-hooks uninstall {agent}, or remove the entries with this file from its settings.\n\n"
     )
     known = "".join(f"    {key!r}: {value!r},\n" for key, value in config.items())
-    program = f"{_text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
+    first = f"{_text_of(preload.__file__)}\n\npreload({sys.version!r}, {_files_of(_MODULES)!r})\n"
+    program = f"{first}\n{_text_of(client.__file__)}\n\nrun({{\n{known}}})\n"
     mark = starter.MARK.decode()
-    commented = "".join(f"{mark}{line}" for line in program.splitlines(keepends=True))
-    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n\n{commented}"
+    commented = f"{mark}{program.rstrip().replace(chr(10), mark)}\n"
+    return f"{head}{_text_of(starter.__file__)}\n\nexec(code_of(__file__))  # this ends the process\n{commented}"
+
+
+def bytecode_of(text: bytes, path: str) -> bytes:
+    """Return the content of the file beside a generated file, which holds its bytecode."""
+    # Imported here, as in `config_of`.
+    from types import CodeType
+
+    from agent_hooks.server import starter
+
+    made = starter.made(text, path)
+    assert isinstance(made, CodeType), "`compile` returns code"
+    code = marshal.dumps(made)
+    return starter.digest(text, code) + code
 
 
 def write_stub(bridge: Bridge, fixed: dict[str, str] | None = None) -> str:
@@ -93,7 +112,6 @@ def write_stub(bridge: Bridge, fixed: dict[str, str] | None = None) -> str:
     `fixed`: the variables to fix, by default those of the present file, or without one those of this process.
     """
     # Imported here, as in `config_of`.
-    from agent_hooks.server import starter
     from agent_hooks.server.fixed import fixed_in
     from agent_hooks.storage.files import refusing, write_atomically
 
@@ -103,10 +121,17 @@ def write_stub(bridge: Bridge, fixed: dict[str, str] | None = None) -> str:
     if not (path.is_file() and path.read_text() == text and kept.is_file()):
         with refusing("write", str(path)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        code = marshal.dumps(starter.made(text.encode(), str(path)))
-        write_atomically(str(kept), starter.digest(text.encode(), code) + code)
+        write_atomically(str(kept), bytecode_of(text.encode(), str(path)))
         write_atomically(str(path), text.encode())
     return str(path)
+
+
+def _files_of(modules: Iterable[str]) -> dict[str, str]:
+    """Return the files of those modules that this Python loads from a file."""
+    from importlib.util import find_spec
+
+    found = {name: find_spec(name) for name in modules}
+    return {name: spec.origin for name, spec in found.items() if spec and spec.has_location and spec.origin}
 
 
 def _text_of(path: str) -> str:
@@ -116,7 +141,7 @@ def _text_of(path: str) -> str:
 
 def refresh_stubs() -> None:
     """Update the generated files that exist and that another version wrote."""
-    for bridge in map(open_bridge, BRIDGES):
+    for bridge in usable_bridges():
         if stub_path(bridge).is_file():
             write_stub(bridge)
 

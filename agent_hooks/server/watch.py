@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.sources import Sources
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
 from agent_hooks.trust.contents import contents, differences
 from agent_hooks.trust.place import Place
@@ -30,27 +29,6 @@ class Kept:
         self._before = now
         if edits:
             runner.record_edits(edits, unlocked_directories())
-
-
-class Watch:
-    """Looks for edits during a session whose hooks are loaded once: `for text in watch(): …`.
-
-    A look costs some calls of `stat` as long as nothing has changed.
-    """
-
-    def __init__(self, runner: HookRunner, sources: Sources, place: Place) -> None:
-        self._runner = runner
-        self._sources = sources
-        self._kept = Kept(place)
-
-    def __call__(self) -> tuple[str, ...]:
-        """Record the edits since the last call, and return the sentences for the person about their own files."""
-        if not self._sources.changed():
-            return ()
-        self._kept.record(self._runner)
-        return tuple(
-            f"{text}; this session goes on with the former ones" for text in changes_of_own(self._sources.differing)
-        )
 
 
 def changes_of_own(changed: Iterable[str]) -> tuple[str, ...]:

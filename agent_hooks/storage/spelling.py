@@ -5,20 +5,34 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from agent_hooks.validation import LONGEST_PATH
+
 
 def existing(path: str) -> str:
     """Return `path`, or a file beside it whose name differs only in the kind of space or in Unicode composition."""
-    if os.path.lexists(path):
-        return path
-    directory, name = os.path.split(path)
-    if not name:
-        return path
-    directory = existing(directory)
+    names: list[str] = []
+    found = path if len(path) <= LONGEST_PATH else ""
+    while found and not os.path.lexists(found):
+        found, name = os.path.split(found)
+        if not name:
+            return path
+        names.append(name)
+    while names:
+        beside = _beside(found, names[-1])
+        if beside is None:
+            return os.path.join(found, *reversed(names))
+        found = os.path.join(found, beside)
+        names.pop()
+    return found or path
+
+
+def _beside(directory: str, name: str) -> str | None:
+    """Return the name of the file in a directory that is spelled like `name`, if there is one."""
     with suppress(OSError):
-        for candidate in os.listdir(directory):
+        for candidate in os.listdir(directory or "."):
             if _spelling(candidate) == _spelling(name):
-                return os.path.join(directory, candidate)
-    return path
+                return candidate
+    return None
 
 
 def _spelling(name: str) -> str:

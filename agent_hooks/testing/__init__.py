@@ -2,6 +2,7 @@
 
 `call_tool` takes a tool call through all steps, with a stand-in for the tool.  `ScriptedUI` answers dialogs from a list.
 `RecordedEvents` keeps the emitted events.  `StepClock` moves deadlines by hand.  `check_bridge` checks a bridge.
+`gate_event` makes the event of a call with its effects, for a handler that is tested without a runner.
 The pytest fixtures are in `agent_hooks.testing.fixtures`.
 """
 
@@ -16,14 +17,15 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agent_hooks.concurrency.deadlines import INF, Clock
+from agent_hooks.effects import CallEffects, effects_of
 from agent_hooks.errors import HookError, HookUsageError
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.pipeline import order as pipeline
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.testing.bridges import check_bridge
-from agent_hooks.ui.base import UI, NotifyType
+from agent_hooks.ui.base import CHOICES, NO, ONCE, Answer, Dialogs, NotifyType, Question
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.events import Event, SessionEvent
+from agent_hooks.values.events import Event, SessionEvent, ToolCall
 from agent_hooks.values.tool import OnUpdate, Tool, call_line
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "StepClock",
     "call_tool",
     "check_bridge",
+    "effects_of",
+    "gate_event",
 ]
 
 
@@ -50,7 +54,7 @@ class LoadHook(Protocol):
 class MakeRunner(Protocol):
     """The type of the fixture `hook_runner`: `runner = await hook_runner("gate.py", ui=ScriptedUI(True))`."""
 
-    async def __call__(self, *hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner:
+    async def __call__(self, *hooks: str | Path | LoadedHook, ui: Dialogs | None = None, **options: Any) -> HookRunner:
         """Return a runner of these hooks; `options`: those of `HookRunner`."""
         ...
 
@@ -104,6 +108,12 @@ async def call_tool(
     return await pipeline.call_tool(tool, tool_call_id, dict(input), runner=runner)
 
 
+def gate_event(name: str, input: Mapping[str, Any], cwd: str | Path = "/project") -> ToolCall:
+    """Return the event `tool_call` of a call in `cwd`, with the effects that it would have there."""
+    event = ToolCall(tool_name=name, tool_call_id="1", input=input)
+    return event.with_effects(CallEffects(str(Path(cwd).absolute())))
+
+
 # ---- the person, the events, the time --------------------------------------------------------------------------------
 
 
@@ -124,10 +134,14 @@ class ScriptedUI:
 
     An answer may be a function of the dialog, an `Asked`, plain or async.  A dialog for which no answer is left raises
     `AssertionError`, so its handler fails.  `asked` holds all dialogs and notifications.
+
+    A question about a tool call is a `confirm`; `True` is Yes once and `False` is No.  It may also be answered by an
+    `Answer`, or by the name of one: `"session"`, `"always"`, `"once"`, `"no"`.  `questions` holds them.
     """
 
     def __init__(self, *answers: object) -> None:
         self.asked: list[Asked] = []
+        self.questions: list[Question] = []
         self._answers = list(answers)
 
     async def select(self, title: str, options: list[str]) -> str | None:
@@ -140,6 +154,21 @@ class ScriptedUI:
         answer = await self._answer(Asked("confirm", title, message))
         if not isinstance(answer, bool):
             raise TypeError(f"the script answers confirm({title!r}) with {answer!r}; use True or False")
+        return answer
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the next answer of the script."""
+        self.questions.append(question)
+        answer = await self._answer(Asked("confirm", question.title, question.message))
+        if isinstance(answer, bool):
+            return ONCE if answer else NO
+        if isinstance(answer, str) and answer in CHOICES:
+            return Answer(answer)
+        if not isinstance(answer, Answer):
+            raise TypeError(
+                f"the script answers the question {question.title!r} with {answer!r}; use True, False, an Answer, or one "
+                f"of {', '.join(map(repr, CHOICES))}"
+            )
         return answer
 
     async def input(self, title: str, placeholder: str | None) -> str | None:

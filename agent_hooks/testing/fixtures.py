@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from agent_hooks.hooks.loader import LoadedHook, load_hooks
+from agent_hooks.hooks.loaded import LoadedHook
+from agent_hooks.hooks.loader import load_hooks
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.testing import LoadHook, MakeRunner
-from agent_hooks.ui.base import UI
+from agent_hooks.ui.base import Dialogs
 
 __all__ = ["hook_runner", "load_hook"]
 
@@ -53,7 +54,7 @@ def hook_runner(load_hook: LoadHook, tmp_path: Path) -> MakeRunner:
     tasks, enter the runner: `async with await hook_runner("watcher.py") as runner:`.
     """
 
-    async def make(*hooks: str | Path | LoadedHook, ui: UI | None = None, **options: Any) -> HookRunner:
+    async def make(*hooks: str | Path | LoadedHook, ui: Dialogs | None = None, **options: Any) -> HookRunner:
         loaded = []
         for number, hook in enumerate(hooks, 1):
             if not isinstance(hook, LoadedHook):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from agent_hooks.bridges.base import ToolWords
+from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import AgentHooksError
 
 Then = Literal["ran", "failed", "denied", "aborted", "invalid", "unknown"]

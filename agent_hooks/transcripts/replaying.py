@@ -14,13 +14,14 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agent_hooks.bridges.driver import BridgeUI, ForeignTool
+from agent_hooks.bridges.driver import BridgeUI
+from agent_hooks.bridges.judging import ForeignTool
 from agent_hooks.errors import describe
 from agent_hooks.pipeline.order import preflight
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.transcripts import BadLine, Transcript
 from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, Then
-from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.base import NO, Answer, NotifyType, Question
 from agent_hooks.values.frozen import thaw
 from agent_hooks.values.tool import NO_SCHEMA
 
@@ -32,9 +33,9 @@ VERDICTS: tuple[Decision, ...] = ("block", "ask", "rewrite")
 class ReplayUI(BridgeUI):
     """A UI without a person: a question is answered with no, so that it differs from a call that passes."""
 
-    async def confirm_call(self, title: str, message: str) -> bool:
+    async def ask(self, question: Question) -> Answer:
         """Answer the pipeline's question with no."""
-        return False
+        return NO
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Drop the message: there is no person."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from agent_hooks.bridges.base import ToolWords
+from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import describe
 from agent_hooks.host.session_file import VERSION
 from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError

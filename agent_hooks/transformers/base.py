@@ -50,10 +50,14 @@ class Mistake(Struct, frozen=True):
         return f"{at(self.path, self.line)}: {self.text}"
 
 
+ANY_TOOL = ""
+"""In the place of a tool's name: every tool."""
+
+
 class ConfiguredTransformer(Struct, frozen=True, kw_only=True):
     """One transformer for one tool.
 
-    `tool`: the tool's exact name; `name`: the transformer's; `config`: its configuration; `settings_file`,
+    `tool`: the tool's exact name, or `ANY_TOOL`; `name`: the transformer's; `config`: its configuration; `settings_file`,
     `settings_line`: the file and the line that configure it, for error texts; `problem`: a mistake in the configuration,
     with which every call of the tool is blocked.
     """
@@ -238,7 +242,7 @@ def _close(value: object) -> None:
 
 
 def by_tool(steps: Sequence[ConfiguredTransformer]) -> dict[str, tuple[ConfiguredTransformer, ...]]:
-    """Return the transformers of each tool, in order."""
+    """Return the transformers of each tool, in order; `ANY_TOOL` has those of every tool."""
     tools: dict[str, list[ConfiguredTransformer]] = {}
     for step in steps:
         tools.setdefault(step.tool, []).append(step)

@@ -6,25 +6,27 @@ The agent home's file comes first, then the project's; both apply.  This is the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agent_hooks.concurrency.foreign import attempt
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, place_in, traceback_text
 from agent_hooks.hooks.imports import import_hook
-from agent_hooks.hooks.loader import LoadError
-from agent_hooks.settings import agent_home, read_file, source_trees
+from agent_hooks.hooks.loaded import LoadError
+from agent_hooks.settings import agent_home, source_trees
+from agent_hooks.settings_file import read_file
 from agent_hooks.transformers import TRANSFORMERS, builtin_transformer
-from agent_hooks.transformers.base import ConfiguredTransformer, Mistake, Transformer
+from agent_hooks.transformers.base import ANY_TOOL, ConfiguredTransformer, Mistake, Transformer
 from agent_hooks.trees import SourceTree
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from agent_hooks.transformers.config import TransformerStep
+    from agent_hooks.transformers.config import InterceptFile, ToolSection, TransformerStep
 
 INTERCEPT_FILE = "command_intercept.yaml"
 TRANSFORMERS_DIRECTORY = "transformers"
@@ -33,8 +35,9 @@ TRANSFORMERS_DIRECTORY = "transformers"
 class Transformers(Struct, frozen=True):
     """The transformers that the files configure.
 
-    `configured`: for `HookRunner(transformers=…)`; with an error below `tools.X`, it blocks every call of X; `errors`:
-    all mistakes; `auto_allow`: the tools whose calls need no permission from the client of a bridge.
+    `configured`: for `HookRunner(transformers=…)`; with an error below `tools.X`, it blocks every call of X, and with any
+    other error every call; `errors`: all mistakes; `auto_allow`: the tools whose calls need no permission from the
+    client of a bridge.
     """
 
     configured: tuple[ConfiguredTransformer, ...] = ()
@@ -48,63 +51,95 @@ def load_transformers(
     home: str | Path | None = None,
     files: Iterable[str | Path] | None = None,
     trees: Iterable[SourceTree] | None = None,
+    our_name: Callable[[str], str] | None = None,
 ) -> Transformers:
     """Read the agent home's `command_intercept.yaml`, then the project's, and load the transformers they name.
 
     A name means a built-in transformer, else a file in the directory `transformers` beside the YAML file, else a file in
     that directory of the agent home.  `home` replaces `~` in tests; `files` replaces the two YAML files; `trees`: the
-    source trees that count, instead of these two.  Mistakes in files never raise: they are in `errors`.
+    source trees that count, instead of these two; `our_name`: returns our name of a tool that a file names as another
+    agent does, so that both names count.  Mistakes in files never raise: they are in `errors`.
     """
     found = tuple(source_trees(cwd, home) if trees is None else trees)
     named = [(os.path.join(tree.directory, INTERCEPT_FILE), tree) for tree in found]
     if files is not None:
         named = [(os.fspath(file), SourceTree(os.path.dirname(file))) for file in files]
-    texts, errors = [], []
+    texts, unread = [], []
     for path, tree in named:
         try:
             text = read_file(path, tree)
         except SettingsError as exc:
-            errors.append(LoadError(path, exc.problem))
+            unread.append(Mistake(path, exc.problem))
         else:
             if text is not None:
                 texts.append((path, text, tree))
     if not texts:
         # YAML is imported only when there is a file to read.
-        return Transformers(errors=tuple(errors))
-    return _merged(texts, errors, SourceTree(agent_home(home)), os.path.abspath(cwd))
-
-
-def _merged(
-    texts: Iterable[tuple[str, bytes, SourceTree]], errors: list[LoadError], agent: SourceTree, root: str
-) -> Transformers:
+        return _Merging((), unread, our_name).result()
     from agent_hooks.transformers.config import parse
 
-    parsed = [(parse(text, path), tree) for path, text, tree in texts]
-    files = [file for file, _ in parsed]
-    active = all(file.enabled for file in files)
-    off = {name for file in files for name, section in file.tools.items() if section.enabled is False}
-    allowed: dict[str, bool] = {}
-    steps: list[ConfiguredTransformer] = []
-    blocked: dict[Mistake, list[str]] = {error: [] for file in files for error in file.errors}
-    for file, tree in parsed:
-        for tool, section in file.tools.items():
+    agent, root = SourceTree(agent_home(home)), os.path.abspath(cwd)
+    merging = _Merging([parse(text, path) for path, text, _ in texts], unread, our_name)
+    for file, (_, _, tree) in zip(merging.files, texts, strict=True):
+        for name, section in file.tools.items():
+            merging.add(name, section, file.path, (tree, agent), root)
+    return merging.result()
+
+
+class _Merging:
+    """Puts the sections of all files together."""
+
+    def __init__(
+        self, files: Sequence[InterceptFile], unread: Iterable[Mistake], our_name: Callable[[str], str] | None
+    ) -> None:
+        self.files = files
+        self._our_name = our_name
+        self._active = all(file.enabled for file in files)
+        sections = [pair for file in files for pair in file.tools.items()]
+        self._off = {tool for name, section in sections if section.enabled is False for tool in self._both(name)}
+        self._allowed: dict[str, bool] = {}
+        self._steps: list[ConfiguredTransformer] = []
+        # The tools that each mistake blocks.
+        self._blocked: dict[Mistake, list[str]] = {}
+        for mistake in [*unread, *(error for file in files for error in file.errors)]:
+            self._block(ANY_TOOL, mistake, mistake.path)
+
+    def _both(self, name: str) -> tuple[str, ...]:
+        """Return the name of a tool, and ours if it has another."""
+        return tuple(dict.fromkeys((name, self._our_name(name)))) if self._our_name is not None else (name,)
+
+    def _block(self, tool: str, mistake: Mistake, file: str) -> None:
+        self._blocked.setdefault(mistake, []).append(tool)
+        self._steps.append(ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, settings_file=file, problem=mistake))
+
+    def add(self, name: str, section: ToolSection, file: str, trees: Sequence[SourceTree], root: str) -> None:
+        """Add the section of a tool in a file; `trees`: those of the file and of the agent home."""
+        found = [_configured(name, step, file, trees, root) for step in section.steps]
+        for tool in self._both(name):
             if section.auto_allow is not None:
-                allowed[tool] = section.auto_allow and not section.errors
-            found = [_configured(tool, step, file.path, (tree, agent), root) for step in section.steps]
+                self._allowed[tool] = section.auto_allow and not section.errors
             for each in [*section.errors, *found]:
                 if isinstance(each, Mistake):
-                    blocked.setdefault(each, []).append(tool)
-                    each = ConfiguredTransformer(tool=tool, name=INTERCEPT_FILE, settings_file=file.path, problem=each)
-                steps.append(each)
-    for mistake, tools in blocked.items():
-        names = ", ".join(tool for tool in tools if active and tool not in off)
-        text = f"{mistake.text}; calls of {names} are blocked until it is mended" if names else mistake.text
-        errors.append(LoadError(mistake.path, text, mistake.line, mistake.traceback))
-    return Transformers(
-        tuple(step for step in steps if active and step.tool not in off),
-        tuple(errors),
-        frozenset(tool for tool, allow in allowed.items() if allow and active and tool not in off),
-    )
+                    self._block(tool, each, file)
+                else:
+                    self._steps.append(replace(each, tool=tool))
+
+    def _counts(self, tool: str) -> bool:
+        return self._active and tool not in self._off
+
+    def _error(self, mistake: Mistake, tools: Iterable[str]) -> LoadError:
+        names = [tool for tool in tools if self._counts(tool)]
+        blocks = "every call is" if ANY_TOOL in names else f"calls of {', '.join(names)} are"
+        text = f"{mistake.text}; {blocks} blocked until it is mended" if names else mistake.text
+        return LoadError(mistake.path, text, mistake.line, mistake.traceback)
+
+    def result(self) -> Transformers:
+        """Return the steps, permissions and mistakes of all files, without those of switched off tools."""
+        return Transformers(
+            tuple(step for step in self._steps if self._counts(step.tool)),
+            tuple(self._error(mistake, tools) for mistake, tools in self._blocked.items()),
+            frozenset(tool for tool, allow in self._allowed.items() if allow and self._counts(tool)),
+        )
 
 
 def _configured(

@@ -1,8 +1,8 @@
 """Read the text of a `command_intercept.yaml`: its sections, and its mistakes with file, line and key.
 
-A mistake below `tools.X` blocks the tool X, a mistake elsewhere blocks every tool that the file names, and a text that
-is no YAML blocks none.  The reader is stricter than YAML on purpose: a key that is given twice, an alias, and `on` for
-true are mistakes.
+A mistake below `tools.X` blocks the tool X, and a mistake elsewhere blocks every tool: the tools that the file should
+name are unknown then, as in a text that is no YAML.  The reader is stricter than YAML on purpose: a key that is given
+twice, an alias, and `on` for true are mistakes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ToolSection(Struct, kw_only=True):
 
 
 class InterceptFile(Struct, kw_only=True):
-    """One file; `errors` has all mistakes, those in the sections of tools too."""
+    """One file; `errors` are the mistakes outside of the sections of tools, which block every tool."""
 
     path: str
     enabled: bool = True
@@ -79,15 +79,23 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
+LARGEST = 256 * 1024
+"""The most bytes of a file that is read."""
+
+
 def parse(text: bytes, path: str) -> InterceptFile:
     """Read the text of a file; `path` is for the errors.  Mistakes never raise: they are in `errors`."""
     file = InterceptFile(path=path)
+    if len(text) > LARGEST:
+        # YAML reads about 1 MB a second; an agent that waits longer for a bridge may run the call.
+        file.errors.append(Mistake(path, f"is larger than {LARGEST // 1024} KiB"))
+        return file
     try:
         node = _Loader(text).get_single_node()
     except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        file.errors.append(Mistake(path, f"is not YAML, so nothing of it is active: {_problem(exc)}", _line(exc)))
+        file.errors.append(Mistake(path, f"is not YAML: {_problem(exc)}", _line(exc)))
     except RecursionError:
-        file.errors.append(Mistake(path, "is nested too deeply, so nothing of it is active"))
+        file.errors.append(Mistake(path, "is nested too deeply"))
     else:
         _Reader(file).read(node)
     return file
@@ -106,25 +114,27 @@ class _Reader:
             found.add(key)
             if key == "tools":
                 for name, section in self._entries(child, "tools", None, errors):
-                    self._tool(name, section)
+                    self._tools(name, section)
             elif key == "enabled":
                 file.enabled = self._take(_flag, child, True, key, errors)
             else:
                 self._take(_version, child, None, key, errors)
         if "version" not in found and not errors:
             self._add(errors, "version", "is missing: the file begins with version: 1", 1)
-        if errors:
-            # A mistake outside of the sections of tools belongs to every tool that the file names.
-            for name in _tool_names(node):
-                file.tools.setdefault(name, ToolSection())
-        everywhere = list(errors)
-        for each in file.tools.values():
-            errors += each.errors
-            each.errors += everywhere
 
-    def _tool(self, name: str, node: Node) -> None:
-        section = self._file.tools.setdefault(name, ToolSection())
-        where, errors = f"tools.{name}", section.errors
+    def _tools(self, key: str, node: Node) -> None:
+        """Read the section of the tool, or of each of the tools, that a key names."""
+        names = _names(key)
+        for name in dict.fromkeys(names):
+            given = name in self._file.tools or names.count(name) > 1
+            section = self._file.tools.setdefault(name, ToolSection())
+            if given:
+                line = node.start_mark.line + 1
+                self._add(section.errors, "tools", f"{name!r} is given twice", line)
+            self._tool(f"tools.{key}", node, section)
+
+    def _tool(self, where: str, node: Node, section: ToolSection) -> None:
+        errors = section.errors
         if isinstance(node, ScalarNode) and node.tag == f"{_YAML}null":
             return
         for key, child in self._entries(node, where, _TOOL_KEYS, errors):
@@ -164,7 +174,6 @@ class _Reader:
             return
         seen: set[str] = set()
         for key_node, child in node.value:
-            mistakes = errors
             try:
                 key = _key(key_node)
                 if key in seen:
@@ -172,11 +181,15 @@ class _Reader:
                 seen.add(key)
                 if known is not None and key not in known:
                     raise _Wrong(key_node, f"unknown key {key!r}{did_you_mean(key, known)}")
+                if known is None:
+                    _check_names(key_node, child)
             except _Wrong as exc:
-                if known is None and isinstance(key_node, ScalarNode):
+                if known is None and isinstance(key_node, ScalarNode) and all(names := _names(key_node.value)):
                     # The key is the name of a tool, so the mistake blocks only this tool.
-                    mistakes = self._file.tools.setdefault(key_node.value, ToolSection()).errors
-                self._add(mistakes, where, str(exc), exc.line)
+                    for name in names:
+                        self._add(self._file.tools.setdefault(name, ToolSection()).errors, where, str(exc), exc.line)
+                else:
+                    self._add(errors, where, str(exc), exc.line)
             else:
                 yield key, child
 
@@ -207,13 +220,20 @@ def check_config(step: TransformerStep, kind: type, path: str) -> Mistake | None
     return None
 
 
-def _tool_names(node: Node | None) -> Iterator[str]:
-    for key, child in node.value if isinstance(node, MappingNode) else ():
-        if key.value == "tools" and isinstance(child, MappingNode):
-            yield from (name.value for name, _ in child.value if isinstance(name, ScalarNode))
-
-
 # ---- nodes
+
+
+def _names(key: str) -> list[str]:
+    """Return the names of tools that a key has, separated by commas."""
+    return [name.strip() for name in key.split(",")]
+
+
+def _check_names(node: Node, child: Node) -> None:
+    """Refuse an empty name of a tool, and a name without a colon, which YAML takes for a tool without a section."""
+    if not all(_names(node.value)):
+        raise _Wrong(node, f"{shown(node.value)} has an empty name; write the names of tools as: find, grep")
+    if child.start_mark.index == node.end_mark.index:
+        raise _Wrong(node, f"{node.value!r} has no section; between braces, put several names in quotes: 'find, grep'")
 
 
 def _key(node: Node) -> str:

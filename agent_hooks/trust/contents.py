@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from agent_hooks.settings import SETTINGS_FILE
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.trust.manifest import DIRECTORIES, FILES
 
-_FOLDERS = ("hooks", "transformers")
-_FILES = (SETTINGS_FILE, "command_intercept.yaml")
 # The contents of a larger file are not kept; its hash shows a change.
 _LARGEST = 1024 * 1024
 _HASHED = "sha256:"
@@ -35,7 +33,7 @@ class Edit(Struct, frozen=True):
 
 def contents(directories: Iterable[str]) -> dict[str, str]:
     """Return the contents of the hooks, transformers and settings in `.agent` directories, by path."""
-    return dict(_files(directories))
+    return dict(each for directory in directories for path in paths_in(directory) for each in _content(path))
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[Edit]:
@@ -56,16 +54,13 @@ def _digest(text: str | None) -> str:
     return text.removeprefix(_HASHED) if text.startswith(_HASHED) else sha256(text.encode("latin-1", "replace"))
 
 
-def _files(directories: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the paths and contents of the hooks and settings in `.agent` directories."""
-    for directory in directories:
-        for name in _FILES:
-            yield from _content(os.path.join(directory, name))
-        for name in _FOLDERS:
-            for folder, inner, names in os.walk(os.path.join(directory, name)):
-                inner[:] = sorted(each for each in inner if each != "__pycache__")
-                for each in sorted(names):
-                    yield from _content(os.path.join(folder, each))
+def paths_in(directory: str) -> Iterator[str]:
+    """Yield the paths of the settings, hooks and transformers in an `.agent` directory; the settings may not exist."""
+    yield from (os.path.join(directory, name) for name in FILES)
+    for name in DIRECTORIES:
+        for folder, inner, names in os.walk(os.path.join(directory, name)):
+            inner[:] = sorted(each for each in inner if each != "__pycache__")
+            yield from (os.path.join(folder, each) for each in sorted(names))
 
 
 def _content(path: str) -> Iterator[tuple[str, str]]:

@@ -13,14 +13,17 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE
+from agent_hooks.trees import NO_FILE
 from agent_hooks.trust.fact import KINDS, Fact, Kind
+from agent_hooks.trust.header import LOCK, has_header
 from agent_hooks.trust.manifest import ProjectSet, absolute, named_in_settings
 
-Role = Literal["hook", "module", "transformer", "settings", "intercept", "unused", "data"]
+Role = Literal["hook", "module", "transformer", "settings", "intercept", "lock", "unused", "data"]
 """The use that the runtime makes of a file.
 
 `hook`: it is loaded; `module`: a hook may import it; `transformer`: it rewrites inputs if `intercept` names it;
-`settings`, `intercept`: it is obeyed; `unused`: it is code that is never imported; `data`: a hook may read it.
+`settings`, `intercept`: it is obeyed; `lock`: it fixes the packages of the hook beside it; `unused`: it is code that is
+never imported; `data`: a hook may read it.
 """
 MOST_READ = 4 << 20
 """The most bytes of a set whose syntax is read; a syntax tree takes a hundred times the room of its text."""
@@ -74,10 +77,17 @@ def _facts(data: bytes, roles: _Roles, name: str) -> Iterable[Fact]:
         from agent_hooks.trust.python_facts import python_facts
 
         return python_facts(data, beside=roles.beside(name), hook=role == "hook")
+    if role in ("settings", "intercept") and data.startswith(NO_FILE):
+        reason = data.removeprefix(NO_FILE).decode(errors="replace")
+        return [Fact("refused", f"it {reason}; once it is approved, it blocks every tool call")]
     if role in ("settings", "intercept"):
         from agent_hooks.trust.settings_facts import intercept_facts, settings_facts  # here, as above
 
         return settings_facts(data) if role == "settings" else intercept_facts(data)
+    if role == "lock":
+        from agent_hooks.trust.lock_facts import lock_facts  # here, as above
+
+        return lock_facts(data)
     if role == "unused":
         return [Fact("refused", "only .py files are imported; this file never is")]
     return ()
@@ -96,6 +106,7 @@ class _Roles:
         named = set() if settings is None else set(named_in_settings(settings.data, directory))
         self._project = found.project
         self._hook_files = named
+        self._headed = {file.name for file in found.files if has_header(file.data)}
         self._modules = _modules_by_directory(self._names)
         self._named = {
             name
@@ -108,7 +119,9 @@ class _Roles:
         if name in (self._agent + SETTINGS_FILE, self._agent + _INTERCEPT):
             return "settings" if name.endswith(SETTINGS_FILE) else "intercept"
         base = os.path.basename(name)
-        # The loader takes a file that the settings name as a hook, whatever its suffix is.
+        if name.endswith(LOCK) and name.removesuffix(LOCK) in self._headed:
+            return "lock"
+        # A file that the settings name is a hook for the loader, with any suffix.
         if name in self._named and (base.endswith(_PYTHON) or absolute(self._project, name) in self._hook_files):
             return "hook"
         if not base.endswith(_PYTHON):

@@ -18,11 +18,14 @@ from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, resolve_path
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, read_regular
 from agent_hooks.storage.spelling import existing
+from agent_hooks.trees import NO_FILE
+from agent_hooks.trust.header import LOCK, has_header
 
 DIRECTORIES = ("hooks", "transformers")
 """The directories of `.agent` whose files belong to the set."""
 FILES = (SETTINGS_FILE, "command_intercept.yaml")
 """The files of `.agent` that belong to the set."""
+_UNUSED = ", and is never used"
 MOST_FILES = 5_000
 """The most files that a set may have; a person can read no more."""
 MOST_BYTES = 32 << 20
@@ -124,10 +127,20 @@ class _Reader:
             elif os.path.lexists(path):
                 self._leave_out(path, "is no directory")
         for name in FILES:
-            self._read_file(os.path.join(agent, name))
+            self._read_obeyed(os.path.join(agent, name))
         settings = self.files.get(os.path.join(PROJECT_DIRECTORY, SETTINGS_FILE))
         for path in named_in_settings(settings.data, agent) if settings is not None else ():
             self._read_named(path)
+
+    def _read_obeyed(self, path: str) -> None:
+        """Read a file of settings; an entry that cannot be one belongs to the set too, and blocks once it is approved."""
+        before = len(self.left_out)
+        self._read_file(path)
+        if len(self.left_out) > before:
+            name = self._name(path)
+            reason = self.left_out.pop().removeprefix(f"{name} ").removesuffix(_UNUSED)
+            data = NO_FILE + reason.encode()
+            self.files[name] = SetFile(name, data, sha256(data))
 
     def _read_named(self, path: str) -> None:
         """Read a file or package that the settings name; another directory is no hook."""
@@ -135,10 +148,17 @@ class _Reader:
         if not os.path.isdir(path):
             # The loader finds the file under the name in the settings, however it is spelled on the disk.
             self._read_file(existing(path), name=self._name(path))
+            self._read_lock(path)
         elif os.path.isfile(os.path.join(path, "__init__.py")):
             self._read_directory(path)
         else:
             self._leave_out(path, "is a directory without an __init__.py")
+
+    def _read_lock(self, path: str) -> None:
+        """Read the lock file of a hook with a header that the settings name; the directories hold theirs anyway."""
+        hook = self.files.get(self._name(path))
+        if hook is not None and has_header(hook.data):
+            self._read_file(existing(path + LOCK), name=self._name(path + LOCK))
 
     def _read_directory(self, top: str) -> None:
         """Read the files below a directory."""
@@ -219,7 +239,7 @@ class _Reader:
         return path[len(above) :] if path.startswith(above) else path
 
     def _leave_out(self, path: str, reason: str) -> None:
-        self.left_out.append(f"{self._name(path)} {reason}, and is never used")
+        self.left_out.append(f"{self._name(path)} {reason}{_UNUSED}")
 
 
 def named_in_settings(data: bytes, directory: str) -> Iterator[str]:

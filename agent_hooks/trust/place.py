@@ -16,6 +16,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, user_home
+from agent_hooks.storage.real_path import real_path
 
 
 class Skipped(Struct, frozen=True):
@@ -88,7 +89,7 @@ class _Walk(Struct, frozen=True):
 
 def _walk(start: str, home: str) -> _Walk:
     # Links are followed first, because one may lead into the home directory.
-    start = here = os.path.realpath(start)
+    start = here = real_path(start)
     directories: list[str] = []
     top = None
     while here not in (home, os.path.dirname(here)):

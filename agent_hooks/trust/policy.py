@@ -9,7 +9,8 @@ from typing import Literal
 from msgspec import Struct
 
 from agent_hooks.errors import count, os_reason
-from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, read_settings_file
+from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
+from agent_hooks.settings_file import read_settings_file
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trees import ApprovedFile, SourceTree
 from agent_hooks.trust.manifest import DIRECTORIES, ProjectSet, TrustError, absolute, read_set
@@ -172,6 +173,9 @@ def judge(store: TrustStore, project: str, *, required: bool = False) -> Project
         state: TrustState = "empty" if empty else "unknown" if known else "new"
         return ProjectTrust(project, key, state, found, blocks=not empty and (known or required))
     if entry is not None and entry.always:
+        if not os.path.isdir(project):
+            # The directory was renamed or removed while an agent works in it, and its gates have gone with it.
+            return ProjectTrust(project, key, "lost", found, blocks=True)
         if found.problem is None and store.is_always(project, key):
             return ProjectTrust(project, key, "always", found, files=_as_found(found))
         if not entry.approved:
@@ -225,6 +229,8 @@ def _reason(project: ProjectTrust) -> str:
             return f"{project.found.problem}; the last approved files count"
         case "changed":
             return "its hooks or settings were changed; until the change is approved, the last approved ones count"
+        case "lost" if not os.path.isdir(project.project):
+            return "its directory was renamed or removed, and its hooks with it"
         case "lost":
             return "its hooks or settings were changed, and the approved ones are gone"
         case "unknown":

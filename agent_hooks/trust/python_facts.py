@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterator
 
 from agent_hooks.trust.fact import Fact, Kind, shortened
+from agent_hooks.trust.header import blocks
 from agent_hooks.trust.python_names import (
     BUILTINS,
     CONNECTING,
@@ -35,9 +36,6 @@ from agent_hooks.trust.python_names import (
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 _UTF_8 = re.compile(r"utf[-_]?8([-_](sig|unix|dos|mac))?", re.IGNORECASE)
-_BLOCK = re.compile(r"# /// [a-zA-Z0-9-]+")
-_SCRIPT = "# /// script"
-_BLOCK_END = "# ///"
 _BOM = b"\xef\xbb\xbf"
 _SUBSCRIBING = ("on", "intercept", "register_tool", "adopt", "start_task")
 _OURS = "agent_hooks"
@@ -85,30 +83,25 @@ def _encoding_problem(data: bytes) -> str | None:
 
 
 def _metadata(text: str) -> Iterator[Fact]:
-    """Yield the dependencies that the metadata block of a script names (PEP 723)."""
-    for block in _blocks(text):
-        content = "\n".join(line[2:] for line in block)
+    """Yield the dependencies that the header names (PEP 723), and the settings with which they are fetched."""
+    for _, content in blocks(text):
         try:
-            named = tomllib.loads(content).get("dependencies", [])
+            table = tomllib.loads(content)
         except (tomllib.TOMLDecodeError, RecursionError):
             yield Fact("unknown", "the dependencies in its metadata block, which is no TOML")
             continue
+        named = table.get("dependencies", [])
         for each in named if isinstance(named, list) else [named]:
             yield Fact("needs", f"{shortened(str(each))} (metadata block)")
+        yield from _fetching(table.get("tool"))
 
 
-def _blocks(text: str) -> Iterator[list[str]]:
-    """Yield the lines of each metadata block for scripts: the comments up to the last end mark behind its head."""
-    comments: list[str] = []
-    for line in [*re.split(r"\r\n|\r|\n", text), ""]:
-        if line == "#" or line.startswith("# "):
-            comments.append(line)
-            continue
-        head = next((number for number, each in enumerate(comments) if _BLOCK.fullmatch(each)), None)
-        ends = [number for number, each in enumerate(comments) if each == _BLOCK_END]
-        if head is not None and ends and ends[-1] > head and comments[head] == _SCRIPT:
-            yield comments[head + 1 : ends[-1]]
-        comments = []
+def _fetching(tool: object) -> Iterator[Fact]:
+    """Yield the settings of uv in a header: an index or a source may put another package in the place of a known one."""
+    settings = tool.get("uv") if isinstance(tool, dict) else None
+    if isinstance(settings, dict):
+        for name, value in settings.items():
+            yield Fact("needs", f"uv's setting {shortened(f'{name} = {value}')} (metadata block)")
 
 
 def _register(tree: ast.Module, beside: frozenset[str]) -> Iterator[Fact]:

@@ -27,7 +27,7 @@ def project_key(project: str) -> str:
         if above == top:
             return project
         top = above
-    common = _common_directory(top)
+    common = common_directory(top)
     if common is None:
         return project
     return f"{common}//{os.path.relpath(project, top)}"
@@ -56,7 +56,7 @@ def paths_in_worktrees(key: str) -> Iterator[str]:
             yield os.path.normpath(os.path.join(top, inside))
 
 
-def _common_directory(top: str) -> str | None:
+def common_directory(top: str) -> str | None:
     """Return the directory that all worktrees of a repository share, `None` if `top` does not provably belong to one."""
     entry = os.path.join(top, ".git")
     if os.path.islink(entry):

@@ -56,6 +56,8 @@ def _redaction(found: dict[str, Any]) -> Iterator[Fact]:
         yield Fact("loosens", "redaction.enabled: secrets in results are not hidden")
     if section.get("reportOnly", False) is not False:
         yield Fact("loosens", "redaction.reportOnly: secrets in results are reported, and not hidden")
+    for each in _list(section, "disabled"):
+        yield Fact("loosens", f"redaction.disabled: secrets of the kind {shortened(str(each))} are not hidden")
     if section.get("patterns"):
         yield Fact("loosens", "redaction.patterns: patterns of the project replace yours of the same name")
 
@@ -121,7 +123,7 @@ def _tool(tool: str, section: Any) -> Iterator[Fact]:
         elif key == "enabled" and not _is(value, "true"):
             yield Fact("loosens", f"enabled: no transformer of {tool} is active, yours included", (line,))
         elif key == "transformers":
-            for step in value.value if isinstance(value.value, list) else []:
+            for step in value.value if value.id == "sequence" else []:
                 names = [each.value for name, each, _ in _entries(step) if name == "name"]
                 text = f"{tool} by {shortened(str(names[0]))}" if names else tool
                 yield Fact("rewrites", text, (line,))

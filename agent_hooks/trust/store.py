@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from agent_hooks.errors import os_reason
 from agent_hooks.storage.digests import sha256
-from agent_hooks.storage.files import StorageError, open_regular, write_atomically
+from agent_hooks.storage.files import StorageError, flush, flush_tree, open_regular, write_atomically
 from agent_hooks.storage.locks import try_lock
 from agent_hooks.trees import ApprovedFile
 from agent_hooks.trust.manifest import ProjectSet, TrustError, absolute, manifest_digest
@@ -213,11 +213,13 @@ class TrustStore:
         os.mkdir(os.path.join(sets, draft), mode=0o700)
         for file in found.files:
             write_atomically(self._place(draft, file.name), file.data, secret=True)
+        flush_tree(os.path.join(sets, draft))
         final = os.path.join(sets, approval.digest)
         if os.path.lexists(final):
             # A directory replaces an empty one only.
             os.rename(final, os.path.join(sets, f"{draft}.old"))
         os.rename(os.path.join(sets, draft), final)
+        flush(sets)
 
     def _sweep(self) -> None:
         """Remove the bytes of sets that no approval names any more, and those of an approval that was interrupted."""
@@ -290,7 +292,7 @@ class TrustStore:
         projects = {key: msgspec.to_builtins(entry) for key, entry in self.entries.items()}
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
         text = json.dumps({"version": VERSION, "projects": projects}, indent=1)
-        write_atomically(self.path, text.encode() + b"\n", secret=True)
+        write_atomically(self.path, text.encode() + b"\n", secret=True, durable=True)
 
 
 def _entries(data: bytes) -> dict[str, Entry]:

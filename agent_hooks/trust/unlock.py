@@ -50,11 +50,7 @@ def edits(state: Unlocked) -> list[Edit]:
     return differences(state.before, contents(state.directories))
 
 
-def end() -> tuple[Unlocked, list[Edit]] | None:
-    """Lock the hooks again; return the former state and its edits, `None` when nothing was unlocked."""
-    path = state_path()
-    state = read_state(path)
-    found = None if state is None else (state, edits(state))
+def end() -> None:
+    """Lock the hooks again."""
     with suppress(FileNotFoundError):
-        os.unlink(path)
-    return found
+        os.unlink(state_path())

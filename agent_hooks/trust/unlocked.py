@@ -27,7 +27,7 @@ _BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 class Unlocked(Struct, frozen=True):
-    """What a person has unlocked.
+    """The directories that a person has unlocked, and the time for which they are.
 
     `project`: the directory for which it was said; `directories`: the `.agent` directories whose hooks and settings the
     agent may change; `started`, `until`: seconds since 1970; `clock`: the end in seconds of `time.monotonic`; `boot`: the
@@ -44,7 +44,7 @@ class Unlocked(Struct, frozen=True):
     version: int = VERSION
 
     def is_in_force(self) -> bool:
-        """Return whether the time has not run out, by the system's clock and by the one that nobody sets."""
+        """Return whether the time has not run out, by the system's clock and by the clock that cannot be set."""
         now = time.time()
         if not (self.started <= now < self.until <= self.started + LONGEST):
             return False

@@ -1,13 +1,79 @@
-"""The protocol of a UI, and the UI for a program without a person."""
+"""The protocol of a UI, the question about a tool call with its answers, and the UI for a program without a person.
+
+A UI needs four methods, the `Dialogs`.  One with `ask` also takes every answer to a question about a tool call; without
+it, the pipeline asks by `confirm`.
+"""
 
 from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from agent_hooks.errors import capped, shown
+
 NotifyType = Literal["info", "warning", "error"]
+Choice = Literal["no", "once", "session", "always"]
+"""An answer to a question about a tool call: No, Yes once, Yes for this session, Always this."""
+CHOICES: tuple[Choice, ...] = ("no", "once", "session", "always")
 
 
-class UI(Protocol):
+class Question(Struct, frozen=True, kw_only=True):
+    """The one question about a tool call, with all that guards and hooks ask about it.
+
+    `title`: the questions of all that ask; `call`: the exact call in one line; `risk`: one plain line about the effect of
+    the call, empty when it is not known; `diff`: the unified diff of an edit, else empty; `reasons`: one line for each
+    that asks, with its name and its explanation; `answers`: those that count, No first.  No may come with a text.
+    """
+
+    title: str
+    call: str
+    risk: str = ""
+    diff: str = ""
+    reasons: tuple[str, ...] = ()
+    answers: tuple[Choice, ...] = ("no", "once")
+
+    @property
+    def message(self) -> str:
+        """The text below the title, for a UI that only confirms."""
+        return f"{self.about}\n{self.diff}" if self.diff else self.about
+
+    @property
+    def about(self) -> str:
+        """The call, its risk where the title does not name it, and the reasons, one below the other."""
+        risk = [] if not self.risk or self.risk in self.title else [f"risk: {self.risk}"]
+        return "\n".join((self.call, *risk, *self.reasons))
+
+
+class Answer(Struct, frozen=True):
+    """The person's answer to a `Question`.
+
+    `choice`: `no`, `once`, `session` or `always`; `text`: the reason for No, which the model reads.  Raises `ValueError`
+    for any other choice, and `TypeError` for a text that is none.
+    """
+
+    choice: Choice
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.choice not in CHOICES:
+            raise ValueError(f"Answer(choice) is one of {', '.join(CHOICES)}, not {shown(self.choice)}")
+        if not isinstance(self.text, str):
+            raise TypeError(f"Answer(text) wants a str, not {type(self.text).__name__}")
+        force_setattr(self, "text", capped(self.text))
+
+    @property
+    def allows(self) -> bool:
+        """Whether the call may run."""
+        return self.choice != "no"
+
+
+NO = Answer("no")
+ONCE = Answer("once")
+
+
+class Dialogs(Protocol):
     """Asks the person; `notify` may be called from any thread and returns at once."""
 
     async def select(self, title: str, options: list[str]) -> str | None:
@@ -22,6 +88,29 @@ class UI(Protocol):
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Tell the person something."""
+
+
+class UI(Dialogs, Protocol):
+    """Asks the person, also about a tool call; a UI that derives from it inherits an `ask` that confirms."""
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask about a tool call; the answer is one of `question.answers`."""
+        return await confirmed(self, question)
+
+
+async def confirmed(ui: Dialogs, question: Question) -> Answer:
+    """Ask by `confirm`: yes is Yes once, and anything else is No."""
+    return ONCE if await ui.confirm(question.title, question.message) is True else NO
+
+
+def takes_questions(ui: Dialogs) -> bool:
+    """Return whether a UI is asked by `ask`; a class that overrides only `confirm` of its base is asked by that one."""
+    for kind in type(ui).__mro__:
+        if "ask" in vars(kind):
+            return True
+        if "confirm" in vars(kind):
+            return False
+    return hasattr(ui, "ask")
 
 
 class SilentUI:
@@ -41,6 +130,10 @@ class SilentUI:
     async def input(self, title: str, placeholder: str | None) -> str | None:
         """Return `None`."""
         return None
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer of `confirm`, which a UI of your own may have overridden."""
+        return await confirmed(self, question)
 
     def notify(self, message: str, type: NotifyType) -> None:
         """Do nothing."""

@@ -15,7 +15,7 @@ from anyio.lowlevel import checkpoint
 from msgspec import UNSET, Struct, UnsetType
 
 from agent_hooks.errors import shown
-from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.base import NO, ONCE, Answer, Choice, NotifyType, Question
 
 CancelReason = Literal["aborted", "timeout", "shutdown"]
 
@@ -40,11 +40,19 @@ class SelectRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_reque
 
 
 class ConfirmRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
-    """Ask yes or no; answered by `confirmed` or `cancelled`."""
+    """Ask yes or no; answered by `confirmed` or `cancelled`.
+
+    A question about a tool call also has `call`, `risk`, `answers`, and for an edit `diff`; it may be answered by
+    `answer`, one of `answers`, too.
+    """
 
     method: Literal["confirm"]
     title: str
     message: str
+    call: str | UnsetType = UNSET
+    risk: str | UnsetType = UNSET
+    diff: str | UnsetType = UNSET
+    answers: list[Choice] | UnsetType = UNSET
 
 
 class InputRequest(HookUiRequest, frozen=True, kw_only=True, tag="hook_ui_request"):
@@ -81,7 +89,10 @@ class HookUiResponse(
     tag="hook_ui_response",
     forbid_unknown_fields=True,
 ):
-    """The response to a dialog: exactly one of `value` (select, input), `confirmed` (confirm) and `cancelled: true`."""
+    """The response to a dialog: exactly one of `value` (select, input), `confirmed` (confirm) and `cancelled: true`.
+
+    A question about a tool call takes `answer` as well; `text`, beside the answer `no`, is the reason for the model.
+    """
 
     type: ClassVar[str] = "hook_ui_response"
 
@@ -89,6 +100,8 @@ class HookUiResponse(
     value: str | None = None
     confirmed: bool | None = None
     cancelled: bool | None = None
+    answer: Choice | None = None
+    text: str | None = None
 
 
 # ---- the UI ----------------------------------------------------------------------------------------------------------
@@ -98,11 +111,13 @@ class RpcUI:
     """Asks by records: `send(record)` must return at once, and is called from any thread.
 
     Dialogs are independent: the responses may come in any order.  A wrong response ends its dialog with the default:
-    `None`, or `False` for `confirm`.
+    `None`, or `False` for `confirm`.  `allow_remember`: the client may answer for always; it may be an agent, so the
+    person who starts the host decides.
     """
 
-    def __init__(self, send: Callable[[HookUiRequest | HookUiCancel], None]) -> None:
+    def __init__(self, send: Callable[[HookUiRequest | HookUiCancel], None], *, allow_remember: bool = False) -> None:
         self._send = send
+        self._allow_remember = allow_remember
         self._open: dict[str, _Dialog] = {}
         self._closed = False
 
@@ -119,6 +134,22 @@ class RpcUI:
             ConfirmRequest(id=_new_id(), method="confirm", title=title, message=message), False
         )
         return confirmed
+
+    async def ask(self, question: Question) -> Answer:
+        """Ask about a tool call; cancelled is No."""
+        answers = [choice for choice in question.answers if choice != "always" or self._allow_remember]
+        request = ConfirmRequest(
+            id=_new_id(),
+            method="confirm",
+            title=question.title,
+            message=question.message,
+            call=question.call,
+            risk=question.risk,
+            diff=question.diff or UNSET,
+            answers=answers,
+        )
+        answer: Answer = await self._ask(request, NO)
+        return answer
 
     async def input(self, title: str, placeholder: str | None) -> str | None:
         """Ask for a line of text; `None` when they cancel."""
@@ -142,7 +173,7 @@ class RpcUI:
             return f"no dialog {shown(response.id)} is open: it has been answered or cancelled, or was never asked"
         error = _error_of(response, dialog.request)
         if error is None and not response.cancelled:
-            dialog.answer = response.confirmed if response.value is None else response.value
+            dialog.answer = _answer_of(response, dialog.request)
         dialog.done.set()
         return error
 
@@ -192,14 +223,33 @@ class _Dialog:
         self.done = anyio.Event()
 
 
+def _answer_of(response: HookUiResponse, request: HookUiRequest) -> Any:
+    """Return the answer of a right response to `request`."""
+    if response.value is not None:
+        return response.value
+    if not isinstance(request, ConfirmRequest) or request.answers is UNSET:
+        return response.confirmed
+    if response.answer is None:
+        return ONCE if response.confirmed else NO
+    return Answer(response.answer, response.text or "")
+
+
 def _error_of(response: HookUiResponse, request: HookUiRequest) -> str | None:
     """Return the error of a response to `request`, or `None`."""
-    given = [name for name in ("value", "confirmed") if getattr(response, name) is not None]
+    given = [name for name in ("value", "confirmed", "answer") if getattr(response, name) is not None]
     given += ["cancelled"] if response.cancelled else []
-    wanted = "confirmed" if isinstance(request, ConfirmRequest) else "value"
-    if given not in ([wanted], ["cancelled"]):
+    wanted = ["confirmed"] if isinstance(request, ConfirmRequest) else ["value"]
+    answers = request.answers if isinstance(request, ConfirmRequest) and request.answers is not UNSET else []
+    wanted += ["answer"] if answers else []
+    if given not in (*([name] for name in wanted), ["cancelled"]):
         there = " and ".join(repr(name) for name in given) or "nothing"
-        return f"dialog {request.id!r} needs either {wanted!r} or 'cancelled': true, and got {there}"
+        needs = ", ".join(repr(name) for name in wanted)
+        return f"dialog {request.id!r} needs either {needs} or 'cancelled': true, and got {there}"
+    if response.answer is not None and response.answer not in answers:
+        remedy = "; start the host with --allow-remember" if response.answer == "always" else ""
+        return f"dialog {request.id!r}: {response.answer!r} is not one of its answers {answers}{remedy}"
+    if response.text is not None and response.answer != "no":
+        return f"dialog {request.id!r}: 'text' goes beside 'answer': 'no' only"
     if isinstance(request, SelectRequest) and not response.cancelled and response.value not in request.options:
         return f"dialog {request.id!r}: {shown(response.value)} is not one of its options {shown(request.options, 400)}"
     return None

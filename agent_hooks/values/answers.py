@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import force_setattr
 
-from agent_hooks.errors import shown
+from agent_hooks.errors import LONGEST_TEXT, capped, shown
 from agent_hooks.values.content import ContentBlock, content_blocks
 from agent_hooks.values.frozen import freeze
 
 Cause = Literal["hook", "interceptor", "failed", "timed_out", "user", "nobody", "guard", "schema", "transformer"]
 DEFAULT_REASON = "blocked by a hook"
+STOP_REASON = "stopped by a hook"
 CONTINUE_LIMIT = 8
 """Times in a row that hooks may keep one run going."""
 
@@ -36,6 +37,8 @@ class Block(Answer, frozen=True):
       `timed_out`: a handler did not answer; `user`: the person said no; `nobody`: no person could be asked; `schema`:
       the input breaks the tool's schema; `transformer`: a transformer failed, or its configuration is wrong.
 
+    - `said`: with the cause `user`, the person's reason, which the model reads.
+
     Set by guards, and free for gates: `rule`, the id of the rule that the call met; `remedy`, a sentence on how a person
     allows the call.
     """
@@ -45,10 +48,13 @@ class Block(Answer, frozen=True):
     cause: Cause = "hook"
     rule: str = ""
     remedy: str = ""
+    said: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.reason, str):
-            raise TypeError(f"Block(reason) wants a str, not {type(self.reason).__name__}")
+            raise TypeError(f"{type(self).__name__}(reason) wants a str, not {type(self.reason).__name__}")
+        if len(self.reason) > LONGEST_TEXT or not self.reason.isascii():
+            force_setattr(self, "reason", capped(self.reason))
         _check_rule(self)
 
     @property
@@ -63,6 +69,8 @@ class Block(Answer, frozen=True):
 
     def __str__(self) -> str:
         """Return the text for the person: the reason, the remedy, and the origin of the block."""
+        if self.cause == "nobody":
+            return _with_remedy(self.model_text, self.remedy)
         return self._text(self.explanation)
 
     @property
@@ -78,7 +86,8 @@ class Block(Answer, frozen=True):
             case "timed_out":
                 return f"not run, because hook {by} gave no verdict: {reason}"
             case "user":
-                return f"{reason}: the user said no (asked by {by})"
+                why = f": {self.said}" if self.said else ""
+                return f"{reason}: the user said no{why} (asked by {by})"
             case "nobody":
                 return f"{reason}: no person is here to answer (asked by {by})"
             case "transformer" if by:
@@ -89,6 +98,29 @@ class Block(Answer, frozen=True):
                 return reason
             case _:
                 return f"{reason} ({by})" if by else reason
+
+
+class Stop(Block, frozen=True):
+    """End the run; `reason` is shown to the person, and to the model where it reads anything more.
+
+    On `tool_call` and `before_tool_call` it is a block first: the tool does not run, and no question is asked.  On
+    `tool_result` and `turn_end`, the result and the turn stay as they are.  Set by the runner: the fields that it sets in
+    `Block`.
+    """
+
+    @property
+    def explanation(self) -> str:
+        """The reason."""
+        return _with_remedy(self.reason or STOP_REASON, self.remedy)
+
+    @property
+    def model_text(self) -> str:
+        """The text for the model, which says that the run ends."""
+        return self._text(f"the run was stopped: {self.reason or STOP_REASON}")
+
+    def for_others(self) -> Block:
+        """Return the block of the other calls of the run, which do not begin any more."""
+        return Block(f"not run, because the run was stopped: {self.reason or STOP_REASON}", self.by, self.cause)
 
 
 class Rewrite(Answer, frozen=True):
@@ -110,10 +142,11 @@ class Rewrite(Answer, frozen=True):
 class Ask(Answer, frozen=True):
     """Ask the person; any answer but yes blocks, and so does the absence of a person.
 
-    `title`: the question; `message`: details below it.
-    Set by the runner: `by`, the hook or guard that asks; `also`, the questions of later handlers about the same call;
-    `rewrite`, on `before_tool_call`, the input after the rewrites of other handlers.
-    `rule`, `remedy`: as in `Block`.
+    `title`: the question; `message`: details below it; `remember=False`: the answer counts for this call only.
+    Set by the runner: `by`, the hook or guard that asks; `hook`, the path of the hook; `also`, the questions of later
+    handlers about the same call; `rewrite`, on `before_tool_call`, the input after the rewrites of other handlers.
+    `rule`, `remedy`: as in `Block`.  Set by guards: `words`, the exact words of the one program that met the rule, each
+    spelled for a shell, or the path; empty when they are not known, and then no answer is kept.
     """
 
     title: str
@@ -123,10 +156,18 @@ class Ask(Answer, frozen=True):
     rewrite: Rewrite | None = None
     rule: str = ""
     remedy: str = ""
+    remember: bool = True
+    words: tuple[str, ...] = ()
+    hook: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.title, str) or not isinstance(self.message, str):
             raise TypeError("Ask(title, message) wants two str")
+        if not isinstance(self.remember, bool):
+            raise TypeError(f"Ask(remember) wants a bool, not {type(self.remember).__name__}")
+        for name, text in (("title", self.title), ("message", self.message)):
+            if len(text) > LONGEST_TEXT or not text.isascii():
+                force_setattr(self, name, capped(text))
         _check_rule(self)
 
     @property
@@ -155,12 +196,36 @@ def _with_remedy(text: str, remedy: str) -> str:
     return f"{text}; {remedy}" if remedy else text
 
 
+class AddContext(Answer, frozen=True):
+    """Add a text to what the model sees; on `tool_result`, the result itself stays as it is.
+
+    On `tool_result` the text comes after the result, on `agent_start` after the prompt, and on `session` after the next
+    prompt, or in the next request if the agent works.  Set by the runner: `by`, the path of the hook.  Raises `TypeError`
+    when `text` is blank.
+    """
+
+    text: str
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise TypeError(f"AddContext(text) wants a text with words in it, not {shown(self.text)}")
+        if len(self.text) > LONGEST_TEXT or not self.text.isascii():
+            force_setattr(self, "text", capped(self.text))
+
+
 class Replace(Answer, frozen=True, kw_only=True):
-    """Change fields of a tool's result; a field that is left out stays, and `details=None` clears the details."""
+    """Change fields of a tool's result; a field that is left out stays, and `details=None` clears the details.
+
+    Set by the runner, which combines all answers to a result in one `Replace`: `context`, the texts to add, and `stop`,
+    if a hook ends the run.
+    """
 
     content: Sequence[ContentBlock] | UnsetType = UNSET
     details: Any = UNSET
     is_error: bool | UnsetType = UNSET
+    context: tuple[AddContext, ...] = ()
+    stop: Stop | None = None
 
     if TYPE_CHECKING:
 
@@ -170,6 +235,8 @@ class Replace(Answer, frozen=True, kw_only=True):
             content: str | Sequence[ContentBlock | Mapping[str, object]] | UnsetType = UNSET,
             details: Any = UNSET,
             is_error: bool | UnsetType = UNSET,
+            context: tuple[AddContext, ...] = (),
+            stop: Stop | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -193,6 +260,8 @@ class Cancel(Answer, frozen=True):
     def __post_init__(self) -> None:
         if self.reason is not None and not isinstance(self.reason, str):
             raise TypeError(f"Cancel(reason) wants a str, not {type(self.reason).__name__}")
+        if self.reason is not None and (len(self.reason) > LONGEST_TEXT or not self.reason.isascii()):
+            force_setattr(self, "reason", capped(self.reason))
 
 
 class Continue(Answer, frozen=True):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from agent_hooks.values.frozen import FrozenList, freeze
+from agent_hooks.values.frozen import Blocks, FrozenList, freeze
 
 
 class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -156,7 +156,8 @@ class Attachment(Value, frozen=True, kw_only=True):
 class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
     """A message of the person, or of a hook in their place; `timestamp` in Unix milliseconds.
 
-    `source`: the path of the hook that sent it with `api.send`, `None` for the person.
+    `source`: the path of the hook that sent it with `api.send`, `None` for the person; `is_context`: a hook has added it
+    to a prompt with `AddContext`.
     """
 
     role: ClassVar[Literal["user"]] = "user"
@@ -165,6 +166,7 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
     timestamp: int
     attachments: tuple[Attachment, ...] = ()
     source: str | None = None
+    is_context: bool = False
 
     if TYPE_CHECKING:
 
@@ -175,11 +177,17 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
             timestamp: int,
             attachments: tuple[Attachment, ...] = (),
             source: str | None = None,
+            is_context: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         force_setattr(self, "content", content_blocks(self.content))
         as_tuples(self, "attachments")
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without images and attachments."""
+        return text_of_content(self.content)
 
 
 class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="assistant"):
@@ -212,6 +220,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
         if isinstance(content, str):
             force_setattr(self, "content", (TextContent(content),))
         as_tuples(self, "content")
+        force_setattr(self, "content", Blocks(self.content))
         force_setattr(self, "usage", freeze(self.usage))
 
     @property
@@ -253,6 +262,11 @@ class ToolResultMessage(Value, frozen=True, kw_only=True, tag_field="role", tag=
     def __post_init__(self) -> None:
         force_setattr(self, "content", content_blocks(self.content))
         force_setattr(self, "details", freeze(self.details))
+
+    @property
+    def text(self) -> str:
+        """The text of the result, without images."""
+        return text_of_content(self.content)
 
 
 Message = UserMessage | AssistantMessage | ToolResultMessage

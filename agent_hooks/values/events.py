@@ -1,7 +1,7 @@
 """The events, as frozen values: one class per event, which also names the answers it takes.
 
-`Event[A]` carries its answer type, so that `emit(event: Event[A]) -> A | None` needs no overloads.  An event's row in
-`dispatch.table` has its deadline, its failure policy and the way in which its answers combine.
+`Event[A]` carries the type of the combined answer, so that `emit(event: Event[A]) -> A | None` needs no overloads.  An
+event's row in `dispatch.table` has its deadline, its failure policy and the way in which its answers combine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Never, Protocol, Self, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from agent_hooks.values.answers import (
+    AddContext,
     Ask,
     Block,
     Cancel,
@@ -23,6 +24,7 @@ from agent_hooks.values.answers import (
     Replace,
     Rewrite,
     SkipConversationRestore,
+    Stop,
 )
 from agent_hooks.values.content import (
     AssistantMessage,
@@ -39,6 +41,11 @@ from agent_hooks.values.content import (
 )
 from agent_hooks.values.frozen import READ_ONLY, FrozenDict, freeze
 
+if TYPE_CHECKING:
+    from agent_hooks.values.effects import Effects
+
+TRIAL = "agent-hooks doctor"
+"""The id of the session of the sample call that `agent-hooks doctor` sends; a process id comes after it."""
 A_co = TypeVar("A_co", covariant=True)
 # An `attrgetter` runs in C; this property is read for every event.
 _BY_TOOL = property(attrgetter("type", "tool_name"))
@@ -50,7 +57,10 @@ def _nothing() -> tuple[()]:
 
 
 class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
-    """Base of all events; `A_co` is the union of the answers a handler may return."""
+    """Base of all events; `A_co` is the union of the combined answers, which `emit` returns.
+
+    A handler may return these, and at a `tool_result` also `AddContext` and `Stop`, which become fields of a `Replace`.
+    """
 
     type: ClassVar[str]
     route: ClassVar[Any] = property(attrgetter("type"))
@@ -94,7 +104,9 @@ SessionReason = Literal[
 ]
 
 
-class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=True, tag="session", dict=True):
+class SessionEvent(
+    Event[Cancel | SkipConversationRestore | Compaction | AddContext], frozen=True, tag="session", dict=True
+):
     """Something happens to the session; fields of other reasons are `None`.
 
     - `entries`: all entries of the session; `session_file`: absolute path, `None` when the session is not saved;
@@ -103,6 +115,7 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
       the `turn_index` of the first turn after it.
     - `before_compact`: the messages that would be dropped and kept; `tokens_before`: the tokens in context now.
     - `compact`: the saved entry, and whether a hook supplied it.
+    - `start`, `shutdown`: `reload` is true when the hooks are loaded again and the session itself goes on.
     """
 
     type: ClassVar[str] = "session"
@@ -125,6 +138,7 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
     custom_instructions: str | None = None
     compaction_entry: CompactionEntry | None = None
     from_hook: bool | None = None
+    reload: bool | None = None
 
     def __post_init__(self) -> None:
         as_tuples(self, "entries", "messages_to_summarize", "messages_to_keep")
@@ -143,10 +157,12 @@ class SessionEvent(Event[Cancel | SkipConversationRestore | Compaction], frozen=
         return self
 
 
-class AgentStart(Event[Never], frozen=True, tag="agent_start"):
-    """The agent begins to work on a prompt."""
+class AgentStart(Event[AddContext], frozen=True, tag="agent_start"):
+    """The agent begins to work on a prompt; `prompt`: its text, as the interceptors of `message.before` left it."""
 
     type: ClassVar[str] = "agent_start"
+
+    prompt: str = field(default_factory=str)
 
 
 class AgentEnd(Event[Continue], frozen=True, tag="agent_end"):
@@ -179,8 +195,8 @@ class TurnStart(Event[Never], frozen=True, tag="turn_start"):
     entry_index: int = field(default_factory=int)
 
 
-class TurnEnd(Event[Never], frozen=True, tag="turn_end"):
-    """A turn is over: the model's message and the results of its tool calls."""
+class TurnEnd(Event[Stop], frozen=True, tag="turn_end"):
+    """A turn is over: the model's message and the results of its tool calls; `Stop` ends the run."""
 
     type: ClassVar[str] = "turn_end"
 
@@ -192,7 +208,23 @@ class TurnEnd(Event[Never], frozen=True, tag="turn_end"):
         as_tuples(self, "tool_results")
 
 
-class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
+EffectsOf = Callable[[str, Mapping[str, Any]], "Effects"]
+"""Returns what a call would do, from the tool's name and its input."""
+
+
+def _effects(event: Any, input: Mapping[str, Any]) -> Effects:
+    """Return the effects of the call of an event, or one unknown part when the event has no directory."""
+    find: EffectsOf | None = event.__dict__.get("effects_of")
+    if find is not None:
+        return find(event.tool_name, input)
+    # Imported here, because most programs ask for no effects.
+    from agent_hooks.values.effects import Effects, Unknown
+
+    why = "the event has no directory; use effects_of(tool, input, cwd=...)"
+    return Effects(unknown=(Unknown("opaque", event.tool_name, why),))
+
+
+class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call", dict=True):
     """A tool is about to run with exactly this input; a gate answers `Block`, `Ask` or nothing.
 
     `parent_tool_call_id`: set when another tool made the call; `native`: the payload of the bridged agent.
@@ -213,6 +245,20 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call"):
             force_setattr(self, "input", freeze(self.input))
         if self.native is not None:
             force_setattr(self, "native", freeze(self.native))
+
+    @property
+    def effects(self) -> Effects:
+        """What the call would do: files, programs, hosts.
+
+        They are found when a handler first asks for them.  An event without a directory, one that a program has made by
+        hand for example, has one `unknown`.
+        """
+        return _effects(self, self.input)
+
+    def with_effects(self, find: EffectsOf | None) -> Self:
+        """Set the function that `effects` calls, and return the event itself."""
+        self.__dict__["effects_of"] = find
+        return self
 
 
 class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
@@ -263,7 +309,7 @@ class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
         return text_of_content(self.content)
 
 
-class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call"):
+class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool_call", dict=True):
     """A tool call was requested; a handler may rewrite `params`.  A gate belongs in `tool_call`, after all rewrites."""
 
     type: ClassVar[str] = "before_tool_call"
@@ -275,6 +321,24 @@ class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool
 
     def __post_init__(self) -> None:
         force_setattr(self, "params", freeze(self.params))
+
+    @property
+    def effects(self) -> Effects:
+        """What the call would do: files, programs, hosts.
+
+        They are found when a handler first asks for them.  An event without a directory, one that a program has made by
+        hand for example, has one `unknown`.
+        """
+        return _effects(self, self.params)
+
+    def with_effects(self, find: EffectsOf | None) -> Self:
+        """Set the function that `effects` calls, and return the event itself."""
+        self.__dict__["effects_of"] = find
+        return self
+
+    def rewritten(self, params: Mapping[str, Any]) -> Self:
+        """Return the event with another input, whose effects are its own."""
+        return replace(self, params=params).with_effects(self.__dict__.get("effects_of"))
 
 
 class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):

@@ -6,7 +6,7 @@ list, not proxies, so that `json.dumps`, `match`, `isinstance(x, dict)` and `{**
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import NoneType
 from typing import Any, Never
 
@@ -15,9 +15,23 @@ READ_ONLY = (
     "before_tool_call handler; to change its result, return Replace(...) from a tool_result handler"
 )
 
+# Members of a mapping or sequence that is no dict, list or tuple, above which it counts as one without an end.
+MOST_MEMBERS = 1_000_000
+
 
 def _read_only(self: object, *_: object, **__: object) -> Never:
     raise TypeError(READ_ONLY)
+
+
+# Python asks lists for these in its own code, so a miss of any of them is ordinary.
+_OF_TEXTS = frozenset(name for name in dir(str) if not name.startswith("_")) - set(dir(list))
+NO_TEXT = "the content of a message or a result is a list of blocks; its text is message.text"
+"""The remedy for a hook that reads content as a text."""
+
+
+def _refuse_text(self: object, name: str) -> Never:
+    known = f"{type(self).__name__!r} object has no attribute {name!r}"
+    raise AttributeError(f"{known}: {NO_TEXT}" if name in _OF_TEXTS else known, name=name, obj=self)
 
 
 class FrozenDict(dict[str, Any]):
@@ -44,6 +58,7 @@ class FrozenList(list[Any]):
     """A list that refuses every change; copies of it are plain lists."""
 
     __slots__ = ()
+    __getattr__ = _refuse_text
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _read_only
     append = clear = extend = insert = pop = remove = reverse = sort = _read_only
 
@@ -67,6 +82,13 @@ _TEXTS = (str, bytes, bytearray, memoryview)
 _NESTED = (dict, list)
 
 
+class Blocks(tuple[Any, ...]):
+    """The content of a response: a tuple, whose errors name the remedy when a hook reads it as a text."""
+
+    __slots__ = ()
+    __getattr__ = _refuse_text
+
+
 def freeze(value: Any) -> Any:
     """Return a read-only deep copy of JSON data; scalars, frozen data and foreign objects are returned as they are.
 
@@ -78,7 +100,7 @@ def freeze(value: Any) -> Any:
         return value
     # The most common class passes the first test, and skips the second.
     if kind is dict or isinstance(value, Mapping):
-        frozen: Any = FrozenDict(value)
+        frozen: Any = FrozenDict(value if kind is dict else items_of(value))
         for item in frozen.values():
             if type(item) not in _LEAVES:
                 break
@@ -87,7 +109,7 @@ def freeze(value: Any) -> Any:
         put: Any = dict.__setitem__
         items: Any = frozen.items()
     elif kind is list or (isinstance(value, Sequence | Set) and not isinstance(value, _TEXTS)):
-        frozen = FrozenList(value)
+        frozen = FrozenList(value if kind is list else _members(value))
         put = list.__setitem__
         items = enumerate(frozen)
     else:
@@ -96,6 +118,25 @@ def freeze(value: Any) -> Any:
         if type(item) not in _LEAVES:
             put(frozen, key, freeze(item))
     return frozen
+
+
+def items_of(value: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Return the items of a mapping; of a dict, those that it really holds, although its class may say otherwise.
+
+    Iterating over them raises `TypeError` for a mapping that does not end.
+    """
+    return dict.items(value) if isinstance(value, dict) else ((key, value[key]) for key in _members(value))
+
+
+def _members(value: Iterable[Any]) -> Iterator[Any]:
+    """Yield the members of a foreign class's value; raises `TypeError` when they do not end."""
+    if isinstance(value, list):
+        yield from list.__iter__(value)
+        return
+    for number, member in enumerate(value):
+        if number == MOST_MEMBERS:
+            raise TypeError(f"a {type(value).__name__} with more than {MOST_MEMBERS:,} members is taken for endless")
+        yield member
 
 
 def thaw(value: Any) -> Any:

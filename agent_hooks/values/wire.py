@@ -34,6 +34,8 @@ def _plain(value: Any, depth: int) -> Any:
         return "…"
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
+    if isinstance(value, int) and not _has_digits(value):
+        return f"<a number of {int.bit_length(value):,} bits>"
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, msgspec.Struct):
@@ -46,3 +48,12 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each, depth + 1) for each in value]
     return _plain(text_of(value), 0)
+
+
+def _has_digits(value: int) -> bool:
+    """Tell whether Python writes the digits of a number, which it refuses above some thousands of them."""
+    try:
+        int.__repr__(value)
+    except ValueError:
+        return False
+    return True

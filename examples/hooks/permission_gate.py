@@ -1,38 +1,21 @@
-"""Ask before dangerous shell commands; without a person, the command does not run.
+"""Ask before dangerous commands; without a person, the command does not run.
 
 Try it:  agent-hooks run --hook examples/hooks/permission_gate.py '@bash sudo rm -rf build'
 
-This hook reads the words of a command line, which is easy to evade (`r''m -rf`, `$X`, a script): it is a reminder for an
-honest agent, not a wall against a clever one.
+`make` and other programs that may do anything stand in `event.effects.unknown`; this gate lets them pass.
 """
-
-import re
-import shlex
 
 from agent_hooks import Ask, HookAPI, HookContext, ToolCall
 
 
 def register(api: HookAPI) -> None:
-    @api.on("tool_call", tool="bash")
+    @api.on("tool_call")
     async def gate(event: ToolCall, ctx: HookContext) -> Ask | None:
-        command = event.input["command"]
-        risk = danger(command)
-        return Ask(f"Run {risk}?", command) if risk else None
-
-
-def danger(line: str) -> str | None:
-    """Return the name of the danger in a command line, or `None`."""
-    for command in re.split(r"[;&|\n(){}`]+", line):
-        try:
-            words = shlex.split(command)
-        # A quote without its end.
-        except ValueError:
-            words = command.split()
-        if "sudo" in words:
-            return "sudo"
-        flags = [word for word in words if word.startswith("-")]
-        if "rm" in words and any(flag == "--recursive" or re.match(r"-\w*[rR]", flag) for flag in flags):
-            return "a recursive rm"
-        if {"chmod", "chown"} & set(words) and any(re.fullmatch(r"[0-7]?777", word) for word in words):
-            return "rights for everybody"
-    return None
+        effects = event.effects
+        if effects.runs("sudo") or effects.runs("doas"):
+            return Ask("Run sudo?")
+        if any(each.tree and each.access == "delete" and each.program != "mv" for each in effects.paths):
+            return Ask("Run a recursive rm?")
+        if any(each.what == "world-writable" for each in effects.privileges):
+            return Ask("Let everybody write?")
+        return None

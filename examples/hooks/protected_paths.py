@@ -1,26 +1,17 @@
-"""Keep `write` and `edit` out of .env, .git/ and node_modules/.
+"""Keep files from being changed: by a file tool, a command, or code within a command.
 
-Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@write {"path": "node_modules/x.js", "content": ""}'
+Try it:  agent-hooks run --hook examples/hooks/protected_paths.py '@bash echo x > uv.lock'
 
-The built-in guards of `agent-hooks run` protect secrets like .env; this hook is for your other files.
+The built-in guards of `agent-hooks run` protect secrets like .env; this hook is for your other files, too.
 """
-
-import os
-from pathlib import Path
 
 from agent_hooks import Block, HookAPI, HookContext, ToolCall
 
-PROTECTED = {".env", ".git", "node_modules"}
+PROTECTED = ("uv.lock", ".env", ".env.*", "*.env", ".git", "node_modules")
 
 
 def register(api: HookAPI) -> None:
-    @api.on("tool_call", tool=["write", "edit"])
+    @api.on("tool_call")
     async def protect(event: ToolCall, ctx: HookContext) -> Block | None:
-        path = event.input["path"]
-        # Both the path that the tool opens and the target of its symlinks: `a/../.env` and links to .git are blocked too.
-        target = os.path.join(ctx.cwd, os.path.expanduser(path))
-        parts = {*Path(os.path.normpath(target)).parts, *Path(os.path.realpath(target)).parts}
-        if not parts & PROTECTED:
-            return None
-        ctx.ui.notify(f"kept {event.tool_name} out of {path}", "warning")
-        return Block(f"{path} is protected")
+        changed = [glob for glob in PROTECTED if event.effects.writes(glob) or event.effects.deletes(glob)]
+        return Block(f"{changed[0]} is protected") if changed else None

@@ -7,22 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from agent_hooks.bridges.base import (
-    SILENCE,
-    Address,
-    Bridge,
-    BridgeError,
-    EventRow,
-    Facts,
-    Happening,
-    Installed,
-    Reply,
-    Verdict,
-)
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.happenings import Happening
+from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Installed
+from agent_hooks.bridges.base.payloads import BridgeError, object_field, text_field
+from agent_hooks.bridges.base.verdicts import SILENCE, Reply, Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
-from agent_hooks.bridges.fields import object_field, text_field
 from agent_hooks.server.stub import config_of
 
 PAYLOADS: dict[str, Any] = json.loads((Path(__file__).parent / "claude_code.json").read_text())
@@ -34,7 +27,7 @@ class Smallest(Bridge):
     name = "smallest"
     events = (EventRow("Call", gate=True, timeout=30), EventRow("Note"))
 
-    def decode(self, payload: object) -> Happening:
+    def decode(self, payload: object, event_name: str | None = None) -> Happening:
         return Happening(name="Note", native={})
 
     def encode(self, event: Happening, answer: Verdict) -> Reply:
@@ -62,7 +55,7 @@ class Smallest(Bridge):
         return ()
 
     def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
-        return Facts("smallest", "1", (), (), {}, {})
+        return Facts("smallest", "1", (), {}, {})
 
 
 def test_a_bridge_that_overrides_no_default_runs_everywhere_attended_and_unhindered() -> None:
@@ -124,3 +117,32 @@ def test_each_text_for_the_model_goes_where_the_row_of_its_event_says(name: str)
     takes = bridge.row(happening.name).takes_context or happening.name in ("Stop", "SubagentStop")
     assert happening.takes_context == takes
     assert ("additionalContext" in said.get("hookSpecificOutput", {})) == takes
+
+
+@pytest.mark.behaviour("EN1")
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("\ud800", "\ufffd"),
+        ("a\udcffb", "a\ufffdb"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("\U0001f600", "\U0001f600"),
+        ("\\ud800", "\\ud800"),
+    ],
+)
+def test_half_of_a_surrogate_pair_does_not_make_a_reply_unreadable(text: str, printed: str) -> None:
+    """Some agents cannot read such an answer, and then run the tool; a file's name in a reason is enough."""
+    reply = Reply.of({text: [text, {"why": (text,)}]})
+    assert msgspec.json.decode(reply.stdout) == {printed: [printed, {"why": [printed]}]}
+    denial = ClaudeCode().refuse("PreToolUse", text).stdout
+    assert printed in str(msgspec.json.decode(denial))
+
+
+def test_the_name_of_an_event_is_found_in_a_broken_payload() -> None:
+    """An entry may name no event, and a payload that is cut off still names it."""
+    claude, nameless = ClaudeCode(), Smallest()
+    assert claude.name_in(b'{"x": 1, "hook_event_name" : "PreToolUse", "tool_in') == "PreToolUse"
+    assert claude.name_in(b'{"hook_event_name": "\xff"}') is None
+    assert claude.name_in(b"") is None
+    assert nameless.name_in(b'{"hook_event_name": "PreToolUse"}') is None

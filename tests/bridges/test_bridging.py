@@ -28,12 +28,12 @@ from agent_hooks import (
     Rewrite,
     ToolCall,
 )
-from agent_hooks.bridges.base import Happening, Verdict
+from agent_hooks.bridges.base.happenings import Happening
+from agent_hooks.bridges.base.verdicts import Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.bridges.driver import (
     BridgeUI,
     Bridging,
-    in_our_words,
     listened_to,
     needed_events,
     never_reached,
@@ -97,7 +97,7 @@ async def test_the_same_file_blocks_the_same_call_in_both_worlds(
     there = await answer(*loaded.hooks, happening=asked(tool_input=theirs, **native), attended=False)
     assert here.is_error
     assert there.block == here.text
-    assert (await answer(*loaded.hooks, happening=asked("ls", tool_input=theirs, tool_name="Other"))) == Verdict()
+    assert (await answer(*loaded.hooks, happening=asked("ls", tool_input={}, tool_name="Other"))) == Verdict()
 
 
 async def test_a_call_passes_the_steps_in_their_order() -> None:
@@ -122,16 +122,13 @@ async def test_a_call_passes_the_steps_in_their_order() -> None:
 
     steps = [
         ConfiguredTransformer(
-            tool="Bash",
+            tool="bash",
             name="default_args",
             transformer=builtin_transformer("default_args"),
             config={"append": {"command": " 1"}},
         )
     ]
-    mine, allowed = in_our_words(CLAUDE, steps, ["Bash"])
-    verdict = await answer(
-        hook_of(register), happening=asked("0", agent_id="a7"), transformers=mine, allow=next(iter(allowed))
-    )
+    verdict = await answer(hook_of(register), happening=asked("0", agent_id="a7"), transformers=steps, allow="bash")
     assert seen == [verdict.input and verdict.input["command"], "0", "bridge", "a7"]
     assert verdict.input == {"command": "0 1 2 3"}
     assert verdict.allow
@@ -284,6 +281,20 @@ async def test_a_result_passes_the_hooks_and_is_redacted(payload: str) -> None:
     assert key not in verdict.output.text
     assert recorded.of("after_tool_call")[0].duration_ms == PAYLOADS[payload]["duration_ms"]
     assert (await answer(happening=happening)) == Verdict()
+
+
+@pytest.mark.behaviour("LB3")
+async def test_a_message_of_a_hook_to_the_person_is_redacted() -> None:
+    """The other agent keeps it in its transcript, beside the results."""
+    key = "sk-" + "a1B2" * 8
+
+    async def chatty(event: Any, ctx: HookContext) -> None:
+        ctx.ui.notify(f"the key is {key}", "info")
+
+    verdict = await answer(hook_on("tool_call", chatty), redactor=Redactor())
+    (message,) = verdict.messages
+    assert message.startswith("the key is [redacted ")
+    assert key not in message
 
 
 async def test_a_prompt_passes_message_before() -> None:
@@ -471,7 +482,7 @@ def test_settings_need_events_too() -> None:
 def test_every_event_of_ours_is_reached_or_told_of() -> None:
     """Each name in the table is one of our events or points."""
     rows = CLAUDE.describe()
-    known = {*EVENT_NAMES, *POINTS, "redaction", "filter_output"}
+    known = {*EVENT_NAMES, *POINTS, "redaction", "filter_output", "undo"}
     assert {name for row in rows for name in row.feeds} <= known
     assert never_reached(rows, known) == [
         "chat.headers",

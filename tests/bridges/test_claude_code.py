@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -14,21 +15,18 @@ from msgspec.structs import replace
 
 from agent_hooks import AgentEnd, ImageContent, SessionEvent, TextContent, ToolOutput, TurnEnd, TurnStart
 from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import (
-    Address,
-    Bridge,
-    BridgeError,
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.happenings import (
     CallAsked,
     CallEnded,
-    EventRow,
     EventsReported,
     Happening,
-    Installed,
     PermissionAsked,
     PromptGiven,
-    Reply,
-    Verdict,
 )
+from agent_hooks.bridges.base.installation import Address, EventRow, Facts, Installed
+from agent_hooks.bridges.base.payloads import BridgeError
+from agent_hooks.bridges.base.verdicts import Reply, Verdict
 from agent_hooks.bridges.claude_code import ClaudeCode
 from agent_hooks.testing import check_bridge
 
@@ -46,7 +44,7 @@ def said(payload: dict[str, Any], **answer: Any) -> Any:
 def test_every_bridge_passes_the_suite(name: str) -> None:
     """Each bridge has a file of payloads that its agent really sent, beside this file."""
     path = Path(__file__).parent / f"{name.replace('-', '_')}.json"
-    check_bridge(open_bridge(name), json.loads(path.read_text()).values())
+    check_bridge(open_bridge(name), json.loads(path.read_text()))
 
 
 class Broken(ClaudeCode):
@@ -55,7 +53,7 @@ class Broken(ClaudeCode):
     def __init__(self, fault: str) -> None:
         self.fault = fault
 
-    def decode(self, payload: object) -> Happening:
+    def decode(self, payload: object, event_name: str | None = None) -> Happening:
         if self.fault == "junk":
             return super().decode({"hook_event_name": "X"} if payload == {} else payload)
         return super().decode(payload)
@@ -76,6 +74,16 @@ class Broken(ClaudeCode):
                 return Reply("{}")
             case "end" if answer.go_on:
                 return super().encode(event, Verdict(context=answer.context))
+            case "half" if answer.block:
+                return Reply(json.dumps({"reason": answer.block, **json.loads(super().encode(event, answer).stdout)}))
+            case "nameless" if answer.block == " ":
+                return Reply('{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": " "}}')
+            case "asks" if answer.ask is not None and answer.block is None:
+                return super().encode(event, Verdict(block=answer.ask, input=answer.input))
+            case "shorter" if answer.input is not None and answer.block is None:
+                return super().encode(event, replace(answer, input=dict(list(answer.input.items())[:1])))
+            case "prompt" if answer.block and event.name == "UserPromptSubmit":
+                return super().encode(event, Verdict(messages=(answer.block,)))
         return super().encode(event, answer)
 
     def refuse(self, event_name: str | None, reason: str) -> Reply:
@@ -95,10 +103,18 @@ class Broken(ClaudeCode):
 
     def installed(self, settings: Any) -> list[Installed]:
         found = super().installed(settings)
+        if self.fault == "waits":
+            return [replace(entry, timeout=5) for entry in found]
         return [replace(entry, fails_closed=False) for entry in found] if self.fault == "passes" else list(found)
+
+    def facts(self, project: str, environment: Mapping[str, str]) -> Facts:
+        facts = super().facts(project, environment)
+        return replace(facts, environment={"COPILOT_CLI": "1"}) if self.fault == "elsewhere" else facts
 
     def describe(self) -> tuple[EventRow, ...]:
         rows = super().describe()
+        if self.fault == "waits":
+            return tuple(replace(row, timeout=99 if row.gate else row.timeout) for row in rows)
         if self.fault == "posted":
             return tuple(replace(row, decides_nothing=True) for row in rows)
         return tuple(replace(row, gate=False) for row in rows) if self.fault == "gate" else tuple(rows)
@@ -123,6 +139,13 @@ class Broken(ClaudeCode):
         ("passes", "PreToolUse: a failure of the command lets it pass"),
         ("posted", "PreToolUse: describe calls it a gate and decides_nothing"),
         ("kept", "without an address, events are posted"),
+        ("half", "is not one JSON object"),
+        ("nameless", "a block has no reason"),
+        ("asks", "the reply to a question and limits"),
+        ("shorter", "a new argument is lost"),
+        ("prompt", "the reason of a block is lost"),
+        ("elsewhere", "in this environment, no hook runs"),
+        ("waits", "the entry waits 5 s, and not 99 s"),
     ],
 )
 def test_the_suite_finds_what_is_wrong(fault: str, text: str) -> None:
@@ -474,7 +497,7 @@ def test_install_keeps_what_is_there_in_its_order() -> None:
     assert CLAUDE.uninstall(installed) == settings
     gate = installed["hooks"]["PreToolUse"][0]["hooks"][0]
     assert gate["onFailure"] == "block"
-    assert gate["args"] == ["PreToolUse"]
+    assert gate["command"] == "/py PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2'"
     assert "agent-hooks uninstall claude-code" in gate["statusMessage"]
     with pytest.raises(BridgeError, match="'hooks' must be an object of lists"):
         CLAUDE.install({"hooks": []}, ["/py"], [])

@@ -18,7 +18,6 @@ HEAVY = ("asyncio", "anyio", "ssl", "trio", "click", "rich")
 JUDGE = f"""
 import json, os, sys
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import read_payload
 from agent_hooks.cli.opening import Opening
 
 def by_hand(coroutine):
@@ -29,7 +28,7 @@ def by_hand(coroutine):
     raise AssertionError("it waits for something")
 
 bridge = open_bridge("claude-code")
-happenings = [read_payload(bridge, json.dumps(each).encode()) for each in json.load(sys.stdin)]
+happenings = [bridge.decode(each) for each in json.load(sys.stdin)]
 opened = by_hand(Opening(bridge, happenings[0], os.environ).open())
 for happening in happenings:
     print(bridge.encode(happening, by_hand(opened.bridging.answer(happening))).stdout, end="")

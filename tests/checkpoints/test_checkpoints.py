@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Skipped
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.snapshot import save
+from agent_hooks.turn_notes import store_of
 from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -55,11 +57,23 @@ def leaves(top: Path | str) -> Leaves:
 def theirs(top: Path) -> dict[str, Any]:
     """Return the person's git state: the bytes of the index, HEAD, branches, stash, the state of a merge."""
     directory = Path(git(top, "rev-parse", "--absolute-git-dir").strip())
+    objects = top / git(top, "rev-parse", "--git-path", "objects").strip()
     names = ("index", "index.lock", "HEAD", "MERGE_HEAD", "logs/refs/stash", "config", "info/exclude")
     return {
         **{name: (directory / name).read_bytes() for name in names if (directory / name).exists()},
-        "refs": [line for line in git(top, "for-each-ref").splitlines() if "refs/agent-hooks/" not in line],
+        "refs": git(top, "for-each-ref"),
+        "objects": sorted(os.listdir(objects)),
     }
+
+
+def store(top: Path) -> Path:
+    """Return the store of a working tree."""
+    return Path(store_of(str(top)))
+
+
+def saved_names(top: Path, commit: str) -> list[str]:
+    """Return the paths that a checkpoint holds."""
+    return git(top, f"--git-dir={store(top)}", "ls-tree", "-r", "--name-only", commit).split()
 
 
 def write(path: Path, content: str | bytes = "") -> Path:
@@ -478,7 +492,7 @@ async def test_a_file_that_is_ignored_now_and_was_not_comes_back_and_undo_knows_
     write(repo / ".gitignore", "notes\n")
     write(repo / "notes", "after")
     later = await checkpoints.create(repo, "s", 1)
-    assert git(repo, "ls-tree", "-r", "--name-only", later.commit).split() == [".gitignore", "tracked.txt"]
+    assert saved_names(repo, later.commit) == [".gitignore", "tracked.txt"]
     await checkpoints.restore(repo, saved)
     assert (repo / "notes").read_text() == "before"
     await checkpoints.undo(repo)
@@ -497,7 +511,7 @@ async def test_an_ignored_file_that_the_person_tracks_is_saved(repo: Path) -> No
     done = await checkpoints.restore(repo, saved)
     assert (repo / "kept.log").read_text() == "before"
     assert (done.written, done.deleted, done.left) == (("kept.log",), (), ())
-    assert git(repo, "ls-tree", "-r", "--name-only", saved.commit).split() == ["kept.log", "tracked.txt"]
+    assert saved_names(repo, saved.commit) == ["kept.log", "tracked.txt"]
 
 
 async def test_what_is_ignored_and_in_the_way_stays_and_is_said(repo: Path) -> None:
@@ -574,8 +588,8 @@ async def test_without_git_the_error_says_so(repo: Path, tmp_path: Path, monkeyp
 
 async def test_a_repository_that_takes_no_files_is_told(repo: Path) -> None:
     """The error names the directory."""
-    write(repo / ".git" / "agent-hooks", "in the way")
-    with pytest.raises(CheckpointError, match="agent-hooks: checkpoints cannot be written: "):
+    write(store(repo), "in the way")
+    with pytest.raises(CheckpointError, match=f"{store(repo).name}: checkpoints cannot be written: "):
         await checkpoints.create(repo, "s", 0)
 
 
@@ -607,10 +621,9 @@ async def test_a_damaged_index_of_ours_is_made_anew(repo: Path, damage: str) -> 
     write(repo / "new", "new")
     saved = await checkpoints.create(repo, "s", 0)
     if damage == "garbage":
-        write(repo / ".git" / "agent-hooks" / "index", "garbage")
+        write(store(repo) / "index", "garbage")
     else:
-        await checkpoints.prune(repo)
-        git(repo, "prune", "--expire=now")
+        shutil.rmtree(store(repo) / "objects")
     assert (await checkpoints.create(repo, "s", 1)).tree == saved.tree
 
 
@@ -618,8 +631,7 @@ async def test_an_error_without_an_index_to_blame_is_told(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checkpoint is not tried again for ever."""
-    (repo / ".git" / "objects").chmod(0o755)
-    shutil.rmtree(repo / ".git" / "agent-hooks", ignore_errors=True)
+    shutil.rmtree(store(repo), ignore_errors=True)
     broken = f'case "$*" in *ls-files*) echo "fatal: a bad day" >&2; exit 128; esac; exec {shutil.which("git")} "$@"'
     write(tmp_path / "tools" / "git", f"#!/bin/sh\n{broken}\n").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/tools:{os.environ['PATH']}")
@@ -630,7 +642,7 @@ async def test_an_error_without_an_index_to_blame_is_told(
 async def test_checkpoints_at_once_wait_for_one_another(repo: Path) -> None:
     """Several tasks make checkpoints at once, and so does a task after a process that was killed in the middle."""
     await checkpoints.create(repo, "s", 0)
-    write(repo / ".git" / "agent-hooks" / "index.lock", "left by a git that was killed")
+    write(store(repo) / "index.lock", "left by a git that was killed")
     async with anyio.create_task_group() as tasks:
         for index in range(1, 6):
             tasks.start_soon(checkpoints.create, repo, "s", index)
@@ -659,11 +671,11 @@ async def test_one_that_is_cancelled_in_the_middle_leaves_nothing_in_the_way(rep
 
 @pytest.fixture
 def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Give a function that lets one of git's commands fail, as on a full disk."""
+    """Give a function that lets one of git's commands fail, as on a broken disk."""
     real = shutil.which("git")
 
     def fail(command: str) -> None:
-        script = f'case " $* " in *" {command} "*) echo "fatal: No space left on device" >&2; exit 128;; esac'
+        script = f'case " $* " in *" {command} "*) echo "fatal: Input/output error" >&2; exit 128;; esac'
         write(tmp_path / "bin" / "git", f'#!/bin/sh\n{script}\nexec {real} "$@"\n').chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
 
@@ -679,7 +691,7 @@ async def test_when_git_fails_while_saving_the_error_has_its_words_and_nothing_i
     write(repo / "tracked.txt", "changed")
     failing(command)
     for act in (checkpoints.create(repo, "s", 1), checkpoints.restore(repo, saved)):
-        with pytest.raises(CheckpointError, match="git failed: fatal: No space left on device"):
+        with pytest.raises(CheckpointError, match="git failed: fatal: Input/output error"):
             await act
     assert (repo / "tracked.txt").read_text() == "changed"
 
@@ -691,44 +703,45 @@ async def test_when_git_cannot_write_a_file_that_is_said_and_undo_is_there(
     saved = await checkpoints.create(repo, "s", 0)
     write(repo / "tracked.txt", "changed")
     write(repo / "new", "new")
-    failing("checkout-index")
+    failing("cat-file --batch")
     done = await checkpoints.restore(repo, saved)
-    assert done.left == (Skipped("tracked.txt", "cannot be written: fatal: No space left on device"),)
-    assert done.deleted == ("new",)
-    failing("diff-files")
-    with pytest.raises(
-        CheckpointError, match="stopped in the middle, and undo takes it back: git failed: fatal: No space"
-    ):
+    assert done.failed == (Skipped("tracked.txt", "cannot be written: fatal: Input/output error"),)
+    assert (done.written, done.deleted, done.left) == ((), ("new",), ())
+    write(repo / "new", "new")
+    failing("check-ignore")
+    text = "stopped in the middle (0 files written, 0 files deleted), and undo takes it back: git failed: fatal: Input"
+    with pytest.raises(CheckpointError, match=re.escape(text)):
         await checkpoints.restore(repo, saved)
     failing("nothing")
     await checkpoints.undo(repo)
-    assert leaves(repo) == {"tracked.txt": ("file", b"changed")}
+    assert leaves(repo) == {"tracked.txt": ("file", b"changed"), "new": ("file", b"new")}
 
 
 async def test_a_restore_belongs_to_its_working_tree(project: Path) -> None:
-    """Two working trees share the refs; while both exist, files of one are never put into the other."""
+    """Files of one working tree are never put into another one, also when the first has moved away."""
     other = linked(project)
     saved = await checkpoints.create(other, "s", 0)
-    with pytest.raises(
-        CheckpointError, match=r"this checkpoint is one of .*linked, not of .*project: restore it there"
-    ):
+    elsewhere = r"this checkpoint is one of .*linked, not of .*project: restore it there"
+    with pytest.raises(CheckpointError, match=f"{elsewhere}$"):
         await checkpoints.restore(project, saved)
-    other.rename(other.parent / "moved")
-    shutil.copytree(project / ".git", other.parent / "moved" / "copy")
-    assert (await checkpoints.restore(project, saved)).left == ()
+    moved = other.rename(other.parent / "moved")
+    with pytest.raises(CheckpointError, match=f"{elsewhere}, after you have moved the working tree back"):
+        await checkpoints.restore(project, saved)
+    moved.rename(other)
+    assert (await checkpoints.restore(other, saved)).left == ()
 
 
 async def test_what_a_repository_ignores_is_left_alone_also_after_it_was_moved(project: Path) -> None:
-    """The private directory has a link to `.git/info/exclude`, which a move breaks."""
+    """A working tree that was moved has new checkpoints, by the rules of its own `.git/info/exclude`."""
     git(project, "init", "-q", "here")
     here, there = project / "here", project / "there"
     write(here / ".git" / "info" / "exclude", "secret\n")
-    write(here / "file", "1")
-    saved = await checkpoints.create(here, "s", 0)
+    await checkpoints.create(here, "s", 0)
     here.rename(there)
+    write(there / "file", "1")
+    saved = await checkpoints.create(there, "s", 0)
     write(there / "secret", "key")
     write(there / "file", "2")
-    assert (await checkpoints.create(there, "s", 1)).tree != saved.tree
     done = await checkpoints.restore(there, saved)
     assert (done.written, done.deleted) == (("file",), ())
     assert (there / "secret").read_text() == "key"
@@ -738,9 +751,9 @@ async def test_what_a_repository_ignores_is_left_alone_also_after_it_was_moved(p
 async def test_a_kill_while_our_directory_is_made_does_no_harm(repo: Path, name: str) -> None:
     """A file that was created but not written is written later."""
     saved = await checkpoints.create(repo, "s", 0)
-    write(repo / ".git" / "agent-hooks" / name, "")
+    write(store(repo) / name, "")
     assert (await checkpoints.create(repo, "s", 1)).tree == saved.tree
-    assert (repo / ".git" / "agent-hooks" / name).read_text()
+    assert (store(repo) / name).read_text()
 
 
 async def test_a_checkpoint_that_git_has_cleaned_up_is_told_and_nothing_changes(repo: Path) -> None:
@@ -748,8 +761,8 @@ async def test_a_checkpoint_that_git_has_cleaned_up_is_told_and_nothing_changes(
     write(repo / "new", "new")
     saved = await checkpoints.create(repo, "s", 0)
     await checkpoints.prune(repo)
-    (repo / ".git" / "agent-hooks" / "index").unlink()
-    git(repo, "prune", "--expire=now")
+    (store(repo) / "index").unlink()
+    shutil.rmtree(store(repo) / "objects")
     write(repo / "new", "newer")
     with pytest.raises(CheckpointError, match="checkpoint 0 is gone"):
         await checkpoints.restore(repo, saved)

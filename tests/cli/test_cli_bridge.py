@@ -54,8 +54,7 @@ def test_an_example_and_the_guards_stop_a_call(command: Command) -> None:
     assert why.startswith("Run sudo?")
     write = {"file_path": str(command.project / "node_modules" / "x.js"), "content": ""}
     said = bridge(command, payload(command, "PreToolUse:Write", tool_input=write))
-    assert decision(said) == ("deny", f"{write['file_path']} is protected (.agent/hooks/protected_paths.py)")
-    assert said["systemMessage"] == f"warning: kept write out of {write['file_path']}"
+    assert decision(said) == ("deny", "node_modules is protected (.agent/hooks/protected_paths.py)")
     assert decision(bridge(command, payload(command, tool_input={"command": "rm -rf /"})))[0] == "deny"
     assert bridge(command, payload(command, tool_input={"command": "ls"})) == {}
     ours = command("run", "--no-session", "@bash sudo ls\n@write node_modules/x.js")
@@ -72,7 +71,10 @@ def test_headless_a_question_denies(command: Command, monkeypatch: pytest.Monkey
 
 def test_every_captured_payload_is_answered(command: Command) -> None:
     """The answer is one JSON object, on both event loops."""
-    for name in ("SessionStart:startup", "UserPromptSubmit", "PostToolUse:Bash", "Stop", "SessionEnd", "SubagentStart"):
+    same = {"tool_use_id": "one"}
+    for name in ("SessionStart:startup", "UserPromptSubmit", "PreToolUse:Bash", "PostToolUse:Bash", "Stop"):
+        assert bridge(command, payload(command, name, **same)) == {}
+    for name in ("SessionEnd", "SubagentStart"):
         assert bridge(command, payload(command, name)) == {}
     done = subprocess.run(
         command.line("bridge", "claude-code", first=TRIO),
@@ -218,6 +220,15 @@ def test_the_hooks_are_those_of_the_project_wherever_the_agent_went(
 
 
 def test_another_agent_that_reads_the_settings_is_left_alone(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has a bridge of its own, or none."""
-    monkeypatch.setenv("COPILOT_CLI", "1")
+    """It has a bridge of its own, or none; an agent that sends the events of these settings is judged by its table."""
+    monkeypatch.setenv("GEMINI_SESSION_ID", "s")
     assert bridge(command, payload(command, tool_input={"command": "rm -rf /"})) == {}
+
+
+@pytest.mark.behaviour("G15")
+def test_a_call_whose_payload_says_that_it_is_another_event_is_denied(command: Command) -> None:
+    """The event's name on the command line counts; without one, the payload's does."""
+    verdict, why = decision(bridge(command, payload(command, "Stop"), "PreToolUse"))
+    assert (verdict, "the payload is that of 'Stop'" in why) == ("deny", True)
+    assert bridge(command, payload(command, "Stop")) == {}
+    assert bridge(command, payload(command, "Stop"), "Stop") == {}

@@ -94,7 +94,7 @@ def test_prune_forgets_what_it_is_told_to(saved: Command) -> None:
     assert rows(saved) == [["old", "2"], ["new-sess", "5"]]
     assert saved("checkpoints", "prune", "--session", "old", "--all").stdout == "forgot 1 checkpoint\n"
     saved("checkpoints", "prune", "--all")
-    assert "no checkpoints; the hook examples/hooks/git_checkpoint.py" in saved("checkpoints", "list").stdout
+    assert "no checkpoints; one is made before each turn of an agent" in saved("checkpoints", "list").stdout
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
+from agent_hooks.cli.main import COMMANDS
 from agent_hooks.cli.streams import complain
+from agent_hooks.guards.config import read_sections
 from agent_hooks.settings import load_settings
 from running import Command
+from support import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 HOOK = """
@@ -68,6 +75,7 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
         "event": "tool_call",
         "hook": str(command.project / ".agent/hooks/p.py"),
         "source": "project",
+        "isolation": "inline",
         "handler": "gate",
         "tool": "bash",
         "priority": 5,
@@ -224,10 +232,32 @@ def test_the_settings_example_has_every_key_and_fits_the_schema(command: Command
     (tmp_path / ".agent" / "settings.json").write_text(text)
     settings = load_settings(cwd=tmp_path, home=tmp_path / "nobody")
     assert (settings.hook_timeout, settings.tool_call_timeout) == (30.0, None)
-    assert settings.hooks == (
-        str(tmp_path / "nobody/team-hooks/no_force_push.py"),
-        str(tmp_path / ".agent/hooks-by-hand/audit.py"),
-    )
+    assert settings.hooks == ()
+
+
+@pytest.mark.behaviour("VX3")
+def test_the_settings_example_copied_into_place_changes_nothing(
+    command: Command, home: Path, no_agent_around: None
+) -> None:
+    """Every key has its default, so our host and a bridge run as without the file, and say nothing about it."""
+    (home / ".agent").mkdir()
+    call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "cwd": str(command.project)}
+    payload = json.dumps({**call, "tool_input": {"command": "echo prod"}})
+
+    def run() -> tuple[Any, ...]:
+        host = command("run", "--no-session", "@bash echo prod")
+        bridge = command("bridge", "claude-code", stdin=payload)
+        doctor = json.loads(command("doctor", "--json").stdout)
+        settings = load_settings(cwd=command.project, home=home)
+        guards = read_sections(settings.guards)
+        others = replace(settings, guards=())
+        return host.stdout, host.stderr.partition("(")[0], bridge.stdout, bridge.stderr, doctor, guards, others
+
+    before = run()
+    shutil.copy(ROOT / "settings.example.json", home / ".agent" / "settings.json")
+    assert run() == before
+    assert before[1] == "• bash echo prod → ok "
+    assert before[2:4] == ("{}\n", "")
 
 
 def test_the_events_schema_takes_what_run_prints(command: Command) -> None:
@@ -332,5 +362,14 @@ def test_a_reader_that_goes_is_no_error_to_tell(command: Command) -> None:
     os.close(reading)
     with os.fdopen(writing, "wb") as gone:
         line = [sys.executable, "-m", "agent_hooks", "list", "--points"]
-        done = subprocess.run(line, stdout=gone, stderr=subprocess.PIPE, cwd=command.project, check=False)
-    assert (done.returncode, done.stderr) == (1, b"")
+        done = subprocess.run(
+            line, stdout=gone, stderr=subprocess.PIPE, cwd=command.project, timeout=PATIENCE, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_page_of_the_command_has_each_command() -> None:
+    """A command that is added, or renamed, has a row in the table of docs/command.md."""
+    rows = re.findall(r"^\| (.*?[^\\]) \|", (ROOT / "docs" / "command.md").read_text(), re.MULTILINE)
+    named = {name.split()[0] for row in rows for name in re.findall(r"`(.*?)`", row)}
+    assert set(COMMANDS) <= named

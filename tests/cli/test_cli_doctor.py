@@ -247,6 +247,7 @@ def test_without_an_installation_hooks_and_settings_are_checked(command: Command
     assert text.startswith(f"{path}:2: ")
     assert "mend or remove it" in remedy
     path.unlink()
+    Path("~/.claude").expanduser().mkdir()
     assert ("not installed", "agent-hooks install claude-code --local") in [
         (each.text, each.remedy) for each in findings(command)
     ]
@@ -406,16 +407,11 @@ def test_each_fact_is_told_once(served: Command) -> None:
 
 @pytest.mark.usefixtures("claude")
 def test_what_fires_twice_and_what_switches_hooks_off(command: Command, home: Path) -> None:
-    """The files are those of this agent and of others that read its settings."""
+    """Two settings files run our hooks by different commands."""
     command("install", "claude-code", "--project")
     command("install", "claude-code", "--user")
-    (command.project / ".cursor").mkdir()
-    (command.project / ".cursor" / "hooks.json").write_text('{"command": "agent-hooks bridge cursor"}')
-    (command.project / ".github" / "hooks").mkdir(parents=True)
-    (command.project / ".github" / "hooks" / "x.json").write_text('{"command": "theirs"}')
     found = wrong(entries.doubled_entries(case(command.project)))
-    assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user", "keep one of the two"]
-    assert ".cursor/hooks.json runs agent_hooks too" in found[1][0]
+    assert [remedy for _, remedy in found] == ["agent-hooks uninstall claude-code --user"]
     state = home / ".claude.json"
     assert wrong(entries.hindrances(case(command.project))) == []
     state.write_text('{"projects": {"/": {"hasTrustDialogAccepted": false}}}')

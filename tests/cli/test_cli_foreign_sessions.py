@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,7 @@ from agent_hooks.storage.files import StorageError
 from agent_hooks.trust import written
 from agent_hooks.trust.written import WrittenSessions
 from cli.test_cli_sessions import files, prompts
-from running import Command, read_all
-from support import PATIENCE
+from running import Command
 
 REFUSED = "this machine did not write this session, and it may tell the model anything"
 
@@ -31,16 +28,6 @@ def foreign_session(project: Path, name: str = "foreign.jsonl") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{json.dumps(header)}\n{json.dumps(entry)}\n")
     return path
-
-
-def at_a_terminal(command: Command, keys: str, *args: str) -> tuple[str, int]:
-    """Run the command at a terminal, type the keys, and return the output and the exit code."""
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen(command.line(*args), cwd=command.project, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    os.write(ours, keys.encode())
-    seen = read_all(ours)
-    return seen, run.wait(timeout=PATIENCE)
 
 
 @pytest.mark.behaviour("A19")
@@ -92,13 +79,14 @@ def test_at_a_terminal_a_question_comes_first_and_enter_is_no(command: Command, 
     """A yes is remembered."""
     path = foreign_session(command.project)
     for mode in ([], ["--print"]):
-        seen, code = at_a_terminal(command, keys, "run", *mode, "--resume", str(path), "@bash touch done")
-        if mode and accepted:
-            assert "Go on with a session from elsewhere?" not in seen
-        else:
-            assert "was not written on this machine" in seen
-            assert "Go on with a session from elsewhere? [y/N]" in seen
-        assert (code == 0, (command.project / "done").exists(), REFUSED in seen) == (accepted, accepted, not accepted)
+        dialog = command.dialog("run", *mode, "--resume", str(path), "@bash touch done")
+        asked = not (mode and accepted)
+        if asked:
+            assert "was not written on this machine" in dialog.sees("Go on with a session from elsewhere? [y/N]")
+            dialog.type(keys)
+        seen = dialog.end(0 if accepted else 1)
+        assert ("Go on with a session from elsewhere?" in seen) == asked
+        assert ((command.project / "done").exists(), REFUSED in seen) == (accepted, not accepted)
 
 
 @pytest.mark.behaviour("A19")

@@ -32,7 +32,7 @@ def test_run_has_the_guards_on(command: Command) -> None:
 
 @pytest.mark.behaviour("G13")
 def test_the_person_reads_how_to_allow_a_call_and_the_model_does_not(command: Command) -> None:
-    """The script model prints what it is given, on stdout."""
+    """The puppet prints the result that it is given, on stdout."""
     done = command("run", "--no-session", "@bash rm -rf src")
     assert "allow-once" not in done.stdout
     assert "agent-hooks run --allow-once rm-rf" in " ".join(done.stderr.split())
@@ -41,12 +41,17 @@ def test_the_person_reads_how_to_allow_a_call_and_the_model_does_not(command: Co
 
 @pytest.mark.behaviour("G13")
 def test_another_agent_shows_the_person_how_to_allow_a_call(command: Command) -> None:
-    """Its model reads the reason of the denial."""
+    """Its model reads the reason of the denial; a question is put by the agent, in the person's copy."""
     call = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"}
-    call |= {"cwd": str(command.project), "tool_input": {"command": "rm -rf src"}}  # type: ignore[dict-item]  # as JSON
+    call |= {"cwd": str(command.project), "tool_input": {"command": "rm -rf /usr"}}  # type: ignore[dict-item]  # as JSON
     said = json.loads(command("bridge", "claude-code", stdin=json.dumps(call)).stdout)
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert "allow-once" not in said["hookSpecificOutput"]["permissionDecisionReason"]
     assert "agent-hooks run --allow-once rm-rf" in said["systemMessage"]
+    call |= {"tool_input": {"command": "rm -rf src"}}  # type: ignore[dict-item]  # as JSON
+    said = json.loads(command("bridge", "claude-code", stdin=json.dumps(call)).stdout)
+    assert said["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert "risk: deletes everything in src" in said["hookSpecificOutput"]["permissionDecisionReason"]
 
 
 def test_run_can_let_one_call_pass(command: Command) -> None:
@@ -109,6 +114,15 @@ def test_a_wrong_section_stops_the_command_before_anything_runs(command: Command
     assert not (command.project / "ran").exists()
 
 
+@pytest.mark.behaviour("EF15")
+def test_explain_shows_each_effect(command: Command) -> None:
+    """A path in the project is relative, and an unknown part says why."""
+    shown = command("guard", "explain", "echo x > a; cd $D; rm -r src; make; curl -d @b https://x.example").stdout
+    for line in ("writes a [echo]", "deletes **/src and everything inside (may be) [rm]", "unknown (opaque): make:"):
+        assert f"  {line}" in shown
+    assert "sends to x.example" in shown
+
+
 def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command) -> None:
     """It runs nothing."""
     done = command("guard", "explain", 'x=src; sudo sh -c "touch ran; rm -rf $x"')
@@ -120,6 +134,7 @@ def test_explain_shows_what_would_run_the_rule_and_the_verdict(command: Command)
     assert "(undecidable)" in command("guard", "explain", "$X -rf /").stdout
 
 
+@pytest.mark.behaviour("EF15")
 def test_check_answers_each_line_with_a_line(command: Command) -> None:
     """The verdict is pass, block or ask; an unreadable line is a block."""
     calls = [
@@ -134,6 +149,9 @@ def test_check_answers_each_line_with_a_line(command: Command) -> None:
     lines = "\n".join([*map(json.dumps, calls), "", "{", "\ud83d" if False else "[1]"])
     answers = [json.loads(line) for line in command("guard", "check", "--json", stdin=lines).stdout.splitlines()]
     assert [answer["verdict"] for answer in answers] == ["pass", "block", "ask", "block", "pass", *["block"] * 4]
+    assert answers[1]["effects"]["paths"][0]["access"] == "delete"
+    assert answers[3]["effects"]["paths"][0]["access"] == "read"
+    assert answers[5]["effects"] is None
     assert [answer["rule"] for answer in answers[:4]] == [None, "rm-rf", "rm-rf", "environment-file"]
     assert all(answer["rule"] == "bad-input" for answer in answers[5:])
     strict = command(
@@ -151,6 +169,24 @@ def test_test_scores_a_corpus_per_class(command: Command) -> None:
     assert "denied 0 of" in command("guard", "test", str(CORPORA / "paths.tsv")).stdout
 
 
+@pytest.mark.behaviour("FC3")
+def test_test_counts_blocked_asked_and_false_rows_apart(command: Command) -> None:
+    """A question that a person may answer is no block; `--json` prints the same numbers with the wrong rows."""
+    rows = [
+        'deny\tx\t"rm -rf /"',
+        'deny\tx\t"$CMD -rf /"',
+        'deny\tx\t"git push --force"',
+        'deny\tx\t"ls"',
+        'allow\tx\t"ls -l"',
+        'allow\tx\t"rm -rf ~"',
+    ]
+    (command.project / "own.tsv").write_text("\n".join(["expected\tclass\tcommand", *rows]) + "\n")
+    told = json.loads(command("guard", "test", "--json", "own.tsv", code=1).stdout)
+    assert told["classes"] == {"x": {"harmful": 4, "blocked": 1, "asked": 2, "missed": 1, "harmless": 2, "false": 1}}
+    assert [(row["expected"], row["verdict"]) for row in told["wrong"]] == [("deny", "pass"), ("allow", "block")]
+    assert "2 of them asked" in command("guard", "test", "own.tsv", code=1).stdout
+
+
 def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> None:
     """The exit code is 1 when the promise is not kept."""
     (command.project / "own.tsv").write_text('expected\tclass\tcommand\nallow\tx\t"rm -rf /"\ndeny\tx\t"ls"\r\n\n')
@@ -165,6 +201,12 @@ def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> Non
         (b"", "no rows"),
         (b"expected\tclass\tcommand\n", "no rows"),
         (b'expected\tcommand\ndeny\t"rm \xff"\n', "UTF-8"),
+        (b"\x7fELF\x02\x01\x01\x00\x00\xd0", "UTF-8"),
+        (b"a\tb\nx\ty\n", "own.tsv:1: the head line has no column 'expected' or 'project' and no 'command' or 'path'"),
+        (b'strict\tcommand\ndeny\t"ls"\n', "own.tsv:1: the head line has no column 'expected' or 'project'; found"),
+        (b'expected\tcommand\ndeny\t"a\tb"\n', "own.tsv:2: has 3 columns, and the head line 2"),
+        (b"expected\tcommand\ndeny\n", "own.tsv:2: has 1 columns, and the head line 2"),
+        (b"expected\tcommand\ndeny\t" + b"[" * 100_000 + b"\n", "own.tsv:2: column 'command' is no JSON string"),
         (b'expected\tpath\tops\ndeny\t".env"\tx\n', "own.tsv:2: column 'ops'"),
         (b'expected\tpath\tops\ndeny\t".env"\t\n', "own.tsv:2: column 'ops'"),
     ],
@@ -172,7 +214,7 @@ def test_test_shows_what_was_judged_otherwise_and_fails(command: Command) -> Non
 def test_a_corpus_that_says_nothing_is_no_success(command: Command, text: bytes, says: str) -> None:
     """A row without a call would count as judged."""
     (command.project / "own.tsv").write_bytes(text)
-    assert says in command("guard", "test", "own.tsv", code=2).stderr
+    assert says in " ".join(command("guard", "test", "own.tsv", code=2).stderr.split())
 
 
 @pytest.mark.parametrize("row", ['maybe\tx\t"ls"', "allow\tx\tls", "allow\tx\t3"])
@@ -180,3 +222,23 @@ def test_a_row_that_cannot_be_read_is_named(command: Command, row: str) -> None:
     """The error has file and line."""
     (command.project / "own.tsv").write_text(f"expected\tclass\tcommand\n{row}\n")
     assert "own.tsv:2" in command("guard", "test", "own.tsv", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("none.tsv", "does not exist"),
+        (".", "is a directory"),
+        ("/dev/zero", "may have 64 MiB; divide the file"),
+    ],
+)
+def test_a_corpus_that_cannot_be_read_is_named(command: Command, file: str, says: str) -> None:
+    """A missing file, a directory, and a device that never ends."""
+    assert says in " ".join(command("guard", "test", file, code=2).stderr.split())
+
+
+def test_a_corpus_of_an_editor_on_windows_is_read(command: Command) -> None:
+    """It begins with a byte order mark, and its lines end with CR LF; half a character in a command is judged."""
+    text = '\ufeffexpected\tclass\tcommand\r\ndeny\tx\t"rm -rf /"\r\nallow\tx\t"ls \\ud83d"\r\n'
+    (command.project / "own.tsv").write_text(text, newline="")
+    assert "caught 1 of 1 harmful" in command("guard", "test", "own.tsv").stdout

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import Address
+from agent_hooks.bridges.base.installation import Address
 from agent_hooks.errors import SettingsError
 from agent_hooks.installs.edits import BACKUP, Edit, edit
 from agent_hooks.installs.json_text import edited, parse
@@ -63,9 +63,10 @@ def entry(path: Path, event: str = "PreToolUse") -> Any:
 
 
 def judge(entry: Any, text: str, project: Path) -> Any:
-    """Run an entry as Claude Code does, on a call of Bash."""
+    """Run an entry as Claude Code does, on a call of Bash: without arguments, a shell runs it."""
+    line = [entry["command"], *entry["args"]] if "args" in entry else ["sh", "-c", entry["command"]]
     done = subprocess.run(
-        [entry["command"], *entry["args"]],
+        line,
         input=json.dumps({**CALL, "tool_input": {"command": text}}),
         capture_output=True,
         text=True,
@@ -90,7 +91,7 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
     path.chmod(0o640)
     said = served("install", "claude-code").stdout
     assert ".claude/settings.local.json: installed" in said
-    assert '\n+        "PreToolUse": [\n' in said
+    assert '"PreToolUse": [{"hooks": [1]},\n+            {\n+                "hooks": [\n' in said
     once = path.read_text()
     assert '"n": 1.50e3' in once
     assert '"allow": ["é",  "\\u00e9"]' in once
@@ -162,14 +163,39 @@ def test_what_is_shared_names_nothing_of_this_machine(
     monkeypatch.setenv("PATH", f"{write_shared_command(tmp_path / 'bin', home)}:{os.environ['PATH']}")
     served("install", "claude-code", "--project")
     path = served.project / ".claude" / "settings.json"
-    assert (entry(path)["command"], entry(path)["args"]) == (
-        "agent-hooks",
-        ["bridge", "claude-code", "--resident", "PreToolUse"],
-    )
+    line = "agent-hooks bridge claude-code --resident PreToolUse || sh -c 'echo agent-hooks failed >&2; exit 2'"
+    assert {key: entry(path).get(key) for key in ("command", "args")} == {"command": line, "args": None}
+    assert entry(path, "Stop")["command"] == "agent-hooks bridge claude-code --resident Stop || exit 0"
     assert str(Path(sys.executable).parent) not in path.read_text()
     assert judge(entry(path), "rm -rf /", served.project) == "deny"
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert "there is no agent-hooks on the PATH" in served("install", "claude-code", "--project").stderr
+
+
+@pytest.mark.behaviour("EN2")
+@pytest.mark.parametrize("target", ["--project", "--local"])
+def test_another_agent_that_reads_the_file_is_judged_in_its_own_words(
+    served: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """Copilot runs an entry as one line, without `args`; it gets its own answers."""
+    path = f"{write_shared_command(tmp_path / 'bin', home)}:{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    served("install", "claude-code", target)
+    file = "settings.json" if target == "--project" else "settings.local.json"
+    for command, decision in (("rm -rf /", "deny"), ("ls", None)):
+        payload = {"hook_event_name": "PreToolUse", "session_id": "s", "timestamp": "2026-11-20", "cwd": "/"}
+        call = {"tool_name": "Bash", "tool_input": {"command": command, "description": "d"}}
+        done = subprocess.run(
+            ["bash", "-c", entry(served.project / ".claude" / file)["command"]],
+            input=json.dumps(payload | call),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            cwd=served.project,
+            env={"PATH": path, "HOME": str(home), "COPILOT_CLI": "1", "CLAUDE_PROJECT_DIR": str(served.project)},
+        )
+        assert json.loads(done.stdout).get("permissionDecision") == decision
 
 
 @pytest.mark.behaviour("B9")
@@ -209,7 +235,7 @@ def test_one_command_in_two_files_runs_once(command: Command, home: Path) -> Non
     command("install", "claude-code", "--user")
     assert command("install", "claude-code", "--local").stderr == ""
     path = local(command)
-    path.write_text(path.read_text().replace('"-I", ', ""))
+    path.write_text(path.read_text().replace(" -I -S ", " -S "))
     assert "fire twice" in command("install", "claude-code", "--user", "--dry-run").stderr
     done = command("install", "claude-code", "--user")
     assert (done.stderr, path.exists()) == ("", False)
@@ -314,7 +340,7 @@ def test_the_first_backup_stays(tmp_path: Path) -> None:
     install(path).make()
     path.write_text(edited(path.read_text(), {**parse(path.read_text()), "b": 2}))
     assert not install(path).changes
-    removed = uninstalling(CLAUDE, place(path))
+    [removed] = uninstalling(CLAUDE, place(path))
     removed.make()
     assert parse(path.read_text()) == {"a": 1, "b": 2}
     install(path).make()
@@ -392,7 +418,8 @@ def test_install_and_uninstall_give_any_settings_back(
             event: groups for event, groups in hooks.items() if groups
         }
         assert not install(path, sorted(names)).changes
-        uninstalling(CLAUDE, place(path)).make()
+        [removed] = uninstalling(CLAUDE, place(path))
+        removed.make()
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
 
@@ -452,8 +479,8 @@ def test_a_gate_that_was_taken_out_or_narrowed_is_named_and_mended(command: Comm
     del found["hooks"]["UserPromptSubmit"]
     path.write_text(json.dumps(found))
     said = start(command)
-    assert "PreToolUse is installed with matcher 'Bash' only" in said
-    assert "UserPromptSubmit is not installed: agent-hooks install claude-code --local" in said
+    assert "PreToolUse, which redaction needs, is installed with matcher 'Bash' only" in said
+    assert "UserPromptSubmit, which undo needs, is not installed: agent-hooks install claude-code --local" in said
     command("install", "claude-code")
     assert start(command) == ""
     path.write_text("{")
@@ -529,7 +556,7 @@ def test_with_http_what_decides_nothing_is_posted_until_something_else_is_asked_
         assert "is installed already" in command("install", "claude-code", *args).stdout
     assert posted(path) == {event: address}
     assert "by HTTP" not in command("install", "claude-code", "--no-http").stdout
-    assert entry(path, event)["args"][-1] == event
+    assert entry(path, event)["command"].endswith(f" {event} || exit 0")
     assert "by HTTP" not in command("install", "claude-code").stdout
     command("install", "claude-code", "--http")
     assert posted(path)[event] not in (None, address)
@@ -559,6 +586,8 @@ def test_http_is_for_one_project_and_one_person(target: str, command: Command) -
     """A file that is committed holds no port and no token."""
     command.add_hook(TURNS)
     assert "--http goes with --local" in command("install", "claude-code", target, "--http", code=2).stderr
+    # Codex has no settings file of that kind.
+    assert "--http goes with --local" in command("install", "codex", "--http", code=2).stderr
     assert not list(command.project.glob(".claude/*"))
     command("install", "claude-code", "--http")
     command("install", "claude-code", target)

@@ -317,6 +317,7 @@ def test_an_agent_does_not_read_or_remove_records(
     command: Command, records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Below our host or another agent, the commands refuse; `verify` and `head` show no content, so they run."""
+    command.may_fork = False
     write(records, decision("secretid", "block"))
     monkeypatch.setenv("PATH", f"{Path(command.line()[0]).parent}:{os.environ['PATH']}")
     assert "(read-records)" in command("run", "--no-session", "@bash agent-hooks why secretid").stdout

@@ -783,3 +783,58 @@ def test_what_the_agent_warns_of_is_a_notification(client: MakeClient, command: 
     warning = rpc.expect("hook_ui_request", method="notify", notifyType="warning")
     assert warning["message"].endswith("read and approve: agent-hooks trust")
     rpc.end()
+
+
+# ---- questions about a tool call -------------------------------------------------------------------------------------
+
+ASK = """
+    from agent_hooks import Ask
+    def register(api):
+        @api.on("tool_call")
+        def gate(event, ctx):
+            return Ask("Sure?", "says the gate")
+"""
+
+
+@pytest.mark.behaviour("QS1", "QS13")
+def test_a_client_answers_a_question_of_a_guard_for_the_person(command: Command, client: MakeClient) -> None:
+    """No with a reason reaches the model; true is Yes once."""
+    rpc = client()
+    rpc.send("prompt", message="@bash rm -rf dist2")
+    dialog = rpc.expect("hook_ui_request", method="confirm")
+    assert (dialog["call"], dialog["risk"]) == ("bash rm -rf dist2", "deletes everything in dist2")
+    assert dialog["answers"][:2] == ["no", "once"]
+    assert "diff" not in dialog
+    rpc.send("hook_ui_response", id=dialog["id"], answer="no", text="use a branch")
+    result = rpc.expect("after_tool_call", toolName="bash")
+    assert "the user said no: use a branch (asked by" in result["error"]
+    rpc.expect("run_end")
+    (command.project / "dist2").mkdir()
+    rpc.send("prompt", message="@bash rm -rf dist2")
+    rpc.send("hook_ui_response", id=rpc.expect("hook_ui_request", method="confirm")["id"], confirmed=True)
+    rpc.expect("run_end")
+    assert not (command.project / "dist2").exists()
+    rpc.end()
+
+
+@pytest.mark.behaviour("QS13")
+def test_a_question_about_an_edit_has_a_diff_for_the_client(command: Command, client: MakeClient) -> None:
+    """An answer for always is refused without the option, and the call is blocked."""
+    command.add_hook(ASK)
+    rpc = client()
+    rpc.send("prompt", message='@write {"path": "a.txt", "content": "hello"}')
+    dialog = rpc.expect("hook_ui_request", method="confirm", title="Sure?")
+    assert dialog["diff"].endswith("+hello")
+    rpc.send("hook_ui_response", id=dialog["id"], answer="always")
+    refused = rpc.expect("response", command="hook_ui_response")
+    assert "start the host with --allow-remember" in refused["error"]
+    rpc.expect("run_end")
+    assert not (command.project / "a.txt").exists()
+    rpc.end()
+
+
+@pytest.mark.behaviour("QS13")
+def test_only_rpc_mode_lets_a_client_remember(command: Command) -> None:
+    """In the other modes the option is a mistake."""
+    done = command("run", "--allow-remember", "-p", "@bash ls", code=2)
+    assert "--allow-remember is for --mode rpc" in done.stderr

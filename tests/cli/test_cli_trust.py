@@ -7,12 +7,17 @@ import os
 import signal
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
+import watchfiles
 
+from agent_hooks.cli.following import follow_saves
+from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.screen.trust_question import MOST_FILES
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.manifest import read_set
+from agent_hooks.trust.policy import Trust
 from agent_hooks.trust.store import TrustStore
 from running import Command
 
@@ -222,7 +227,7 @@ def test_below_an_agent_nothing_is_asked_or_approved(command: Command, monkeypat
     command("trust", "--yes")
     monkeypatch.setenv("CLAUDECODE", "1")
     for line in (["trust", "--yes"], ["trust", "--digest", digest(command)], ["untrust"], ["new", "x"]):
-        assert "is a person's decision" in command(*line, code=1).stderr
+        assert "has started this process" in command(*line, code=1).stderr
     add_gate(command, "changed")
     assert ASKS not in command.dialog("list").end()
     assert len(listed(command)) == 1
@@ -517,6 +522,23 @@ def test_following_ends_when_the_project_does(command: Command, end: str) -> Non
         hook.write_text("# changed\n")
         dialog.sees("no longer approved")
     dialog.end(1)
+
+
+def test_a_project_that_vanishes_just_before_it_is_watched_is_gone(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The watcher finds no directory, which is no internal error."""
+    add_gate(command)
+    command("trust", "--yes")
+    watch = watchfiles.watch
+
+    def watch_too_late(*directories: str, **options: Any) -> object:
+        command.project.rename(command.project.with_name("moved"))
+        return watch(*directories, **options)
+
+    monkeypatch.setattr(watchfiles, "watch", watch_too_late)
+    assert follow_saves(Trust(), [str(command.project)], 60) == FAILED
+    assert ".agent is gone" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

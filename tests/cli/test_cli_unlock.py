@@ -1,4 +1,4 @@
-"""`agent-hooks unlock`, and what an agent can do meanwhile."""
+"""`agent-hooks unlock`, and the changes that an agent can make meanwhile."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def test_an_unlock_is_not_recorded_where_the_person_wants_no_records(command: Co
 @pytest.mark.behaviour("G10")
 @pytest.mark.behaviour("G12")
 def test_a_change_of_the_persons_own_hooks_is_told_and_recorded_in_the_host(command: Command, home: Path) -> None:
-    """Hooks are loaded once here, so the session goes on with the former ones."""
+    """They count from the next turn, and the person reads of it."""
     own = home / ".agent" / "hooks" / "own.py"
     own.parent.mkdir(parents=True)
     own.write_text("def register(api): pass\n")
     (command.project / "make.py").write_text(f"open({str(own)!r}, 'a').write('# more')\n")
     done = command("run", "@bash python3 make.py\n---\n@bash true")
     text = " ".join(done.stderr.split())
-    assert text.count(f"changed while the session runs: {own}; this session goes on with the former ones") == 1, text
+    assert text.count(f"changed while the session runs: {own}") == 1, text
     (edit,) = lines_of(home, "edit")
     assert (edit["path"], edit.get("unlocked", False)) == (str(own), False)
     assert "+# more" in edit["diff"]
@@ -140,6 +140,18 @@ def test_unlock_needs_a_terminal(command: Command, hook: Path) -> None:
     assert not Path(state_path()).exists()
 
 
+@pytest.mark.parametrize("line", ["unlock 15m", "doctor --clear-alarm"])
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+def test_a_closed_stream_is_no_terminal(command: Command, line: str, closed: str) -> None:
+    """A command for a person at a terminal refuses, and does not fail, when a program has closed stdin or stderr."""
+    shell = f"{sys.executable} -m agent_hooks {line} {closed}"
+    done = subprocess.run(["sh", "-c", shell], cwd=command.project, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "internal error" not in done.stderr
+    assert closed == "2>&-" or "is for a person at a terminal" in done.stderr
+    assert not Path(state_path()).exists()
+
+
 @pytest.mark.behaviour("G9")
 def test_unlock_refuses_below_an_agent(command: Command, hook: Path, tmp_path: Path) -> None:
     """A terminal that an agent has opened is not a person's."""
@@ -155,6 +167,7 @@ def test_unlock_refuses_below_an_agent(command: Command, hook: Path, tmp_path: P
 @pytest.mark.behaviour("G9")
 def test_a_shell_of_our_host_is_below_an_agent(command: Command) -> None:
     """The check finds the host among the ancestors of a command that it runs."""
+    command.may_fork = False
     ask = "from agent_hooks.trust.ancestors import agent_ancestor; print(agent_ancestor())"
     (command.project / "ask.sh").write_text(f"{sys.executable} -c '{ask}'; true\n")
     assert "agent-hooks (process" in command("run", "--no-session", "@bash bash ask.sh; true").stdout

@@ -1,4 +1,4 @@
-"""Claude Code for each test; where it is not installed, no test of this directory runs."""
+"""Claude Code for each test of its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from clients.driving import PROGRAM, ClaudeCode
+from clients.claude_seat import ClaudeSeat
 
 
 @pytest.fixture
-def claude(project: Path, home: Path) -> Iterator[ClaudeCode]:
-    """Give Claude Code in an empty project."""
-    if not PROGRAM.exists():
-        pytest.skip("CLAUDE CODE IS MISSING: `make clients` installs it, with npm")
-    with closing(ClaudeCode(project, home)) as claude:
+def claude(project: Path, home: Path) -> Iterator[ClaudeSeat]:
+    """Give Claude Code in an empty project; it is an error if it is not installed."""
+    claude = ClaudeSeat(project, home)
+    with closing(claude.client):
         yield claude

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -14,11 +15,11 @@ from time import perf_counter
 import anyio
 import pytest
 
-from agent_hooks import ExecResult, HookRunner, LoadedHook, TurnStart
+from agent_hooks import Block, ExecResult, HookContext, HookRunner, LoadedHook, TurnStart
 from agent_hooks.concurrency import process
 from agent_hooks.concurrency.process import CAPTURE_LIMIT, Capture, run, stream
-from agent_hooks.testing import RecordedEvents
-from support import PATIENCE, gone
+from agent_hooks.testing import RecordedEvents, StepClock
+from support import PATIENCE, call_of, gone, hook_on, runner_of
 
 pytestmark = pytest.mark.anyio
 LoadHook = Callable[..., Awaitable[LoadedHook]]
@@ -273,3 +274,50 @@ async def test_a_program_whose_start_is_cancelled_is_not_left_to_itself(anyio_ba
     """At whichever step; an event loop that closes before the end of a program complains about it."""
     done = await anyio.run_process([sys.executable, "-c", CANCELLED, anyio_backend_name], check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+# asyncio warns of the process of the abandoned call when that is collected, which happens here.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.behaviour("K6")
+async def test_a_program_of_a_handler_that_is_given_up_is_killed(tmp_path: Path) -> None:
+    """asyncio gives a handler up after a second, in which the program has ignored SIGTERM."""
+    file = tmp_path / "pid"
+    answers: list[object] = []
+
+    async def handler(event: object, ctx: HookContext) -> None:
+        await ctx.exec("sh", ["-c", f"trap '' TERM; echo $$ > {file}; while :; do sleep 0.05; done"])
+
+    runner, _ = runner_of(hook_on("tool_call", handler), tool_call_timeout=600)
+    clock = StepClock(runner)
+
+    async def judge() -> None:
+        answers.append(await runner.emit(call_of()))
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(judge)
+            while not (file.exists() and file.read_text()):
+                await anyio.sleep(0.01)
+            await clock.advance(601)
+    assert isinstance(answers[0], Block)
+    await gone(int(file.read_text()))
+    gc.collect()
+
+
+async def test_a_process_that_ends_at_once_takes_its_programs_with_it(tmp_path: Path) -> None:
+    """The whole group of each running program is killed, also one that ignores a request to end."""
+    results: list[ExecResult] = []
+
+    async def run_it() -> None:
+        results.append(await run("sh", ["-c", "trap '' TERM; echo > ready; sleep 600"], cwd=tmp_path))
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_it)
+            while not (tmp_path / "ready").exists():
+                await anyio.sleep(0.01)
+            # On a busy machine the program may be ready before the thread that started it has reported it.
+            while not results:
+                process.kill_left()
+                await anyio.sleep(0.01)
+    assert (results[0].code, results[0].killed) == (128 + signal.SIGKILL, True)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from queue import Empty
 from textwrap import dedent
@@ -18,9 +18,10 @@ import pytest
 from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
-from agent_hooks import AfterToolCall, AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext
+from agent_hooks import AfterToolCall, AgentEnd, AgentStart, Ask, Block, HookAPI, HookContext, ToolCall
 from agent_hooks.concurrency import threads as threads_module
 from agent_hooks.concurrency.threads import MOST_IDLE, ThreadCall
+from agent_hooks.dispatch import handlers
 from agent_hooks.testing import ScriptedUI, StepClock
 from support import PATIENCE, call_of, hook_of, hook_on, runner_of
 
@@ -145,10 +146,90 @@ async def test_a_call_that_ends_does_not_hide_another_that_was_given_up() -> Non
         scopes[0].cancel()
         await checkpoint()
         events[1].set()
-    await runner.emit(AfterToolCall(tool_name="1", params={}))
-    events[0].set()
-    assert len(begun) == 2
-    assert ["still running" in error.error for error in errors] == [True]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.emit, AfterToolCall(tool_name="1", params={}))
+        await anyio.sleep(SHORT)
+        assert len(begun) == 2
+        events[0].set()
+    assert begun[2:] == [1]
+    assert not errors
+
+
+async def abort(begun: list[Any], function: Callable[..., Coroutine[Any, Any, object]], *args: object) -> None:
+    """Call a function whose thread adds to `begun`, and cancel the call then."""
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(function, *args)
+            while not begun:
+                await checkpoint()
+            tasks.cancel_scope.cancel()
+
+
+@pytest.mark.behaviour("LX4")
+async def test_a_gate_that_was_aborted_judges_the_next_call_when_its_thread_has_ended() -> None:
+    """The abort is no failure of the hook: no listener hears of it, and the next call waits."""
+    wake = threading.Event()
+    begun: list[str] = []
+
+    def gate(event: ToolCall, ctx: HookContext) -> Block:
+        begun.append(event.input["command"])
+        wake.wait(PATIENCE)
+        return Block(f"no {event.input['command']}")
+
+    runner, errors = runner_of(hook_on("tool_call", gate))
+    verdicts: list[Any] = []
+
+    async def judge(command: str) -> None:
+        verdicts.append(await runner.emit(call_of(command)))
+
+    await abort(begun, judge, "first")
+    async with anyio.create_task_group() as turn:
+        turn.start_soon(judge, "second")
+        turn.start_soon(judge, "third")
+        await anyio.sleep(SHORT)
+        assert (begun, verdicts) == (["first"], [])
+        wake.set()
+    # trio starts the two in any order.
+    assert sorted(begun) == ["first", "second", "third"]
+    assert [verdict.reason for verdict in verdicts] == [f"no {command}" for command in begun[1:]]
+    assert not errors
+
+
+@pytest.mark.behaviour("LX4")
+async def test_the_wait_for_an_aborted_thread_is_the_next_calls_own_time() -> None:
+    """Its deadline ends the wait; the gate has failed then, and blocks at once from there on."""
+    wake = threading.Event()
+    begun: list[object] = []
+
+    def gate(event: ToolCall, ctx: HookContext) -> None:
+        begun.append(event)
+        wake.wait(PATIENCE)
+
+    runner, _ = runner_of(hook_on("tool_call", gate), tool_call_timeout=SHORT * 5)
+    await abort(begun, runner.emit, call_of())
+    verdicts = [await runner.emit(call_of()) for _ in "ab"]
+    assert [verdict.cause for verdict in verdicts if isinstance(verdict, Block)] == ["timed_out", "failed"]
+    assert len(begun) == 1
+    wake.set()
+
+
+@pytest.mark.behaviour("LX4")
+async def test_a_thread_that_never_ends_after_an_abort_blocks_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate has no deadline by default, and the next call does not wait for ever."""
+    monkeypatch.setattr(handlers, "THREAD_PATIENCE", SHORT)
+    wake = threading.Event()
+    begun: list[object] = []
+
+    def gate(event: ToolCall, ctx: HookContext) -> None:
+        begun.append(event)
+        wake.wait(PATIENCE)
+
+    runner, _ = runner_of(hook_on("tool_call", gate))
+    await abort(begun, runner.emit, call_of())
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert "is still running from an event that was aborted more than 0.02 s ago" in verdict.reason
+    wake.set()
 
 
 async def test_a_call_that_has_not_begun_is_not_running() -> None:
@@ -370,11 +451,7 @@ async def test_a_thread_that_was_given_up_is_used_again_when_it_has_ended_its_ca
         go.wait(PATIENCE)
 
     call = ThreadCall(stuck)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(call.result)
-        while not began:
-            await checkpoint()
-        tasks.cancel_scope.cancel()
+    await abort(began, call.result)
     ran_on = call.running
     other = await ThreadCall(threading.current_thread).result()
     assert other is not began[0]

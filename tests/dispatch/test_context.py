@@ -12,7 +12,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agent_hooks import AgentStart, Block, ExecResult, HookContext, HookRunner, HookUsageError
+from agent_hooks import AgentStart, Block, ExecResult, HookContext, HookRunner, HookUsageError, TurnStart
 from agent_hooks.dispatch.context import Awaited, Pending
 from agent_hooks.testing import Asked, ScriptedUI
 from support import call_of, hook_on, runner_of
@@ -189,9 +189,9 @@ async def test_a_dialog_may_be_kept_awaited_in_a_task_or_returned() -> None:
             tasks.start_soon(wait, pending)
 
     runner, errors = runner_of(
-        hook_on("agent_start", handler, lambda event, ctx: ctx.ui.confirm("second")), ui=ScriptedUI(True, True)
+        hook_on("turn_start", handler, lambda event, ctx: ctx.ui.confirm("second")), ui=ScriptedUI(True, True)
     )
-    await runner.emit(AgentStart())
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
     assert seen == [True]
     assert ["returned True" in error.error for error in errors] == [True]  # awaited, and then an answer to nothing
 
@@ -288,3 +288,40 @@ def test_a_dialog_works_after_the_list_of_forgotten_ones_was_emptied() -> None:
     with pytest.raises(StopIteration) as ended:
         answer.send(None)
     assert ended.value.value is True
+
+
+# ---- VX5: wrong arguments of dialogs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("VX5")
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("notify('x', 'warn')", "there is no type 'warn'; did you mean 'warning'?"),
+        ("notify('x', None)", "type is a text, not None; write str(...) around it"),
+        ("notify(ValueError('x'))", "message is a text, not ValueError('x'); write str(...) around it"),
+        ("select('Which?', 'abc')", "options is a list of texts, not 'abc'"),
+        ("select('Which?', None)", "options is a list of texts, not None"),
+        ("select('Which?', ['a', 5])", "option is a text, not 5; write str(...) around it"),
+        ("select(5, ['a'])", "title is a text, not 5; write str(...) around it"),
+        ("confirm('x', 5)", "message is a text, not 5; write str(...) around it"),
+        ("input('x', 5)", "placeholder is a text, not 5; write str(...) around it"),
+    ],
+)
+async def test_a_wrong_argument_of_a_dialog_is_named_at_its_call(load_hook: LoadHook, call: str, text: str) -> None:
+    """The error has the file and the line of the hook, and nothing reaches the UI."""
+    hook = await load_hook(f"""
+        def register(api):
+            @api.on("agent_start")
+            async def start(event, ctx):
+                ctx.ui.{call}
+    """)
+    ui = ScriptedUI()
+    runner, errors = runner_of(hook, ui=ui)
+    await runner.emit(AgentStart())
+    [error] = errors
+    assert text in error.error
+    assert error.error.startswith("ctx.ui.")
+    assert error.file == hook.path
+    assert error.line == 5
+    assert ui.asked == []

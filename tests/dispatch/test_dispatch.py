@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+import trio
 from anyio import from_thread
 from anyio.lowlevel import checkpoint
 
@@ -31,7 +32,9 @@ from agent_hooks import (
     SessionEvent,
     SkipConversationRestore,
     ToolResult,
+    TurnStart,
 )
+from agent_hooks.errors import describe, honest
 from support import PATIENCE, call_of, everywhere, hook_of, hook_on, runner_of
 
 LoadHook = Callable[..., Any]
@@ -99,18 +102,18 @@ async def test_an_answer_to_an_event_that_takes_none_is_reported_once_per_handle
     """Each handler that answers is told once in a run; an empty mapping is no answer."""
     hook = await load_hook("""
         def register(api):
-            api.on("agent_start", lambda event, ctx: "hello", inline=True)
-            api.on("agent_start", lambda event, ctx: {}, inline=True)
-            @api.on("agent_start")
+            api.on("turn_start", lambda event, ctx: "hello", inline=True)
+            api.on("turn_start", lambda event, ctx: {}, inline=True)
+            @api.on("turn_start")
             async def other(event, ctx):
                 return 7
     """)
     runner, errors = runner_of(hook)
     for _ in range(3):
-        await runner.emit(AgentStart())
+        await runner.emit(TurnStart(turn_index=0, timestamp=0))
     assert [error.error for error in errors] == [
-        "returned 'hello', but agent_start takes no answer; it is ignored",
-        "returned 7, but agent_start takes no answer; it is ignored",
+        "returned 'hello', but turn_start takes no answer; it is ignored",
+        "returned 7, but turn_start takes no answer; it is ignored",
     ]
     assert {error.outcome for error in errors} == {"continued"}
     assert all(row.failures == 0 for row in runner.stats())
@@ -128,7 +131,7 @@ async def test_a_cancel_on_session_start_is_a_mistake_and_the_next_hook_still_se
     assert seen == ["start"]
     [error] = errors
     assert (error.event, error.reason) == ("session", "start")
-    assert "session:start takes no answer" in error.error
+    assert "session handlers return AddContext" in error.error
 
 
 async def test_the_first_cancel_of_before_clear_ends_the_dispatch() -> None:
@@ -325,7 +328,27 @@ async def test_on_error_decides_whether_a_failure_blocks() -> None:
     assert errors[0].outcome == "continued"
 
 
+class RaisingClassError(Exception):
+    """An exception that raises when its class is asked."""
+
+    @property  # type: ignore[misc]  # the lie
+    def __class__(self) -> Any:
+        raise ValueError("no class")
+
+
+class PretendingError(Exception):
+    """An exception that says it is Ctrl-C."""
+
+    @property  # type: ignore[misc]  # the lie
+    def __class__(self) -> Any:
+        return KeyboardInterrupt
+
+
 NASTY: list[Callable[[], BaseException]] = [
+    RaisingClassError,
+    PretendingError,
+    # The class has no public constructor.
+    lambda: trio.Cancelled.__new__(trio.Cancelled),
     asyncio.CancelledError,
     GeneratorExit,
     lambda: SystemExit(0),
@@ -336,6 +359,7 @@ NASTY: list[Callable[[], BaseException]] = [
 ]
 
 
+@pytest.mark.behaviour("K2")
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda make: type(make()).__name__)
 @pytest.mark.parametrize("where", ["first step", "after a suspension", "inline", "thread"])
 @everywhere
@@ -359,6 +383,33 @@ async def test_whatever_a_gate_raises_blocks(nasty: Callable[[], BaseException],
     assert (verdict.by, verdict.cause) == ("hook.py", "failed")
     assert len(errors) == 1
     await checkpoint()  # nothing of it is left in the task
+
+
+@pytest.mark.behaviour("K3")
+@pytest.mark.parametrize("inline", [False, True])
+@everywhere
+async def test_a_gate_whose_results_are_awaitable_without_an_end_blocks(inline: bool) -> None:
+    """Such a chain never suspends, so no deadline could end it."""
+
+    async def again() -> Any:
+        return again()
+
+    def gate(event: object, ctx: HookContext) -> Any:
+        return again()
+
+    runner, errors = runner_of(hook_on("tool_call", gate, inline=inline))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert errors[0].error == "returned an awaitable whose result was awaitable again, 100 times"
+
+
+def test_an_exception_that_lies_about_its_class_is_named() -> None:
+    """The report names the class that it really has, and keeps the traceback."""
+    lie = PretendingError("x")
+    named = honest(lie.with_traceback(None))
+    assert describe(named) == "RuntimeError: raised an exception that lies about its class: PretendingError"
+    true = ValueError("x")
+    assert honest(true) is true
 
 
 @pytest.mark.parametrize("suspends", [False, True])

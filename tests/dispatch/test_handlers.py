@@ -87,6 +87,52 @@ def test_the_median_is_of_the_last_durations() -> None:
     assert (stats.p50, stats.max) == (1.0, 2.0)
 
 
+def measured(stats: Stats, calls: int) -> dict[int, bool]:
+    """Count calls as the one loop does; return the numbers of the measured ones, and whether each is watched."""
+    found = {}
+    for _ in range(calls):
+        stats.left -= 1
+        if not stats.left:
+            number = stats.count
+            found[number] = stats.begin_measured()
+            assert stats.count == number
+    return found
+
+
+def test_the_first_calls_and_every_32nd_are_measured_and_their_count_is_exact() -> None:
+    """The scopes of 1, 2, 4 and so on and of each 1024th are watched."""
+    stats = Stats()
+    found = measured(stats, 3100)
+    assert list(found) == [1, 2, 4, 8, 16, *range(32, 3101, 32)]
+    assert [number for number, watched in found.items() if watched] == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        32,
+        64,
+        128,
+        256,
+        512,
+        1024,
+        2048,
+        3072,
+    ]
+    assert stats.count == 3100
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 7, 40])
+def test_once_all_calls_are_measured_none_is_left_out(before: int) -> None:
+    """The count stays exact."""
+    stats = Stats()
+    measured(stats, before)
+    stats.measure_all()
+    assert stats.count == before
+    assert measured(stats, 3) == dict.fromkeys(range(before + 1, before + 4), True)
+    assert stats.count == before + 3
+
+
 def test_an_answer_that_is_closed_ends_its_dialog() -> None:
     """One that has not begun has nothing to end."""
     ended: list[str] = []

@@ -7,14 +7,27 @@ from typing import Any
 
 import pytest
 
-from agent_hooks import Ask, Block, Cancel, Compaction, Interceptor, InterceptorRegistry, Replace, Rewrite
+from agent_hooks import (
+    AddContext,
+    Ask,
+    Block,
+    Cancel,
+    Compaction,
+    Interceptor,
+    InterceptorRegistry,
+    Replace,
+    Rewrite,
+    Stop,
+)
 from agent_hooks.dispatch.handlers import refuses_two
 from agent_hooks.dispatch.table import POINT_SPECS, SPECS, fold_compaction, fold_point, read_answer
-from agent_hooks.values.answers import Continue, SkipConversationRestore
+from agent_hooks.values.answers import Answer, Continue, SkipConversationRestore
+from agent_hooks.values.content import CompactionEntry
 from agent_hooks.values.events import ToolCall
 from support import hook_on, runner_of
 
 ENTRY = {"summary": "s", "firstKeptEntryIndex": 1, "tokensBefore": 2}
+VALUE = CompactionEntry(timestamp="2026-01-01T00:00:00Z", summary="s", first_kept_entry_index=1, tokens_before=2)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +52,8 @@ ENTRY = {"summary": "s", "firstKeptEntryIndex": 1, "tokensBefore": 2}
         ("session:before_branch", {}, []),
         ("session:before_compact", {"compactionEntry": ENTRY}, [Compaction("s", 1, 2)]),
         ("session:before_compact", {"compactionEntry": ENTRY, "cancel": True}, [Cancel()]),
+        ("session:before_compact", {"compactionEntry": VALUE}, [Compaction("s", 1, 2, "2026-01-01T00:00:00Z")]),
+        ("session:before_compact", {"compaction_entry": VALUE}, [Compaction("s", 1, 2, "2026-01-01T00:00:00Z")]),
         ("session:before_compact", {}, []),
         ("agent_end", {"continue": "go on"}, [Continue("go on")]),
         ("agent_end", {}, []),
@@ -68,10 +83,19 @@ def test_the_keys_inside_of_a_compaction_entry_have_both_spellings() -> None:
         ("tool_call", {"blockReason": "a", "block_reason": "b"}, "'blockReason' is there twice, once in each spelling"),
         ("tool_call", {"params": {}}, "a Rewrite belongs in a before_tool_call handler"),
         ("tool_call", Rewrite({}), "a Rewrite belongs in a before_tool_call handler"),
+        ("tool_call", AddContext("x"), "; an AddContext belongs in a session, agent_start or tool_result handler"),
+        ("tool_call", {"addContext": "x"}, "; an AddContext belongs in a session, agent_start or tool_result handler"),
+        ("tool_result", Block("x"), "; a Block belongs in a before_tool_call or tool_call handler"),
+        ("agent_end", Stop("x"), "; a Stop belongs in a turn_end, before_tool_call, tool_call or tool_result handler"),
+        ("after_tool_call", Stop("x"), "; a Stop belongs in a turn_end, "),
+        ("tool_call", {"continue": "x"}, "; a Continue belongs in an agent_end handler"),
+        ("tool_call", Answer(), "handlers return Block("),
         ("tool_call", "yes", "tool_call handlers return Block"),
         ("session:before_clear", {"reason": "a"}, 'a reason needs {"cancel": true} beside it'),
-        ("agent_start", 7, "agent_start handlers return nothing, not 7"),
-        ("agent_start", {"block": True}, "agent_start handlers return nothing"),
+        ("turn_start", 7, "turn_start handlers return nothing, not 7"),
+        ("turn_start", {"block": True}, "turn_start handlers return nothing"),
+        ("agent_start", 7, 'agent_start handlers return AddContext("text") or {"addContext": "text"}, or None'),
+        ("turn_end", {"stop": True}, 'return Stop("why") or {"stop": "why"}, or None'),
     ],
 )
 def test_an_answer_of_a_wrong_shape_is_refused(event: str, answer: Any, text: str) -> None:

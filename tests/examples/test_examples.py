@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,18 +19,19 @@ from agent_hooks import (
     HookRunner,
     SessionEvent,
     SkipConversationRestore,
-    TurnStart,
     UserMessage,
     checkpoints,
+    load_hooks,
 )
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
-from agent_hooks.testing import MakeRunner, ScriptedUI, call_tool
+from agent_hooks.testing import Asked, MakeRunner, ScriptedUI, call_tool
+from agent_hooks.turn_notes import store_of
 from other_agent import OtherAgent
 from running import Command
-from support import ROOT, SilentView
+from support import ROOT, SilentView, call_of
 
 EXAMPLES = ROOT / "examples"
 HOOKS = EXAMPLES / "hooks"
@@ -110,8 +112,92 @@ def test_protected_paths_keeps_write_and_edit_out(command: Command, path: str) -
     (command.project / "link").symlink_to(".git")
     call = json.dumps({"path": path, "content": "x"})
     done = command("run", "--hook", example("protected_paths.py"), f"@write {call}\n@edit {call}")
-    assert f"{path} is protected" in done.stdout
+    assert " is protected" in done.stdout
     assert not list((command.project / ".git").iterdir())
+
+
+CHANGES = [
+    "echo x > uv.lock",
+    "echo x >> ./uv.lock",
+    "echo x | tee -a uv.lock",
+    "cat <<END > uv.lock\nx\nEND",
+    "sed -i s/a/b/ uv.lock",
+    "perl -pi -e s/a/b/ uv.lock",
+    "python -c \"open('uv.lock', 'w')\"",
+    "git checkout -- uv.lock",
+    "mv uv.lock old.lock",
+    "mv old.lock uv.lock",
+    "cp a uv.lock",
+    "rm *.lock",
+    "(cd . && rm uv.lock) &",
+    "cd $WHERE && rm uv.lock",
+    "echo x > $FILE",
+    "ls | xargs tee",
+    "find . -name '*.lock' -exec rm {} +",
+    "bash -c 'rm uv.lock'",
+    "rm -r .",
+    "echo A=1 > .env.local",
+    "cp a my.env",
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("EF13")
+@pytest.mark.parametrize("changes", CHANGES)
+async def test_protected_paths_stops_each_way_to_change_a_file(
+    project: Path, hook_runner: MakeRunner, changes: str
+) -> None:
+    """The hook asks for effects, so the way does not matter."""
+    runner = await hook_runner("examples/hooks/protected_paths.py", cwd=project)
+    output = await call_tool(runner, "bash", {"command": changes})
+    assert output.is_error, changes
+    assert " is protected" in output.text
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("EF13")
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "cat uv.lock",
+        "echo x > out.txt",
+        "echo x > out-$(date).log",
+        "git status",
+        "rm -rf dist",
+        "mv a.py b.py",
+        "make",
+    ],
+)
+async def test_protected_paths_lets_other_commands_pass(project: Path, hook_runner: MakeRunner, harmless: str) -> None:
+    """A command that reads a protected file, or changes another one, is none of its business."""
+    runner = await hook_runner("examples/hooks/protected_paths.py", cwd=project)
+    output = await call_tool(runner, "bash", {"command": harmless})
+    assert not output.is_error, output.text
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("EF14")
+@pytest.mark.parametrize(
+    ("dangerous", "title"),
+    [
+        ("/usr/bin/sudo ls", "Run sudo?"),
+        ("bash -c 'sudo ls'", "Run sudo?"),
+        ("ssh host 'sudo ls'", "Run sudo?"),
+        ("su'do' ls", "Run sudo?"),
+        ("docker exec box sh -c 'rm -rf /data'", "Run a recursive rm?"),
+        ("r''m -rf src", "Run a recursive rm?"),
+        ("X=rm; $X -rf src", "Run a recursive rm?"),
+        ("chmod a+w src", "Let everybody write?"),
+    ],
+)
+async def test_the_permission_gate_asks_about_each_spelling(
+    project: Path, hook_runner: MakeRunner, dangerous: str, title: str
+) -> None:
+    """A directory, quotes, a variable, a shell, another machine or a container hide nothing."""
+    ui = ScriptedUI(False)
+    runner = await hook_runner("examples/hooks/permission_gate.py", ui=ui, cwd=project)
+    assert (await call_tool(runner, "bash", {"command": dangerous})).is_error
+    assert [asked.title for asked in ui.asked] == [title]
 
 
 def test_protected_paths_leaves_other_files_alone(command: Command) -> None:
@@ -122,6 +208,16 @@ def test_protected_paths_leaves_other_files_alone(command: Command) -> None:
     done = command("run", "--hook", example("protected_paths.py"), f"@write {call}\n@read .env")
     assert "protected" not in done.stdout
     assert "A=1" in done.stdout
+
+
+def test_python_gate_blocks_what_cannot_be_parsed_and_survives_its_parser(command: Command) -> None:
+    """A deeply nested text is an error of the hook's process at most, and good Python is written."""
+    without_guards(command, GUARDS)
+    calls = [("bad.py", "def f(:\n"), ("deep.py", "(" * 100_000), ("good.py", "x = 1\n"), ("bad.txt", "def f(:\n")]
+    prompt = "\n".join(f"@write {json.dumps({'path': path, 'content': text})}" for path, text in calls)
+    done = command("run", "--hook", example("python_gate.py"), stdin=prompt)
+    assert "bad.py:1: invalid syntax" in done.stdout
+    assert sorted(path.name for path in command.project.iterdir() if path.is_file()) == ["bad.txt", "good.py"]
 
 
 def test_redact_secrets_hides_keys_before_the_model_sees_them(command: Command) -> None:
@@ -229,6 +325,23 @@ async def test_the_agent_is_not_sent_back_for_ever(project: Path, hook_runner: M
     assert len(ui.asked) == 1
 
 
+@pytest.mark.behaviour("AN4", "AN5")
+def test_a_run_that_is_stuck_is_warned_and_then_ended(command: Command) -> None:
+    """The third failure of the same call in a row ends the run; another call in between begins the count anew."""
+    turns = [
+        "@bash false",
+        "@bash false",
+        "@bash true",
+        "@bash false",
+        "@bash false",
+        "@bash false",
+        "@bash touch late",
+    ]
+    done = command("run", "--hook", example("stop_when_stuck.py"), "\n---\n".join(turns), code=1)
+    assert "the run was stopped: the same call has failed 3 times in a row" in done.stderr
+    assert not (command.project / "late").exists()
+
+
 # A person tries these with a second terminal; test_examples_sending drives them.
 AT_A_TERMINAL = {"file_trigger.py", "webhook.py"}
 
@@ -241,16 +354,20 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
     match = re.search(r"^Try it:  agent-hooks (.*)$", path.read_text(), re.MULTILINE)
     assert match, f"{path.name} says how to try it"
     (command.project / "examples").symlink_to(EXAMPLES)
-    line = f"{sys.executable} -m agent_hooks {match[1]}"
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=command.project, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
+    words = shlex.split(match[1])
+    if "&&" in words:
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        line = ["bash", "-c", f"agent-hooks {match[1]}"]
+        done = subprocess.run(line, cwd=command.project, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    else:
+        done = command(*words)
     shows = {
+        "call_count.py": "call 1 of 100",
         "confirm_session_actions.py": "Cancel",
-        "git_checkpoint.py": "not saved",
+        "git_checkpoint.py": "no checkpoints; one is made before each turn",
         "custom_compaction.py": "- What is in this directory?",
+        "everywhere.py": "deploying is for people",
         "finish_the_tests.py": "The tests fail: make test says",
         "full_compaction.py": "Person: Delete it.",
         "intercept_block.py": "publishing is done by CI",
@@ -262,16 +379,34 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "notify_when_done.py": "notify",
         "permission_gate.py": "no person is here",
         "protected_paths.py": "protected",
+        "python_gate.py": "x.py:1: invalid syntax",
         "safe_session.py": "no person is here",
+        "stop_when_stuck.py": "failed 2 times in a row",
         "redact_secrets.py": "sk-***",
     }
     assert shows.get(path.name, '"tool": "ls"') in done.stdout + done.stderr
 
 
+def test_the_hook_for_all_agents_works_in_our_own_host(command: Command) -> None:
+    """A rewrite, a guard after a rewrite, a path gate and a redaction; docs/agents.md shows the same in other agents."""
+    (command.project / "kept").mkdir()
+    calls = (
+        "@bash printf 'cus_%s paid' 33333333\n@bash echo npm install\n@bash tidy-home\n"
+        '@write {"path": "prices.txt", "content": "1"}'
+    )
+    done = command("run", "--hook", example("everywhere.py"), calls)
+    output = done.stdout + done.stderr
+    assert "cus_*** paid" in output
+    assert "npm ci" in output
+    assert "builtin:command-safety-guard" in output
+    assert "prices are for people" in output
+    assert not (command.project / "prices.txt").exists()
+
+
 def test_every_example_is_driven() -> None:
     """A new example has a test here or in a file beside this one."""
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_examples*.py"))
-    driven = {match[1] for match in re.finditer(r'(?:example\("|"examples/hooks/)(\w+\.py)"', text)}
+    driven = {match[1] for match in re.finditer(r'(?:example\("|"examples/hooks/|HOOKS / ")(\w+\.py)"', text)}
     assert [path.name for path in HOOKS.glob("*.py") if path.name not in driven] == []
 
 
@@ -369,9 +504,9 @@ def before_branch(target: int) -> SessionEvent:
 
 
 async def three_turns(runner: HookRunner, project: Path) -> None:
-    """Let three prompts at the entries 1, 3 and 5 write a file each."""
+    """Let three prompts at the entries 1, 3 and 5 write a file each, after a checkpoint."""
     for turn, entries in enumerate((2, 4, 6)):
-        await runner.emit(TurnStart(turn_index=turn, timestamp=0, entry_index=entries))
+        await checkpoints.create(project, runner.session_id, entries)
         (project / f"{turn}.txt").write_text(f"{turn}")
 
 
@@ -462,44 +597,39 @@ async def test_git_checkpoint_lets_another_hook_cancel_first(project: Path, hook
 async def test_git_checkpoint_goes_on_where_there_is_nothing_to_save_or_restore(
     project: Path, hook_runner: MakeRunner
 ) -> None:
-    """One warning without a repository; no error for a missing checkpoint, a removed repository or a large file."""
+    """No error without a repository, for a missing checkpoint, a removed repository or a large file."""
     ui = ScriptedUI("Restore files only")
     errors: list[object] = []
     runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project, session_id="one")
     runner.on_error(errors.append)
-    await three_turns(runner, project)
-    [said] = ui.asked
-    assert (said.method, said.more) == ("notify", "warning")
-    assert said.title.startswith(f"no checkpoint: {project} is not in a git repository")
     assert await runner.emit(before_branch(1)) is None
 
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
     with (project / "huge").open("wb") as file:
         file.truncate(60 * 2**20)
     await three_turns(runner, project)
-    [_, said] = ui.asked
-    assert said.title == "not in the checkpoints: huge: untracked and large: 60 MB, and the limit is 50 MB"
     assert await runner.emit(before_branch(6)) is None
     (project / "huge").unlink()
     (project / "huge").write_text("small")
     assert isinstance(await runner.emit(before_branch(1)), SkipConversationRestore)
-    assert [each.method for each in ui.asked[2:]] == ["select", "notify", "notify"]
+    assert [each.method for each in ui.asked] == ["select", "notify", "notify"]
     assert ui.asked[-1].title.startswith("not restored: huge: is not in the checkpoint: untracked and large")
     assert (project / "huge").read_text() == "small"
 
     (project / ".git").rename(project / "gone")
+    said = len(ui.asked)
     await runner.emit(SessionEvent(reason="branch"))
-    assert ui.asked[-1].title.startswith("no checkpoints of the session before: ")
+    assert len(ui.asked) == said
     assert errors == []
 
 
-def test_git_checkpoint_saves_for_the_command_what_the_puppet_did(command: Command) -> None:
+def test_each_turn_of_the_puppet_that_changes_files_has_a_checkpoint(command: Command) -> None:
     """The command brings back the files of the real agent, and the live session is not rewound."""
     subprocess.run([*GIT, "init", "-q"], cwd=command.project, check=True)
     prompt = '@write {"path": "a.txt", "content": "one"}\n---\n@write {"path": "a.txt", "content": "two"}'
-    command("run", "--hook", example("git_checkpoint.py"), prompt)
-    names = [line.split()[1] for line in command("checkpoints", "list").stdout.splitlines()[1:]]
-    assert len(names) == 3
+    command("run", prompt)
+    names = [row["name"] for row in json.loads(command("checkpoints", "list", "--json").stdout)]
+    assert len(names) == 2
     [session] = (command.project / ".agent" / "sessions").glob("*.jsonl")
     saved = session.read_bytes()
     done = command("checkpoints", "restore", names[1])
@@ -516,12 +646,19 @@ async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restor
 ) -> None:
     """The person asked for files and conversation, so neither is restored alone."""
     subprocess.run([*GIT, "init", "-q"], cwd=project, check=True)
-    ui = ScriptedUI(lambda asked: [project.joinpath(".git").rename(project / "gone"), asked.more[0]][1])
+    store = Path(store_of(str(project)))
+
+    def break_store(asked: Asked) -> str:
+        store.rename(store.with_suffix(".gone"))
+        store.touch()
+        return str(asked.more[0])
+
+    ui = ScriptedUI(break_store)
     runner = await hook_runner(HOOKS / "git_checkpoint.py", ui=ui, cwd=project)
     await three_turns(runner, project)
     answer = await runner.emit(before_branch(1))
     assert isinstance(answer, Cancel)
-    assert str(answer.reason).startswith(f"the files cannot be restored: {project} is not in a git repository")
+    assert str(answer.reason).startswith(f"the files cannot be restored: {store}: checkpoints cannot be written")
     assert len(list(project.glob("*.txt"))) == 3
 
 
@@ -546,3 +683,17 @@ def test_the_example_of_a_transformer_limits_git_log(command: Command) -> None:
     assert "[short_git_log changed this call of bash: command='git log -n 20']" in texts[0]
     assert texts[0].count("    commit ") == 20
     assert texts[1].count(" commit ") == 22
+
+
+@pytest.mark.anyio
+async def test_the_count_of_calls_survives_an_edit(tmp_path: Path) -> None:
+    """The limit of the edited file counts at once."""
+    hook = tmp_path / "call_count.py"
+    text = Path(example("call_count.py")).read_text()
+    hook.write_text(text)
+    async with HookRunner(await load_hooks([hook], cwd=tmp_path), cwd=tmp_path) as runner:
+        for _ in range(2):
+            assert await runner.emit(call_of()) is None
+        hook.write_text(text.replace("LIMIT = 100", "LIMIT = 2"))
+        await runner.reload(await load_hooks([hook], cwd=tmp_path))
+        assert "has made 2 tool calls" in str(await runner.emit(call_of()))

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_hooks import Ask, Block, SettingsError
 from agent_hooks.guards import BUILTIN, builtin_guards, shell
@@ -18,9 +20,11 @@ from agent_hooks.guards.config import (
     OwnRule,
     expired,
     read_sections,
+    tight,
 )
 from agent_hooks.guards.paths import REASONS
-from agent_hooks.guards.table import PACKS, RULES
+from agent_hooks.guards.table import OUTSIDE, PACKS, RULES
+from agent_hooks.patterns import compile_pattern
 from guard_corpus import call, rows, rules
 
 TODAY = date(2030, 5, 1)
@@ -64,9 +68,9 @@ def test_the_level_reaches_the_guard() -> None:
     assert isinstance(verdict(settings_of(level="relative"), bash("rm -rf build")), Block)
 
 
-def test_packs_are_off_until_they_are_named() -> None:
-    """A rule of a pack blocks only when the settings name the pack."""
-    assert verdict(settings_of(), bash("dropdb app")) is None
+def test_the_rules_of_packs_hold_without_a_setting() -> None:
+    """A loss outside of the project is not let through, whether the settings name its pack or not."""
+    assert isinstance(verdict(settings_of(), bash("dropdb app")), Block)
     assert isinstance(verdict(settings_of(packs=["sql"]), bash("dropdb app")), Block)
 
 
@@ -195,11 +199,11 @@ def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> 
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "report"
         if isinstance(call.args[0], ast.Constant)
     }
-    files = REASONS.keys() - {"guard-settings", "records", "system-file"}
+    files = REASONS.keys() - {"guard-settings", "records", "system-file", "invisible-characters"}
     of_files = {f"{verb}-{each}" for verb in ("read", "write") for each in files}
-    assert set(RULES) == {*reported, *PACKS, *REASONS, *of_files}
+    assert set(RULES) == {*reported, *PACKS, *REASONS, *of_files, *OUTSIDE}
     assert len(RULES) == len(set(RULES))
-    met = {rule for row in rows("commands.tsv") for rule in rules(row["command"], "strict", packs=True)}
+    met = {rule for row in rows("commands.tsv") for rule in rules(row["command"], "strict")}
     assert met <= set(RULES)
 
 
@@ -229,7 +233,10 @@ def test_the_rules_that_exceptions_may_name_are_those_that_the_guards_have() -> 
             },
             ["guards.exceptions", "unknown name 'prod'", "did you mean 'no-prod'?"],
         ),
-        ({"exceptions": [{"id": "%", "reason": "x"}]}, ["unknown name '%'; known are: account-file, agent-token, "]),
+        (
+            {"exceptions": [{"id": "%", "reason": "x"}]},
+            ["unknown name '%'; known are: access, account-file, agent-token, "],
+        ),
         ({"rules": [{"id": "a", "pattern": "x"}]}, ["reason"]),
         ({"rules": [{"id": "a", "pattern": "x", "reason": "y", "expires": "soon"}]}, ["guards.rules[0].expires"]),
     ],
@@ -248,3 +255,93 @@ def test_guards_are_off_only_when_there_is_nothing_to_ask() -> None:
     assert read_sections([("f", {"disabled": list(BUILTIN)})], tuple(BUILTIN)).are_off(BUILTIN)
     for left in ({"disabled": list(BUILTIN)[:1]}, {"disabled": list(BUILTIN), "rules": [rule]}, {}):
         assert not read_sections([("f", left)], tuple(BUILTIN)).are_off(BUILTIN)
+
+
+ONLY_MINE = {"exceptions": [{"id": "git-remote", "pattern": r"git push --force origin me/\S+", "reason": "mine"}]}
+
+
+@pytest.mark.behaviour("G14")
+@pytest.mark.parametrize(
+    ("command", "passes"),
+    [
+        ("git push --force origin me/x", True),
+        ("git fetch && git push --force origin me/x 2>&1 | tail -3", True),
+        ("for b in me/x me/y; do git push --force origin $b; done", True),
+        ("sh -c 'git push --force origin me/x'", True),
+        ("git push --force origin me/x; git push --force origin main", False),
+        ("git push --force origin main; git push --force origin me/x", False),
+        ("for b in me/x main; do git push --force origin $b; done", False),
+        ("git push --force origin me/x main", False),
+        ("git push --force origin 'me/x main'", False),
+        ("git push --force origin me/$BRANCH", False),
+        ("cd ../other && git push --force origin me/x", False),
+        ("GIT_DIR=../other/.git git push --force origin me/x", False),
+        ("(git push --force origin me/x; git push -f)", False),
+        ("f() { git push -f; }; git push --force origin me/x; f", False),
+        ("git push --force origin me/x $(git push -f)", False),
+        ("ssh host 'git push --force origin me/x'", False),
+        ("sudo git push --force origin me/x", False),
+    ],
+)
+def test_an_exception_holds_for_the_program_that_its_pattern_fits(command: str, passes: bool) -> None:
+    """The other programs of the line are judged; a program in another directory or with other words is another one."""
+    assert (verdict(settings_of(**ONLY_MINE), bash(command)) is None) is passes
+
+
+@pytest.mark.behaviour("G14")
+@pytest.mark.parametrize(
+    ("rule", "pattern", "command", "passes"),
+    [
+        ("rm-rf", "rm -rf generated", "rm -rf generated", True),
+        ("rm-rf", "rm -rf generated", "cd / && rm -rf generated", False),
+        ("rm-rf", "rm -rf generated", "rm -rf generated /", False),
+        ("rm-rf", "rm -rf generated", "cd sub; rm -rf generated", False),
+        ("rm-rf", "cd sub && rm -rf generated", "cd sub; ls; rm -rf generated", True),
+        ("rm-rf", ".*", "rm -rf $UNKNOWN", False),
+        ("rm-rf", r"rm -rf \$UNKNOWN", "rm -rf $UNKNOWN", True),
+        ("rm-rf", r"rm -rf \$UNKNOWN", "rm -rf $UNKNOWN; rm -rf /", False),
+        ("rm-rf", "xargs rm -rf", "echo / | xargs rm -rf", False),
+        ("rm-rf", "rm -rf gen", "echo gen | xargs rm -rf", True),
+        ("rm-rf", "python3", "echo 'import shutil; shutil.rmtree(\"/x\")' | python3", False),
+        ("write-environment-file", "echo a", "echo a > .env", False),
+        ("write-environment-file", r"echo a > \.env", "echo a > .env", True),
+        ("write-environment-file", "echo a", "{ echo a; } > .env", False),
+    ],
+)
+def test_the_pattern_of_an_exception_fits_a_program_with_its_directory_files_and_input(
+    rule: str, pattern: str, command: str, passes: bool
+) -> None:
+    """A program whose words are not known fits no pattern, but a whole command may be spelled letter by letter."""
+    settings = settings_of(exceptions=[{"id": rule, "pattern": pattern, "reason": "x"}])
+    assert (verdict(settings, bash(command)) is None) is passes
+
+
+@pytest.mark.behaviour("G14")
+@pytest.mark.parametrize("tail", ["", "; rm -rf ~"])
+def test_an_exception_fits_no_program_of_a_command_that_was_not_read_to_its_end(tail: str) -> None:
+    """The program where the reader stops is not the whole command; the rest of it is judged by nothing."""
+    command = f"bash -c 'echo ( (('{tail}"
+    for pattern, passes in (("bash -c 'echo \\( \\(\\('", tail == ""), ("bash -c .*", False), (tight(command), True)):
+        settings = settings_of(exceptions=[{"id": "unreadable", "pattern": pattern, "reason": "x"}])
+        assert (verdict(settings, bash(command)) is None) is passes, pattern
+
+
+@pytest.mark.behaviour("G14")
+@pytest.mark.parametrize(
+    ("command", "passes"),
+    [("deploy prod --dry", True), ("deploy prod --dry; drop prod", False), ("ls; deploy prod --dry | tail -1", True)],
+)
+def test_an_exception_of_an_own_rule_holds_for_one_program_too(command: str, passes: bool) -> None:
+    """The rule's pattern is searched in each program."""
+    settings = settings_of(
+        rules=[{"id": "no-prod", "pattern": "prod", "reason": "x"}],
+        exceptions=[{"id": "no-prod", "pattern": "deploy prod.*", "reason": "x"}],
+    )
+    assert (verdict(settings, bash(command)) is None) is passes
+
+
+@given(st.text(max_size=30))
+def test_the_pattern_that_explain_prints_fits_its_text_only(text: str) -> None:
+    """Each character with a meaning has a backslash."""
+    assert compile_pattern(tight(text)).fullmatch(text)
+    assert not compile_pattern(tight(text)).fullmatch(f"{text}x")

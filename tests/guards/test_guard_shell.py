@@ -487,7 +487,7 @@ def test_the_undecidable_without_a_destructive_shape_passes(command: str) -> Non
         ('python3 -c \'import os; open(os.environ["HOME"] + "/.ssh/id_rsa")\'', "read-ssh-keys"),
         ("python3 -c 'from pathlib import Path; p = Path(\".env\"); p.read_text()'", "read-environment-file"),
         ('python3 -c \'from pathlib import Path; p = Path("src") / "x.py"; p.write_text(p.read_text())\'', None),
-        ("mysql -e 'drop table x'", None),
+        ("mysql -e 'drop table x'", "sql"),
     ],
 )
 def test_a_command_meets_the_rule_that_is_meant(command: str, rule: str | None) -> None:
@@ -612,12 +612,14 @@ def test_somebody_who_works_at_the_root_has_no_project_there(cwd: str, command: 
     assert not found("rm -rf /tmp/x")
 
 
-def test_an_input_without_a_command_is_nothing_to_judge() -> None:
-    """The tool's schema refuses such a call before."""
+def test_a_command_that_is_no_text_cannot_be_judged() -> None:
+    """The person is asked; an input without a command is nothing to judge."""
     from agent_hooks.guards.shell import CommandSafetyGuard
     from guard_corpus import call
 
-    assert CommandSafetyGuard().find(call("bash", command=3)) == []
+    (odd,) = CommandSafetyGuard().find(call("bash", command=3))
+    assert (odd.rule, odd.undecidable) == ("unreadable", True)
+    assert CommandSafetyGuard().find(call("bash", timeout=3)) == []
 
 
 @pytest.mark.parametrize("command", ["a | b && c", "x=(1 2)", "f() { a; }", "for i in a b; do c; done", "a <<E\nx\nE"])

@@ -8,16 +8,30 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.cli.setup import agent_guards
+from agent_hooks.cli.protection import agent_guards
 from agent_hooks.guards.base import Finding, GuardedCall, GuardOptions
 from agent_hooks.guards.config import GuardSettings
+from agent_hooks.guards.control import FOLDER, HOOK_NAMES, SEALED_NAMES
 from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY
+from agent_hooks.installs.generated import DIRECTORY as GENERATED
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
+from agent_hooks.records.files import DIRECTORY as RECORDS
+from agent_hooks.remembering import FILE, LOCK
+from agent_hooks.server.journal import CALLS
+from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE
+from agent_hooks.transformers.command_intercept import INTERCEPT_FILE, TRANSFORMERS_DIRECTORY
+from agent_hooks.trust.header import ENVIRONMENTS
+from agent_hooks.trust.manifest import DIRECTORIES, FILES
 from agent_hooks.trust.place import find_place
+from agent_hooks.trust.store import STORE
+from agent_hooks.trust.unlocked import STATE
 from agent_hooks.values.answers import Block
 from guard_corpus import rows
 
+# The rooms own these names; the guards are below most of them, and keep names of their own.
+STATE_NAMES = {STORE, "trust", STATE, RECORDS, GENERATED, ENVIRONMENTS, CALLS, FILE, LOCK, "checkpoints"}
 PROJECT, HOME = "/home/dev/app", "/home/dev"
 OPTIONS = GuardOptions(
     protected=tuple(
@@ -26,7 +40,7 @@ OPTIONS = GuardOptions(
         for name in ("hooks", "transformers", "settings.json", "command_intercept.yaml")
     ),
     sealed=(
-        *(f"{HOME}/.agent/{name}" for name in ("trust.json", "trust", "unlock.json", "bridges")),
+        *(f"{HOME}/.agent/{name}" for name in ("trust.json", "trust", "unlock.json", "bridges", "environments")),
         *(f"{HOME}/.claude/settings.json", f"{HOME}/.cache/agent-hooks", "/tmp/agent-hooks-0"),
     ),
     records=(f"{HOME}/.agent/records",),
@@ -53,6 +67,14 @@ def answer(command: str, **facts: object) -> str:
 def of(expected: str) -> list[tuple[str, str]]:
     tables = ("self_protection.tsv", "self_protection_2.tsv", "self_protection_3.tsv")
     return [(row["command"], row["answer"]) for name in tables for row in rows(name) if row["expected"] == expected]
+
+
+def test_the_guards_know_the_names_of_the_rooms_that_write_the_files() -> None:
+    """A file that is renamed, or a new file of state, is protected by name too."""
+    assert FOLDER == PROJECT_DIRECTORY
+    assert {*HOOK_NAMES} == {*DIRECTORIES, *FILES}
+    assert {*HOOK_NAMES} == {HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY, SETTINGS_FILE, INTERCEPT_FILE}
+    assert {*SEALED_NAMES} == STATE_NAMES
 
 
 @pytest.mark.behaviour("G4")
@@ -88,8 +110,11 @@ KEPT = [
     "~/.agent/trust.json",
     "~/.agent/trust/sets/ab/gate.py",
     "~/.agent/unlock.json",
+    "~/.agent/remembered.json",
+    "~/.agent/checkpoints/0a/marks/1",
     "~/.agent/records/s1.1.2.jsonl",
     "~/.agent/bridges/agent-hooks-claude-code.py",
+    "~/.agent/environments/0a/venv/lib/python3.11/site-packages/requests/__init__.py",
     "~/.claude/settings.json",
     "~/.cache/agent-hooks/bytecode/x.pyc",
     ".venv/bin/agent-hooks",
@@ -147,6 +172,7 @@ PATCH = "*** Begin Patch\n*** Delete File: .agent/hooks/x.py\n*** End Patch"
     [
         ("mcp__fs__write_file", {"path": f"{HOME}/.agent/trust.json", "content": "{}"}, "block"),
         ("mcp__fs__write_file", {"path": "~/.agent/unlock.json", "content": "{}"}, "block"),
+        ("mcp__fs__write_file", {"path": "~/.agent/remembered.json", "content": "{}"}, "block"),
         ("mcp__fs__move_file", {"source": "/tmp/x", "destination": f"{PROJECT}/.agent/hooks/gate.py"}, "block"),
         ("mcp__fs__edit", {"edits": [{"file": ".agent/settings.json"}]}, "block"),
         ("NotebookEdit", {"notebook_path": ".agent/hooks/a.ipynb"}, "block"),
@@ -265,9 +291,52 @@ def test_a_link_on_the_disk_is_no_way_around(place: Path, command: str, expected
 def test_the_settings_file_of_an_agent_is_sealed_once_it_runs_our_hooks(place: Path) -> None:
     """Its parents and every program that writes count, also outside of that agent."""
     bridge, file = open_bridge("claude-code"), place.parent / "home" / ".claude" / "settings.json"
-    commands = ["chmod 000 ~/.claude", "sponge ~/.claude/settings.json", "rm -r ~/.claude", "ln -sfn /tmp/e ~/.claude"]
+    commands = ["chmod 000 ~/.claude", "touch ~/.claude/settings.json", "rm -r ~/.claude", "ln -sfn /tmp/e ~/.claude"]
     file.write_text("{}")
     assert {answer_on_disk(place, command) for command in commands} == {"pass"}
     file.write_text(json.dumps(bridge.install({}, ["agent-hooks", "bridge", "claude-code"], ["PreToolUse"])))
     assert {answer_on_disk(place, command) for command in commands} == {"block"}
     assert answer_on_disk(place, "cat ~/.claude/settings.json; chmod 755 ~/.claude") == "pass"
+
+
+@pytest.mark.behaviour("G17")
+@pytest.mark.parametrize(
+    ("command", "present", "expected"),
+    [
+        ("git sparse-checkout set src", True, "ask"),
+        ("git sparse-checkout init --cone", True, "ask"),
+        ("git config core.sparseCheckout true; git read-tree -mu HEAD", True, "ask"),
+        ("git sparse-checkout set src .agent", True, "pass"),
+        ("git sparse-checkout set src", False, "pass"),
+        ("git sparse-checkout disable", True, "pass"),
+        ("git sparse-checkout add docs", True, "pass"),
+    ],
+)
+def test_a_sparse_checkout_leaves_no_hooks_out_unasked(command: str, present: bool, expected: str) -> None:
+    """A checkout of other directories removes tracked hooks; in a project without hooks it is everyday work."""
+    asked = GuardedCall(
+        tool_name="bash",
+        input={"command": command},
+        cwd=f"{HOME}/app",
+        home=HOME,
+        present=(f"{HOME}/app/.agent/hooks/gate.py",) if present else (),
+    )
+    found = CommandSafetyGuard().find(asked)
+    assert (("ask" if all(each.undecidable for each in found) else "block") if found else "pass") == expected
+
+
+@pytest.mark.behaviour("G17")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "kill $(cat /run/user/1/agent/1-2.lock)",
+        "kill -9 `head -1 /run/user/1/agent/1-2.lock`",
+        "read pid < /run/user/1/agent/1-2.lock && kill $pid",
+        "xargs kill < /run/user/1/agent/1-2.lock",
+    ],
+)
+def test_the_number_in_a_file_of_the_server_is_that_of_the_server(command: str) -> None:
+    """The file is sealed, so its content is the number of a process that judges."""
+    guard = CommandSafetyGuard(GuardOptions(sealed=("/run/user/1/agent",)))
+    assert [each.rule for each in guard.find(call("bash", command=command))] == ["write-guard-settings"]
+    assert guard.find(call("bash", command=command.replace("/run/user/1/agent/1-2.lock", "server.pid"))) == []

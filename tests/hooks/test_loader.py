@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from agent_hooks import (
     discover_and_load_hooks,
     load_hooks,
 )
+from running import TRIO, Command
 from support import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -118,7 +120,7 @@ async def test_configured_paths_are_resolved_and_a_wrong_one_is_an_error_entry(h
     result = await discover_and_load_hooks(paths, cwd=project, home=home)
     assert names(result) == ["h", "r"]
     assert [hook.path for hook in result.hooks] == ["~/h.py", "rel/r.py"]
-    told = ["there is no user 'no-such-user-here'", "no such file", "null", "is a directory"]
+    told = ["there is no user 'no-such-user-here'", "no such file", "cannot have a NUL", "is a directory"]
     assert [error.path for error in result.errors] == paths[2:]
     for error, text in zip(result.errors, told, strict=True):
         assert text in error.error
@@ -301,7 +303,7 @@ async def test_an_async_register_is_awaited_and_its_handler_is_there_at_once(loa
 @pytest.mark.behaviour("L7")
 async def test_an_async_register_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An async `register` that never ends is an error entry, which names `api.start_task`."""
-    monkeypatch.setattr("agent_hooks.hooks.loader.DEFAULT_TIMEOUT", 0.05)
+    monkeypatch.setattr("agent_hooks.hooks.registering.DEFAULT_TIMEOUT", 0.05)
     path = write(tmp_path / "h.py", "import anyio\nasync def register(api):\n    await anyio.sleep_forever()\n")
     error = await load_error(path)
     assert error.error == "register did not end within 0.05 s; start long work with api.start_task"
@@ -327,7 +329,7 @@ async def test_loading_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -
 
 async def test_undoing_a_hook_that_failed_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An `on_unload` that hangs does not hold up the other hooks."""
-    monkeypatch.setattr("agent_hooks.hooks.loader.UNDO_TIMEOUT", 0.05)
+    monkeypatch.setattr("agent_hooks.hooks.registering.UNDO_TIMEOUT", 0.05)
     source = "import anyio\ndef register(api):\n    api.on_unload(anyio.sleep_forever)\n    raise ValueError('no')\n"
     with anyio.fail_after(PATIENCE):
         error = await load_error(write(tmp_path / "h.py", source))
@@ -393,11 +395,21 @@ async def test_whatever_a_hook_does_wrong_is_an_error_entry(
         assert error.line == line
 
 
-async def test_an_interrupt_of_the_person_ends_loading(tmp_path: Path) -> None:
-    """Ctrl-C while a hook loads goes through, for it is not the hook's mistake."""
-    path = write(tmp_path / "h.py", "raise KeyboardInterrupt")
-    with pytest.raises(KeyboardInterrupt):
-        await load_hooks([path], cwd=tmp_path)
+@pytest.mark.behaviour("VX8")
+async def test_a_hook_that_raises_an_interrupt_cannot_be_loaded(tmp_path: Path) -> None:
+    """It is no Ctrl-C, so the error names the file and the line."""
+    error = await load_error(write(tmp_path / "h.py", "x = 1\nraise KeyboardInterrupt"))
+    assert error.error == "raised KeyboardInterrupt while loading; a hook must not end the agent"
+    assert error.line == 2
+
+
+def test_an_interrupt_of_the_person_ends_loading(command: Command) -> None:
+    """Ctrl-C while a hook loads goes through, because it is no mistake of the hook."""
+    hook = command.add_hook("import signal\nsignal.raise_signal(signal.SIGINT)\ndef register(api): pass\n")
+    for first in ("", TRIO):
+        line = command.line("list", "--hook", str(hook), first=first)
+        done = subprocess.run(line, cwd=command.project, capture_output=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 130, done.stderr
 
 
 async def test_a_hook_may_print_while_loading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -589,6 +601,53 @@ async def test_what_is_wrong_with_a_package_is_told_with_file_and_line(
     assert error.path == str(directory)
     assert (error.file, error.line) == (file and str(directory / f"{file}.py"), line)
     assert str(error).startswith(f"{directory / f'{file}.py'}:{line}: " if file else f"{directory}: ")
+
+
+@pytest.mark.behaviour("NB1")
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("link to nowhere", "is a symlink to nowhere, which does not exist"),
+        ("init to nowhere", "its __init__.py is a symlink to nowhere, which does not exist"),
+        ("init is a pipe", "its __init__.py is not a regular file; a hook is a .py file"),
+        (
+            "init is a directory",
+            "its __init__.py is a directory; a hook is a .py file, or a directory with an __init__.py",
+        ),
+    ],
+)
+async def test_a_package_that_cannot_be_read_is_an_error_and_not_left_out(
+    home: Path, project: Path, kind: str, told: str
+) -> None:
+    """It may be a gate: a link to a repository that is not there now, for example.  A pipe is not opened."""
+    gate = hooks_of(home) / "gate"
+    if kind == "link to nowhere":
+        gate.parent.mkdir(parents=True)
+        gate.symlink_to("nowhere")
+    else:
+        gate.mkdir(parents=True)
+        init = gate / "__init__.py"
+        if kind == "init to nowhere":
+            init.symlink_to("nowhere")
+        elif kind == "init is a pipe":
+            os.mkfifo(init)
+        else:
+            init.mkdir()
+    write(hooks_of(project) / "good.py")
+    with anyio.fail_after(PATIENCE):
+        result = await discover_and_load_hooks(cwd=project, home=home)
+    assert names(result) == ["good"]
+    assert [(error.path, error.error) for error in result.errors] == [(str(gate), told)]
+
+
+@pytest.mark.behaviour("NB1")
+async def test_no_depth_of_a_package_ends_the_search_for_register(home: Path, project: Path) -> None:
+    """A chain of 2,000 `elif` nests as many statements, and `register` stands behind it."""
+    chain = "".join(f"elif 0 == {number}: pass\n" for number in range(2000))
+    package(hooks_of(project) / "helper", __init__=f"if 0: pass\n{chain}")
+    package(hooks_of(project) / "deep", __init__=f"if 0: pass\n{chain}{GOOD}")
+    result = await discover_and_load_hooks(cwd=project, home=home)
+    assert [*names(result), *(os.path.basename(error.path) for error in result.errors)] == ["deep"]
 
 
 @pytest.mark.behaviour("L15")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_hooks.bridges import open_bridge
-from support import PATIENCE, ROOT
+from support import PATIENCE
 
 CLIENT = "claude-code"
 CALL = {
@@ -25,6 +25,8 @@ CALL = {
 DANGEROUS = {**CALL, "tool_input": {"command": "rm -rf /"}}
 """A tool call that the built-in guards deny."""
 JUDGED = json.dumps({"tool": "bash", "input": {"command": "ls"}}) + "\n"
+WITH_CHECKPOINT = ("run", "@bash echo made > by-the-agent")
+"""A turn that changes a file, so the files are saved before it."""
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("run", "@bash true"),
     ("run", '@find {"pattern": "*"}'),
@@ -37,12 +39,14 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("check", "{hook}"),
     ("emit", "tool_call", "--hook", "{hook}"),
     ("replay", "{transcript}"),
+    WITH_CHECKPOINT,
     ("checkpoints", "list"),
+    ("checkpoints", "show"),
     ("checkpoints", "diff"),
     ("checkpoints", "restore"),
     ("checkpoints", "undo"),
+    ("undo", "--yes"),
     ("checkpoints", "prune", "--keep", "5"),
-    ("run", "--hook", "{checkpoint_hook}", "@bash true"),
     ("guard", "explain", "ls"),
     ("guard", "check", "--json"),
     ("install", CLIENT, "--dry-run"),
@@ -79,7 +83,6 @@ class Stranger:
         self._files = {
             "hook": str(own / "hook.py"),
             "transcript": str(own / "calls.jsonl"),
-            "checkpoint_hook": str(ROOT / "examples" / "hooks" / "git_checkpoint.py"),
         }
         names = ("CLAUDE", "COPILOT", "CURSOR", "GEMINI", "GIT_", "PYTHON")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(names)}
@@ -111,7 +114,7 @@ class Stranger:
     def run(
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run `agent-hooks` as a person does who has it on the PATH."""
+        """Run the `agent-hooks` on the PATH, as a person does."""
         given = _stdin(args) if stdin is None else stdin
         return self.program(["agent-hooks", *self._words(args)], cwd=cwd, env=env, stdin=given)
 

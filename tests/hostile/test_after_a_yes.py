@@ -19,6 +19,7 @@ import pytest
 
 from agent_hooks import LoadResult, ToolCall, discover_and_load_hooks, load_settings
 from agent_hooks.hooks import loader
+from agent_hooks.hooks.finding import find_hooks
 from agent_hooks.host.session import Session
 from agent_hooks.server.sources import Sources
 from agent_hooks.transformers.command_intercept import load_transformers
@@ -42,7 +43,7 @@ NEVER = "is no source file of the approved set, and is never imported"
 
 @pytest.fixture(autouse=True)
 def _own_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep what hooks add to `sys.path` out of the other tests."""
+    """Keep the entries that hooks add to `sys.path` out of the other tests."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
@@ -172,7 +173,7 @@ def test_a_swap_between_the_check_and_the_import_changes_nothing(
     gate = agent_file(stranger.top, "hooks/gate.py", LAZY.format(line="class helper: TEXT = 'as approved'"))
     other = agent_file(stranger.top, "hooks/a_first.py", "def register(api): ...\n")
     approve(stranger.top)
-    find = loader.find_hooks
+    find = find_hooks
 
     def swapping(*args: Any) -> Any:
         found = find(*args)
@@ -190,7 +191,7 @@ def test_a_swap_between_the_check_and_the_import_changes_nothing(
 
 @pytest.mark.behaviour("T52")
 def test_a_file_that_the_settings_name_is_shown_as_the_hook_that_it_is(stranger: Stranger) -> None:
-    """Whatever its suffix is: it is loaded."""
+    """A file with any suffix is loaded."""
     agent_file(stranger.top, "hooks/policy.txt", "import subprocess\ndef register(api): subprocess.run(['true'])\n")
     agent_file(stranger.top, "settings.json", '{"hooks": ["hooks/policy.txt"]}')
     facts = {each.name: each for each in set_facts(read_set(str(stranger.top)))}
@@ -407,7 +408,7 @@ def test_entries_that_look_like_ours_do_not_count_as_an_installation(
     (stranger.top / ".claude" / "settings.json").write_text(settings)
     done = stranger.run("install", CLIENT)
     assert done.returncode == 0
-    assert "runs your hooks already" not in done.stdout
+    assert "already has entries" not in done.stdout
     assert str(home / ".agent/bridges") in (stranger.top / ".claude" / "settings.local.json").read_text()
     assert (stranger.top / ".claude" / "settings.json").read_text() == settings
 

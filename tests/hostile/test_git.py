@@ -10,14 +10,14 @@ import pytest
 
 from agent_hooks import checkpoints
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment, without_hooks
-from hostile.strangers import CLIENT, COMMANDS, Stranger
+from agent_hooks.turn_notes import store_of
+from hostile.strangers import CLIENT, COMMANDS, WITH_CHECKPOINT, Stranger
 
 IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.com")
 TOUCHING_GIT = [
-    *(line for line in COMMANDS if line[0] in ("run", "checkpoints") and line[1] != "@bash true"),
+    *(line for line in COMMANDS if line[0] in ("run", "checkpoints", "undo") and line[1] != "@bash true"),
     ("install", CLIENT, "--dry-run"),
 ]
-WITH_CHECKPOINT = ("run", "--hook", "{checkpoint_hook}", "@bash true")
 HOOKS = ("reference-transaction", "post-index-change", "post-checkout", "pre-auto-gc", "fsmonitor-watchman")
 KEYS = (
     *("core.fsmonitor", "core.sshCommand", "core.gitProxy", "core.askPass", "core.alternateRefsCommand"),
@@ -73,7 +73,8 @@ def test_no_program_of_the_configuration_runs(stranger: Stranger) -> None:
         arm(stranger, top, "included")
     done = {line: stranger.run(*line) for line in TOUCHING_GIT}
     assert stranger.ran == []
-    assert done["run", "--hook", "{checkpoint_hook}", "@bash true"].returncode == 0
+    for line in (WITH_CHECKPOINT, ("checkpoints", "show"), ("checkpoints", "restore"), ("undo", "--yes")):
+        assert done[line].returncode == 0, done[line].stderr
 
 
 @pytest.mark.behaviour("T40")
@@ -155,14 +156,13 @@ def test_a_private_directory_that_came_along_has_no_effect(stranger: Stranger) -
 @pytest.mark.behaviour("T42")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_private_directory_that_leads_elsewhere_is_not_written(stranger: Stranger) -> None:
-    """It could be a link to the person's `~/.ssh`, which has a `config` as well."""
+    """It could be a link to the person's `~/.ssh`; checkpoints lie below the agent home."""
     a_repository(stranger.top)
     target = stranger.marks.parent / "ssh"
     target.mkdir()
     (target / "config").write_text("the person's own\n")
     (stranger.top / ".git" / "agent-hooks").symlink_to(target)
-    with pytest.raises(checkpoints.CheckpointError, match="is not a directory of its own; remove it"):
-        await checkpoints.create(stranger.top, "s", 1)
+    await checkpoints.create(stranger.top, "s", 1)
     assert [each.name for each in target.iterdir()] == ["config"]
     assert (target / "config").read_text() == "the person's own\n"
 
@@ -218,8 +218,13 @@ def test_a_submodule_of_a_prepared_checkpoint_is_not_asked_for_its_changes(stran
     arm(stranger, stranger.top / "inner", "included")
     tree = git(stranger.top, "rev-parse", "HEAD^{tree}")
     facts = f'{{"top": "{stranger.top}", "created": 9e9, "skipped": []}}'
-    commit = git(stranger.top, "commit-tree", tree, "-m", "agent_hooks checkpoint", "-m", facts)
-    git(stranger.top, "update-ref", "refs/agent-hooks/s/1", commit)
+    assert stranger.run(*WITH_CHECKPOINT).returncode == 0
+    store = Path(store_of(str(stranger.top)))
+    (store / "objects" / "info").mkdir(exist_ok=True)
+    (store / "objects" / "info" / "alternates").write_text(f"{stranger.top / '.git' / 'objects'}\n")
+    message = ("-m", "agent_hooks checkpoint", "-m", facts)
+    commit = git(stranger.top, "--git-dir", str(store), "commit-tree", tree, *message)
+    git(stranger.top, "--git-dir", str(store), "update-ref", "refs/agent-hooks/s/1", commit)
     for line in (("checkpoints", "diff"), ("checkpoints", "restore"), ("checkpoints", "undo")):
         assert stranger.run(*line).returncode == 0
     assert stranger.ran == []

@@ -1,4 +1,4 @@
-"""No Python file of a project stands in for a module of ours, in whatever way a person starts a command there."""
+"""No Python file of a project stands in for a module of ours, in any way to start a command there."""
 
 from __future__ import annotations
 

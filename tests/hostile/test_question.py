@@ -144,7 +144,7 @@ def test_another_agent_tells_the_person_once_per_session(command: Command, agent
 
 @pytest.mark.behaviour("T57")
 def test_a_process_for_one_event_tells_it_at_the_start_of_a_session(command: Command, agent: OtherAgent) -> None:
-    """Without the server there is no memory of what was said."""
+    """Without the server, former messages are not remembered."""
     stranger_hook(command.project)
     agent.write_stub(start=0.0)
     assert REMEDY in agent("SessionStart", source="startup")["systemMessage"]

@@ -20,7 +20,7 @@ from agent_hooks.cli.main import COMMANDS as KNOWN
 from agent_hooks.guards import BUILTIN
 from agent_hooks.settings import agent_home
 from agent_hooks.trust.store import TrustStore
-from hostile.strangers import CALL, CLIENT, Stranger, denied
+from hostile.strangers import CALL, CLIENT, WITH_CHECKPOINT, Stranger, denied
 from hostile.test_environment import environment
 from hostile.test_git import a_repository, arm
 from other_agent import end_server
@@ -42,13 +42,14 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("run", "--require-trusted", "@bash true"),
     ("run", "--mode", "rpc"),
     ("run", "--continue", "@bash true"),
-    ("run", "--hook", "{checkpoint_hook}", "@bash true"),
+    WITH_CHECKPOINT,
     ("list",),
     ("list", "--json"),
     ("check", "{hook}"),
     ("emit", "tool_call", "--hook", "{hook}"),
     ("replay", "{transcript}"),
-    *(("checkpoints", name) for name in ("list", "diff", "restore", "undo")),
+    *(("checkpoints", name) for name in ("list", "show", "diff", "restore", "undo")),
+    ("undo", "--yes"),
     ("checkpoints", "prune", "--keep", "5"),
     ("guard", "explain", "ls"),
     ("guard", "check", "--json"),
@@ -307,6 +308,7 @@ def test_after_a_yes_the_payload_runs_and_counts(stranger: Stranger) -> None:
     assert TOKEN in done[1]["output"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("T49")
 @ten
 def test_nothing_of_a_strangers_repository_runs_or_counts(repository: Stranger) -> None:

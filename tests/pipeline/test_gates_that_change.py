@@ -33,7 +33,7 @@ from support import PATIENCE, EchoTool, call_of, everywhere, hook_of, hook_on, r
 @pytest.mark.behaviour("N8")
 @everywhere
 async def test_a_gate_that_unsubscribes_itself_still_has_its_question_asked() -> None:
-    """Nobody is there to say yes, so the tool does not run."""
+    """Without a person to ask, the tool does not run."""
 
     def register(api: HookAPI) -> None:
         async def first_call(event: ToolCall, ctx: HookContext) -> Ask:

@@ -55,6 +55,23 @@ async def test_guards_judge_what_the_rewriters_left_and_before_the_gates() -> No
     assert order == ["guard rm -rf /", "gate"]
 
 
+async def test_a_call_whose_facts_cannot_be_found_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No guard can judge it then; the failure is reported as that of a guard."""
+
+    def fail(*args: object) -> object:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr("agent_hooks.pipeline.guarding.RealMachine", fail)
+    guard = FixedGuard(lambda call: None)
+    runner, errors = runner_of(guards=[guard])
+    tool = EchoTool()
+    output = await call_tool(runner, "bash", {"command": "ls"}, tool)
+    assert output.is_error
+    assert "the guard failed: OSError: the disk is gone" in output.text
+    assert (guard.calls, tool.inputs) == ([], [])
+    assert [(error.hook_path, error.outcome) for error in errors] == [("guards", "blocked")]
+
+
 def by_transformer(priority: int) -> dict[str, Any]:
     """Configured for the tool; transformers know no priority."""
     module = SimpleNamespace(transform=lambda tool_input, config: {"command": "rm -rf /"})

@@ -515,6 +515,32 @@ async def test_a_native_cancel_of_the_task_aborts_the_tool() -> None:
     assert recorded.of("after_tool_call")[0].error == "aborted"
 
 
+@pytest.mark.behaviour("KC2")
+@pytest.mark.parametrize("event_name", ["before_tool_call", "tool_call"])
+async def test_the_tool_does_not_run_when_a_handler_swallows_the_cancellation_of_the_call(event_name: str) -> None:
+    """The tool acts before its first checkpoint, at which trio would deliver the cancellation again."""
+    began = anyio.Event()
+    ran: list[str] = []
+
+    async def swallow(event: Any, ctx: HookContext) -> None:
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        except BaseException:
+            return
+
+    async def body(tool_input: dict[str, Any]) -> None:
+        ran.append("ran")
+
+    _, tool, _ = wrapped(hook_on(event_name, swallow), tool=EchoTool(body=body))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tool.execute, "1", LS)
+        with anyio.fail_after(PATIENCE):
+            await began.wait()
+        tasks.cancel_scope.cancel()
+    assert ran == []
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("where", ["gate", "tool"])
 async def test_a_cancel_that_is_requested_before_the_tool_suspends_aborts_it(where: str) -> None:

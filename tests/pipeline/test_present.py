@@ -10,7 +10,7 @@ import pytest
 
 from agent_hooks.pipeline import present
 from agent_hooks.pipeline.guarding import guarded_call
-from agent_hooks.pipeline.machine import MACHINE
+from agent_hooks.pipeline.machine import RealMachine
 from agent_hooks.pipeline.present import control_files, stash_moves
 
 
@@ -123,5 +123,6 @@ def test_a_guard_may_ask_whether_anything_is_there(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("nowhere")
-    found = [MACHINE.exists(str(tmp_path / name)) for name in ("file", "link", ".", "empty", "absent")]
+    machine = RealMachine(str(tmp_path), str(tmp_path))
+    found = [machine.exists(str(tmp_path / name)) for name in ("file", "link", ".", "empty", "absent")]
     assert found == [True, True, True, False, False]

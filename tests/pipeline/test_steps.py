@@ -27,7 +27,7 @@ from agent_hooks import (
 )
 from agent_hooks.pipeline import order
 from agent_hooks.pipeline.order import call_tool, plan_of, preflight
-from agent_hooks.runner import engine as engine_module
+from agent_hooks.runner import clocks
 from agent_hooks.testing import ScriptedUI, StepClock
 from agent_hooks.transformers.base import ConfiguredTransformer
 from support import PATIENCE, EchoTool, hook_of, hook_on, on_asyncio, runner_of
@@ -192,7 +192,7 @@ async def test_the_question_shows_the_whole_call_in_one_line(tool: str, given: d
 @on_asyncio
 async def test_a_tool_that_swallows_its_cancellation_leaves_none_to_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task goes on after the call of a runner that was left."""
-    monkeypatch.setattr(engine_module, "ABORT_GRACE", 0.05)
+    monkeypatch.setattr(clocks, "ABORT_GRACE", 0.05)
     go_on, began = anyio.Event(), anyio.Event()
     pending: list[int] = []
 
@@ -321,9 +321,12 @@ async def test_a_call_whose_runner_is_left_between_two_steps_does_not_run() -> N
 
 def test_a_call_is_rewritten_before_it_is_judged_and_judged_before_a_person_is_asked() -> None:
     """This is the order of the documentation."""
-    judge = ["validate", "transform", "tool.before", "before_tool_call", "validate again", "guards", "tool_call", "ask"]
-    assert [step.name for step in order.JUDGE] == judge
-    assert [step.name for step in order.RUN] == ["execute", "filter", "tool_result", "tool.after", "redact"]
+    names = (
+        "validate, transform, tool.before, before_tool_call, validate again, guards, marks, tool_call, ask, checkpoint"
+    )
+    assert [step.name for step in order.JUDGE] == names.split(", ")
+    names = "execute, note end, filter, tool_result, tool.after, redact, add context"
+    assert [step.name for step in order.RUN] == names.split(", ")
     assert [step.name for step in order.OBSERVE] == ["observe"]
     plan = plan_of(runner_of()[0].engine, "bash")
     assert [step.name for step in (*plan.judge, *plan.run, *plan.observe)] == ["validate", "execute"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agent_hooks.cli.setup import agent_guards
+from agent_hooks.cli.protection import agent_guards
 from agent_hooks.guards.base import NO_MACHINE
 from agent_hooks.guards.config import GuardSettings
 from agent_hooks.pipeline import archives

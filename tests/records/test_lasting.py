@@ -284,18 +284,19 @@ async def test_names_with_a_secret_reach_no_record_and_no_file_name(tmp_path: Pa
 
 
 @pytest.mark.behaviour("R9")
-async def test_a_dialog_with_an_odd_title_opens_as_it_does_without_records(tmp_path: Path) -> None:
-    """The title of the line is the value's text."""
-    answers: list[Any] = []
+async def test_a_dialog_with_an_odd_title_fails_at_its_call_as_it_does_without_records(tmp_path: Path) -> None:
+    """The gate blocks the call, and the reason names the argument."""
 
     async def gate(event: ToolCall, ctx: HookContext) -> None:
         odd: Any = 5
-        answers.append(await ctx.ui.confirm(odd))
+        await ctx.ui.confirm(odd)
 
-    runner, errors = runner_of(tmp_path, hook_on("tool_call", gate), ui=ScriptedUI(True))
-    output = await call_tool(runner, "bash", {"command": "ls"})
+    runner, _ = runner_of(tmp_path, hook_on("tool_call", gate), ui=ScriptedUI(True))
+    recorded = await call_tool(runner, "bash", {"command": "ls"})
     runner.end_records()
-    assert (output.is_error, answers, errors) == (False, [True], [])
+    plain = HookRunner([hook_on("tool_call", gate)], cwd=tmp_path, ui=ScriptedUI(True))
+    assert recorded == await call_tool(plain, "bash", {"command": "ls"})
+    assert "title is a text, not 5" in str(recorded.content)
 
 
 # ---- long lines, many files ------------------------------------------------------------------------------------------

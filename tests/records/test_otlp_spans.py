@@ -1,4 +1,4 @@
-"""Lines of records become spans: their parents, events, times and errors, whatever lines of a call are known."""
+"""Lines of records become spans: their parents, events, times and errors, also if only some lines of a call are known."""
 
 from __future__ import annotations
 

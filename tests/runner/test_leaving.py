@@ -27,7 +27,7 @@ from agent_hooks import (
 )
 from agent_hooks.guards import builtin_guards
 from agent_hooks.pipeline.order import preflight, run_tool
-from agent_hooks.runner import engine
+from agent_hooks.runner import clocks
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.events import ForeignEvent
 from support import PATIENCE, EchoTool, Endless, call_of, everywhere, hook_of, hook_on, runner_of
@@ -239,7 +239,7 @@ async def test_a_question_that_is_open_when_the_runner_is_left_blocks_its_call()
 @everywhere
 async def test_a_tool_that_does_not_stop_holds_leaving_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its result, whenever it comes, passes no handler that was unloaded."""
-    monkeypatch.setattr(engine, "ABORT_GRACE", 0.05)
+    monkeypatch.setattr(clocks, "ABORT_GRACE", 0.05)
     go_on, began = anyio.Event(), anyio.Event()
     seen: list[str] = []
 

@@ -230,7 +230,7 @@ async def test_a_failure_that_nobody_listens_to_is_logged(caplog: pytest.LogCapt
 
 
 async def test_counts_are_exact_and_every_suspended_handler_is_timed() -> None:
-    """Also one that blocks, or fails; of the others one dispatch in 16 is timed."""
+    """Also one that blocks, or fails; of the others one call in 32 is timed."""
 
     async def suspending(event: ToolCall, ctx: HookContext) -> Block | None:
         await checkpoint()
@@ -548,7 +548,7 @@ async def test_on_unload_functions_have_a_time_limit_and_run_although_the_progra
     assert seen == ["quick"]
     assert [error.error for error in errors] == [
         "ValueError: cleanup",
-        "TimeoutError: did not end within 0.02 s, the time for all on_unload functions",
+        "TimeoutError: did not end within 0.02 s, the time for all on_unload functions of a hook",
     ]
 
 
@@ -707,7 +707,7 @@ async def test_a_shutdown_does_not_wait_for_ever_for_a_handler_that_will_not_sto
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a moment the shutdown handlers run beside it; the moment counts as part of the time they have."""
-    monkeypatch.setattr("agent_hooks.runner.engine.DRAIN_TIMEOUT", 0.05)
+    monkeypatch.setattr("agent_hooks.runner.clocks.DRAIN_TIMEOUT", 0.05)
     monkeypatch.setitem(SPECS, "session:shutdown", replace(SPECS["session:shutdown"], total=0.15))
     stop = anyio.Event()
 

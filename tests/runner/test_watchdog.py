@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -61,6 +62,11 @@ def warnings() -> Iterator[Warnings]:
     logger.addHandler(handler)
     yield handler
     logger.removeHandler(handler)
+
+
+def watching() -> int:
+    """Return the number of the threads that watch."""
+    return sum(thread.name == "agent_hooks watchdog" for thread in threading.enumerate())
 
 
 def stop_until(condition: Callable[[], bool]) -> None:
@@ -283,21 +289,53 @@ async def test_each_handler_of_an_event_has_its_own_time() -> None:
 
 async def test_the_watchdog_ends_with_its_runner() -> None:
     """No thread stays, and a handler that ends later is not reported."""
-
-    def watching() -> int:
-        return sum(thread.name == "agent_hooks watchdog" for thread in threading.enumerate())
-
     await until(lambda: watching() == 0)
     async with HookRunner([], cwd="."):
         assert watching() == 1
     await until(lambda: watching() == 0)
 
 
+@pytest.mark.behaviour("SV1")
+async def test_one_thread_watches_all_runners_of_the_process() -> None:
+    """It stays while one of them is entered, and ends with the last one."""
+    async with HookRunner([], cwd="."):
+        async with AsyncExitStack() as stack:
+            for _ in range(50):
+                await stack.enter_async_context(HookRunner([], cwd="."))
+            assert watching() == 1
+        assert watching() == 1
+    await until(lambda: watching() == 0)
+
+
+@pytest.mark.usefixtures("blocks_soon")
+async def test_a_logging_handler_that_raises_does_not_end_the_watch(warnings: Warnings) -> None:
+    """A hook installed it; the handlers of other hooks are named all the same."""
+
+    class Raising(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise ValueError("as the test wants")
+
+    async def blocker(event: object, ctx: object) -> None:
+        stop_until(lambda: len(warnings.texts) == 1)
+
+    async def other(event: object, ctx: object) -> None:
+        stop_until(lambda: len(warnings.texts) == 2)
+
+    raising = Raising()
+    logging.getLogger("agent_hooks").addHandler(raising)
+    try:
+        one, _ = runner_of(hook_on("turn_start", blocker))
+        two, _ = runner_of(hook_on("turn_start", other))
+        async with one, two:
+            await one.emit(TURN)
+            await two.emit(TURN)
+    finally:
+        logging.getLogger("agent_hooks").removeHandler(raising)
+    assert len(warnings.texts) == 2
+
+
 def test_a_runner_whose_loop_went_away_leaves_no_thread() -> None:
     """Entered and never left: the watchdog ends when it finds that its loop is closed."""
-
-    def watching() -> bool:
-        return any(thread.name == "agent_hooks watchdog" for thread in threading.enumerate())
 
     async def blocker(event: object, ctx: object) -> None:
         stop_until(lambda: not watching())

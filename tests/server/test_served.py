@@ -14,11 +14,13 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
+import msgspec
 import pytest
 
-from agent_hooks.bridges.base import UNJUDGED
+from agent_hooks.bridges.base.verdicts import UNJUDGED
 from agent_hooks.installs.generated import stub_path
 from agent_hooks.server import client, starter
 from agent_hooks.server.stub import config_of, stub_text, write_stub
@@ -70,7 +72,7 @@ def test_many_first_events_at_once_start_one_server(agent: OtherAgent) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert sorted(said) == [f"call {number} of s" for number in range(1, 9)]
     log = Path("/".join(client.place(config_of(BRIDGE), str(agent.command.project))) + ".log")
     assert "another process serves" not in log.read_text()
@@ -110,13 +112,15 @@ def test_a_changed_new_or_deleted_hook_file_counts_from_the_next_event(agent: Ot
     path.write_text("def register(api):\n    api.on('tool_call', lambda event, ctx: {'block': True, 'reason': 'no'})")
     assert reason_of(agent()).startswith("no")
     path.write_text("def register(api:")
-    assert "hook.py:1" in reason_of(agent())
+    answer = agent()
+    assert "hook.py:1" in answer["systemMessage"]
+    assert reason_of(answer).startswith("no")
     path.unlink()
     assert agent() == {}
     agent.command.add_hook(COUNTING, "later.py")
     assert agent()["systemMessage"] == "call 1 of s"
     (agent.command.project / ".agent" / "settings.json").write_text("{")
-    assert "settings.json" in reason_of(agent())
+    assert "settings.json" in agent()["systemMessage"]
 
 
 @pytest.mark.behaviour("G10")
@@ -169,6 +173,16 @@ def test_a_process_of_the_events_own_that_dies_without_an_answer_denies(agent: O
     agent.write_stub(start=0.0)
     agent.command.add_hook("import os\ndef register(api):\n    api.on('tool_call', lambda event, ctx: os._exit(0))")
     assert "exit code 0 and without an answer" in reason_of(agent())
+
+
+@pytest.mark.behaviour("EN1")
+def test_a_refusal_of_the_client_names_a_path_that_is_no_text(agent: OtherAgent) -> None:
+    """An agent that reads strictly would drop the answer, and run the tool."""
+    agent.write_stub(start=0.0, run=["/nowhere"], remedy="see /home/a\udcff/file")
+    done = agent.run("PreToolUse", json.dumps(CALL))
+    denial = msgspec.json.decode(done.stdout)["hookSpecificOutput"]
+    assert denial["permissionDecision"] == "deny"
+    assert "/home/a?/file" in denial["permissionDecisionReason"]
 
 
 @pytest.mark.behaviour("B13")
@@ -288,7 +302,12 @@ def test_where_nothing_can_be_written_a_call_is_still_judged(agent: OtherAgent) 
     )
     run = f"ulimit -f 0; exec {sys.executable} -I -S {agent.stub} PreToolUse"
     done = subprocess.run(
-        ["/bin/sh", "-c", run], input=json.dumps(CALL).encode(), capture_output=True, env=agent.environment, check=False
+        ["/bin/sh", "-c", run],
+        input=json.dumps(CALL).encode(),
+        capture_output=True,
+        env=agent.environment,
+        timeout=PATIENCE,
+        check=False,
     )
     assert "hook.py" in reason_of(json.loads(done.stdout))
 
@@ -431,7 +450,7 @@ def test_a_log_that_grows_long_keeps_its_end_while_the_server_runs(hook: str, ag
     until(lambda: log.stat().st_size <= 1 << 20)
     (agent.command.project / ".agent").mkdir(exist_ok=True)
     (agent.command.project / ".agent" / "settings.json").write_text("{")
-    assert "settings.json" in reason_of(agent())
+    assert "settings.json" in reason_of(agent(session_id="another"))
     kept, _, said = log.read_text().partition("line 199999\n")
     assert 500_000 < len(kept) < 1 << 20
     assert kept.startswith("line 1")  # a whole line
@@ -450,7 +469,7 @@ def test_a_server_ends_when_it_is_idle_and_its_agents_are_gone(agent: OtherAgent
         assert agent() == {}
         with pytest.raises(subprocess.TimeoutExpired):
             serving.wait(1)
-        other.communicate()
+        other.communicate(timeout=PATIENCE)
         assert serving.wait(timeout=PATIENCE) == 0
     assert agent.server() is None
     assert not Path(f"{path}.socket").exists()
@@ -484,7 +503,9 @@ def test_all_servers_are_those_of_this_home(agent: OtherAgent, tmp_path: Path, m
         assert "no server runs" in agent.command("serve", *option).stdout
     assert agent()["systemMessage"] == "call 2 of s"
     stop = [sys.executable, "-m", "agent_hooks", "serve", "--stop", "--all"]
-    done = subprocess.run(stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        stop, env=agent.environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
     assert done.stdout == f"{agent.command.project}: stopped\n"
 
 
@@ -515,7 +536,7 @@ def test_a_server_without_a_port_needs_no_cryptography() -> None:
     modules = "server.server, agent_hooks.cli.commands.serve, agent_hooks.cli.opening, agent_hooks.installs.places"
     code = f"import sys, agent_hooks.{modules}; sys.exit('_hashlib' in sys.modules)"
     unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-    subprocess.run([sys.executable, "-c", code], env=unmeasured, check=True)
+    subprocess.run([sys.executable, "-c", code], env=unmeasured, timeout=PATIENCE, check=True)
 
 
 @pytest.mark.behaviour("B15")
@@ -564,7 +585,7 @@ def test_a_server_that_is_ended_ends_its_hooks_also_when_one_hangs(how: str, age
         agent.command("serve", "--stop")
     else:
         os.kill(server["pid"], signal.SIGTERM)
-    hanging.join()
+    hanging.join(PATIENCE)
     assert "the server ended" in reason_of(said[0])
     assert Path(f"{marks}a").read_text() == "shutdown"
     assert agent() == {}
@@ -632,7 +653,7 @@ def test_a_session_that_another_process_resumes_is_not_ended_with_the_first(agen
     with agent.command.start("serve", "--idle", "0.5") as serving:  # looks round as often
         until(lambda: Path(f"{path}.socket").exists())
         assert agent()["systemMessage"] == "call 1 of s"
-        other.communicate()
+        other.communicate(timeout=PATIENCE)
         agent.environment["CLAUDE_PID"] = str(os.getpid())
         assert agent()["systemMessage"] == "call 2 of s"
         time.sleep(1.2)
@@ -783,7 +804,7 @@ def test_a_shared_entry_judges_where_the_home_cannot_be_written(agent: OtherAgen
     line = [str(program), "bridge", "claude-code", "--resident", "PreToolUse"]
     call = json.dumps({**CALL, "tool_input": {"command": "rm -rf /"}})
     project = agent.command.project
-    done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, check=True)
+    done = subprocess.run(line, input=call, capture_output=True, text=True, cwd=project, timeout=PATIENCE, check=True)
     assert "rm-rf" in reason_of(json.loads(done.stdout))
 
 
@@ -815,7 +836,7 @@ imports.import_hook({str(gate)!r})
 """
     agent.environment["XDG_CACHE_HOME"] = str(agent.command.project / "cache")
     environment = {**agent.environment, "PYTHONDONTWRITEBYTECODE": ""}
-    subprocess.run([sys.executable, "-c", forge], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", forge], env=environment, timeout=PATIENCE, check=True)
     assert list((agent.command.project / "cache").rglob("bytecode/*"))
     assert "known to be bad" in reason_of(agent())
 
@@ -857,3 +878,40 @@ def test_a_log_that_was_left_behind_is_used_again(agent: OtherAgent) -> None:
     assert agent() == {}
     assert path.with_name(f"{path.name}.log").exists()
     assert not other.exists()
+
+
+@pytest.mark.behaviour("G15")
+def test_a_call_whose_payload_says_that_it_is_another_event_is_denied(agent: OtherAgent) -> None:
+    """The agent waits for an answer about a call; the answer to any other event would let the call run."""
+    agent.command.add_hook(COUNTING)
+    for name in ("Stop", "PostToolUse", "SessionStart", "UserPromptSubmit", "Unheard"):
+        payload = {**CALL, "hook_event_name": name, "session_id": "s", "prompt": "x", "tool_response": "x"}
+        done = agent.run("PreToolUse", json.dumps(payload))
+        assert f"the agent asks about PreToolUse, but the payload is that of '{name}'" in reason_of(
+            json.loads(done.stdout)
+        )
+    prompt = agent.run("UserPromptSubmit", json.dumps({**CALL, "session_id": "s"}))
+    assert json.loads(prompt.stdout)["decision"] == "block"
+    # The other way round, the payload is judged as the call that it is.
+    assert json.loads(agent.run("Stop", json.dumps({**CALL, "session_id": "s"})).stdout) == {
+        "systemMessage": "call 1 of s"
+    }
+
+
+@pytest.mark.parametrize("first", ["UserPromptSubmit", "SessionStart"])
+def test_a_text_that_a_hook_adds_at_the_start_reaches_the_model_if_the_prompt_comes_first(
+    agent: OtherAgent, first: str
+) -> None:
+    """Some agents report a prompt before the start of its session, and a new server knows of no start."""
+    hook = """
+        from agent_hooks import AddContext
+
+        def register(api):
+            api.on("session", lambda event, ctx: AddContext("called greenhouse") if event.reason == "start" else None)
+    """
+    path = agent.command.project / ".agent/hooks/adds.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(dedent(hook))
+    fields = {"prompt": "hello"} if first == "UserPromptSubmit" else {"source": "startup"}
+    assert "called greenhouse" in json.dumps(agent(first, **fields))
+    assert "called greenhouse" not in json.dumps(agent("UserPromptSubmit", prompt="again"))

@@ -25,7 +25,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import Address
+from agent_hooks.bridges.base.installation import Address
 from agent_hooks.installs.plan import new_address
 from agent_hooks.server.http import HttpConnection
 from agent_hooks.server.lines import Connection, LineServer, Respond

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agent_hooks import HookRunner, LoadedHook, SettingsError
-from agent_hooks.bridges.base import Bridge, Happening
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.happenings import Happening
 from agent_hooks.bridges.driver import BridgeUI, Bridging
 from agent_hooks.server.opened import Opened
 from agent_hooks.server.server import Server
-from agent_hooks.server.sessions import FindHooks
+from agent_hooks.server.session import FindHooks
 from agent_hooks.server.sources import Sources
 from agent_hooks.server.stub import HELLO
 from agent_hooks.server.tasks import Tasks
@@ -43,6 +44,10 @@ class FakeOpening:
         """Find the hooks."""
         return self
 
+    async def renew(self, opened: Opened) -> Opened | None:
+        """Open the session anew."""
+        return None
+
     async def open(self) -> Opened:
         """Load the hooks."""
         ui = BridgeUI()
@@ -59,14 +64,18 @@ def request(payload: object = CALL, event: str = "PreToolUse", **fields: Any) ->
 
 @asynccontextmanager
 async def serving(path: Path, *hooks: LoadedHook, opening: FindHooks | None = None) -> AsyncIterator[Server]:
-    """Run a server, and stop it at the end."""
+    """Run a server, and stop it at the end, for so long as a test waits."""
     server = Server(str(path / "s"), str(path), opening or FakeOpening(*hooks))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve_in_loop)
-        while not (path / "s.socket").exists():
-            await anyio.sleep(0.001)
-        yield server
-        server.stop()
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve_in_loop)
+            while not (path / "s.socket").exists():
+                await anyio.sleep(0.001)
+            # The server goes on when its task is cancelled, as it does after a hook that cancels all tasks.
+            try:
+                yield server
+            finally:
+                server.stop()
 
 
 def stdout_of(answer: bytes) -> Any:
@@ -197,7 +206,7 @@ class TestConnections:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The next event tries again."""
-        monkeypatch.setattr("agent_hooks.server.sessions.LOAD_TIMEOUT", 0.05)
+        monkeypatch.setattr("agent_hooks.server.session.LOAD_TIMEOUT", 0.05)
         hangs = True
 
         class Hanging(FakeOpening):
@@ -264,6 +273,7 @@ class TestConnections:
                     await asyncio.get_running_loop().sock_sendall(client, text)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_what_comes_before_there_are_tasks_waits() -> None:
     """A later task begins at once."""
     later = Tasks()
@@ -274,9 +284,9 @@ async def test_what_comes_before_there_are_tasks_waits() -> None:
 
     later.later(note, "before")
     assert len(later.waiting) == 1
-    async with anyio.create_task_group() as group:
-        later.use(group)
-        later.later(note, "after")
+    later.start()
+    later.later(note, "after")
+    await later.end(PATIENCE)
     assert sorted(done) == ["after", "before"]
     assert not later.waiting
 
@@ -308,3 +318,16 @@ def test_sources_see_every_change_of_code_and_settings_and_nothing_else(tmp_path
         assert not sources.changed()
     yes, no = True, False
     assert seen == [yes, no, yes, yes, no, yes, no, no, yes, no, no, no, yes, yes]
+
+
+@pytest.mark.parametrize("kind", ["file", "link to nowhere", "link to itself"])
+def test_a_directory_that_cannot_be_read_counts_as_a_file(tmp_path: Path, kind: str) -> None:
+    """Files that cannot be listed may hold a gate, so the place is looked at again."""
+    root = tmp_path / ".agent"
+    sources = Sources([], [str(root)])
+    if kind == "file":
+        root.touch()
+    else:
+        root.symlink_to(root if kind == "link to itself" else tmp_path / "nowhere")
+    assert sources.changed()
+    assert not sources.changed()

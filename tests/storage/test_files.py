@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -97,6 +98,21 @@ def test_a_draft_has_its_final_rights_before_the_first_byte(tmp_path: Path, monk
     write_atomically(str(path), b"new")
     assert seen == [0]
     assert mode(path) == 0o640
+
+
+def test_a_file_of_an_owner_without_a_number_in_a_container_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a user namespace, the system refuses to give a file to a user of the outside: EINVAL, also for root."""
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def refuse(fd: int, uid: int, gid: int) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    write_atomically(str(path), b"new")
+    assert path.read_text() == "new"
 
 
 def test_a_new_file_takes_the_rights_of_the_file_that_it_is_like(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.press("Escape")
     tmux.sees("aborted")
     tmux.enter("/branch")
-    tmux.sees("Go back before which message?")
+    tmux.asks("Go back before which message?")
     tmux.press("Up", "Up", "Up")
     tmux.until(lambda screen: "good afternoon" in chosen(screen), "the first message")
     tmux.press("Enter")
@@ -75,7 +75,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.press("Enter")
     tmux.sees("good afternoon, again", times=2)
     tmux.enter("/resume")
-    screen = tmux.sees("Which session?")
+    screen = tmux.asks("Which session?")
     assert "good afternoon (1" in chosen(screen)
     tmux.press("Enter")
     tmux.sees("resumed")
@@ -86,7 +86,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
 
     tmux.start_agent()
     tmux.enter("/resume")
-    tmux.sees("Which session?")
+    tmux.asks("Which session?")
     tmux.press("Down")
     tmux.until(lambda screen: "good afternoon (1" in chosen(screen), "the session with most in it")
     tmux.press("Enter")
@@ -111,11 +111,12 @@ def test_dialogs_of_two_hooks_wait_for_one_another(terminal: Terminal, command: 
     tmux.type("@bash echo one")
     tmux.press("M-Enter")
     tmux.enter("@bash echo two")
-    first = tmux.sees("What about ")
+    first = tmux.asks("What about ")
     assert first.count("What about ") == 1
     word, other = ("one", "two") if "What about one" in first else ("two", "one")
     tmux.press("Down", "Enter")
-    tmux.until(lambda screen: f"→ hide {word}" in screen and f"What about {other}?" in screen, "the other dialog")
+    tmux.sees(f"→ hide {word}")
+    tmux.asks(f"What about {other}?")
     tmux.press("Enter")
     screen = tmux.sees(f"the person said keep {other}")
     assert f"the person said hide {word}" in screen
@@ -278,7 +279,7 @@ def test_what_hooks_print_and_tools_say_leaves_the_screen_whole(terminal: Termin
     tmux = terminal()
     tmux.start_agent("--no-session")
     tmux.enter(r"@bash printf '\033[31mred\033[5A'")
-    screen = tmux.sees(r"Pick \x1b[7mone")
+    screen = tmux.asks(r"Pick \x1b[7mone")
     assert r"  from a program\x1b[2J" in screen
     assert "  printed by the hook\n" in screen
     tmux.press("Down")
@@ -414,7 +415,7 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
         tmux.enter(action)
         tmux.sees(f"> {action}\n! nothing changed: cancelled by .agent/hooks/hook.py: not today")
     tmux.enter("/branch")
-    tmux.sees("Go back before which message?")
+    tmux.asks("Go back before which message?")
     tmux.press("Enter")
     tmux.sees("nothing changed", times=3)
     assert tmux.screen().endswith("\n>")
@@ -448,3 +449,36 @@ def test_what_was_typed_is_remembered_also_in_other_runs(terminal: Terminal, com
 def chosen(screen: str) -> str:
     """Return the line of a list that is chosen."""
     return next((line for line in reversed(screen.splitlines()) if line.startswith("> ")), "")
+
+
+@pytest.mark.behaviour("VX7")
+def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Command) -> None:
+    """Up and Enter for the last prompt, pressed as a question comes up, and Down and Enter on No, allow nothing."""
+    command.add_hook("""
+        import anyio
+        def register(api):
+            @api.on("tool_call")
+            async def gate(event, ctx):
+                while not await anyio.Path("pressed").exists():
+                    await anyio.sleep(0.01)
+                if not await ctx.ui.confirm("Run it?", event.input["command"]):
+                    return {"block": True, "reason": "kept"}
+    """)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.enter("@bash echo first")
+    (command.project / "pressed").touch()
+    tmux.asks("Run it?")
+    # Down stays at No.
+    tmux.press("Down", "Down", "Enter")
+    tmux.sees("Run it? → No")
+    (command.project / "pressed").unlink()
+    tmux.enter("@bash echo second")
+    tmux.sees("hooks judge bash echo second")
+    (command.project / "pressed").touch()
+    tmux.until(lambda screen: screen.count("Run it?") == 2, "the second question")
+    tmux.press("Up", "Enter")
+    tmux.asks("Run it?\necho second")
+    assert "Run it? → Yes" not in tmux.screen()
+    tmux.press("Enter")
+    tmux.until(lambda screen: screen.count("Run it? → No") == 2, "the second answer")

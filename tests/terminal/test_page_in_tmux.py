@@ -34,7 +34,7 @@ def test_what_the_page_shows_is_what_a_person_sees(terminal: Callable[..., Tmux]
                 tmux.enter(shown[0].removeprefix("> "))
             tmux.until(partial(shows, shown), block.text)
             if shown[-1].endswith("cancels"):
-                tmux.press("Up", "Enter")
+                tmux.press("Down", "Enter")
 
 
 def shows(lines: list[str], screen: str) -> bool:

@@ -21,7 +21,9 @@ from agent_hooks.testing import (
     StandInTool,
     StepClock,
     call_tool,
+    gate_event,
 )
+from agent_hooks.ui import Answer, Question
 from support import call_of, hook_on, runner_of
 
 
@@ -55,6 +57,31 @@ async def test_a_scripted_ui_takes_only_true_or_false_for_a_confirm() -> None:
     """A script that is out of step with the dialogs must not pass as a yes or a no."""
     with pytest.raises(TypeError, match=r"confirm\('Sure\?'\) with 'b'; use True or False"):
         await ScriptedUI("b").confirm("Sure?", "")
+
+
+async def test_a_scripted_ui_answers_a_question_about_a_call_and_keeps_it() -> None:
+    """`True` is Yes once, `False` is No; the name of an answer and an `Answer` count too, and nothing else."""
+    question = Question(title="Push?", call="bash git push", answers=("no", "once", "session"))
+    ui = ScriptedUI(True, False, "session", Answer("no", "use a branch"), "perhaps")
+    assert [await ui.ask(question) for _ in range(4)] == [
+        Answer("once"),
+        Answer("no"),
+        Answer("session"),
+        Answer("no", "use a branch"),
+    ]
+    with pytest.raises(TypeError, match="answers the question 'Push\\?' with 'perhaps'; use True, False, an Answer"):
+        await ui.ask(question)
+    assert ui.questions == [question] * 5
+    assert ui.asked == [Asked("confirm", "Push?", question.message)] * 5
+
+
+def test_the_event_of_a_gate_has_the_effects_of_its_call(tmp_path: Path) -> None:
+    """A handler can be tested without a runner: the relative paths of the call begin at the directory of the test."""
+    effects = gate_event("bash", {"command": "rm x && mv a b"}, tmp_path).effects
+    assert effects.deletes(str(tmp_path / "x"))
+    assert effects.deletes("a")
+    assert effects.writes("b")
+    assert not effects.unknown
 
 
 async def test_recorded_events_keep_what_was_emitted_and_what_failed() -> None:

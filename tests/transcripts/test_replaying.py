@@ -148,8 +148,8 @@ async def test_calls_that_nobody_judges(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "t.jsonl", lines)
     tally, answers, _ = await replay([path], schemas={"bash": schema}, guards=builtin_guards())
-    assert [(each.verdict, each.by) for each in answers] == [("block", "the bridge"), ("block", "agent-hooks")]
-    assert "could not be judged: ValueError" in answers[1].why
+    assert [(each.verdict, each.by) for each in answers] == [("block", "the bridge"), ("block", "guards")]
+    assert "the guard failed: ValueError: no directory" in answers[1].why
     assert (tally.calls, tally.invalid, tally.blocked) == (5, 3, 2)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from textwrap import dedent
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -11,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import Block, HookError, Tool, ToolCall, ToolOutput, wrap_tool
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.transformers import TRANSFORMERS, add_default_excludes, builtin_transformer, exclude_directories
 from agent_hooks.transformers.base import ConfiguredTransformer
 from agent_hooks.transformers.command_intercept import Transformers, load_transformers
 from agent_hooks.transformers.config import parse
 from agent_hooks.transformers.default_args import transform as default_args
-from support import EchoTool, hook_on, runner_of
+from support import PATIENCE, EchoTool, hook_on, runner_of
 
 
 def configure(directory: Path, text: str, **own: str) -> Path:
@@ -493,79 +496,164 @@ async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
     assert (await running.execute("1", {"command": "ls"})).text == "ran ls"
 
 
-@pytest.mark.behaviour("C4")
+@pytest.mark.behaviour("VX1")
 @pytest.mark.parametrize(
     ("text", "line", "error"),
     [
-        ("tools: [", 1, "is not YAML, so nothing of it is active: "),
-        ("version: 1\ntools: {bash: {enabled: true}\n", 3, "is not YAML, so nothing of it is active: "),
+        ("tools: [", 1, "is not YAML: "),
+        ("version: 1\ntools: {bash: {enabled: true}\n", 3, "is not YAML: "),
+        ("version: 1\ntools:\n  bash:\n    enabled: true\n   find: {}\n", 5, "is not YAML: "),
         ("a: b: c", 1, "mapping values are not allowed here"),
         ("version: 1\n--- \nversion: 1\n", 2, "but found another document"),
         ("version: 1\x00", None, "special characters are not allowed"),
-        ("[" * 3000, None, "is nested too deeply, so nothing of it is active"),
+        (b"version: 1 # \xff", None, "is not YAML: "),
+        ("[" * 3000, None, "is nested too deeply"),
+        ("", 1, "expected a mapping, found nothing"),
+        ("5", 1, "expected a mapping, found '5'"),
+        ("[a]", 1, "expected a mapping, found a list"),
+        ("version: 1\ntools: 5", 2, "key 'tools': expected a mapping, found '5'"),
+        ("version: 1\ntools: {'find,,ls': {}}", 2, "key 'tools': 'find,,ls' has an empty name"),
+        ("tools: {bash: {}}", 1, "key 'version': is missing: the file begins with version: 1"),
+        ("version: 2\ntools: {bash: {}}", 1, "key 'version': expected 1, found '2'"),
+        ("version: 1\ntool: {bash: {}}", 2, "unknown key 'tool'; did you mean 'tools'?"),
+        ("version: 1\nenabled: fals", 2, "key 'enabled': expected true or false, found 'fals'"),
+        ("version: 1\ntools: {}\ntools: {bash: {}}", 3, "'tools' is given twice"),
     ],
 )
-async def test_a_file_that_is_no_yaml_is_reported_and_nothing_of_it_is_active(
-    home: Path, project: Path, text: str, line: int | None, error: str
+async def test_a_mistake_outside_of_the_sections_of_tools_blocks_every_call(
+    home: Path, project: Path, text: str | bytes, line: int | None, error: str
 ) -> None:
-    """The agent home's file stays active."""
-    configure(
-        home, "version: 1\ntools: {bash: {transformers: [{name: default_args, config: {append: {command: ' x'}}}]}}"
-    )
-    found = loaded(project, home, text)
+    """The tools that the file should name are unknown; the error has the file, the line and the remedy."""
+    configure(home, "version: 1\ntools: {bash: {transformers: [{name: default_args}]}}")
+    path = configure(project, "")
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    found = load_transformers(cwd=project, home=home)
     [mistake] = found.errors
     assert error in mistake.error
+    assert mistake.error.endswith("; every call is blocked until it is mended")
     assert mistake.line == line
-    tool, _ = around(EchoTool(), found)
-    assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
-
-
-@pytest.mark.behaviour("C4")
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("tools: {bash: {}}", ":1: key 'version': is missing: the file begins with version: 1"),
-        ("version: 2\ntools: {bash: {}}", ":1: key 'version': expected 1, found '2'"),
-        ("version: 1\ntool: {}\ntools: {bash: {}}", ":2: unknown key 'tool'; did you mean 'tools'?"),
-        ("version: 1\nenabled: maybe\ntools: {bash: {}}", ":2: key 'enabled': expected true or false, found 'maybe'"),
-        ("version: 1\ntools: {}\ntools: {bash: {}}", ":3: 'tools' is given twice"),
-    ],
-)
-def test_a_mistake_elsewhere_blocks_every_tool_the_file_names(home: Path, project: Path, text: str, error: str) -> None:
-    """The mistake may change the meaning of every section."""
-    found = loaded(project, home, text)
-    [mistake] = found.errors
-    assert error in str(mistake)
-    assert [step.tool for step in found.configured if step.problem] == ["bash"]
-
-
-@pytest.mark.behaviour("C4")
-@pytest.mark.parametrize("text", ["", "5", "[a]", "version: 1\ntools: 5"])
-def test_a_file_that_says_nothing_we_know_is_reported(home: Path, project: Path, text: str) -> None:
-    """The file names no tool, so it blocks none."""
-    found = loaded(project, home, text)
-    [mistake] = found.errors
-    assert "expected a mapping" in mistake.error
-    assert found.configured == ()
+    for name in ("bash", "another"):
+        bare = EchoTool(name)
+        tool, _ = around(bare, found)
+        output = await tool.execute("1", {"command": "ls"})
+        assert output.is_error
+        assert str(path) in output.text
+        assert bare.inputs == []
 
 
 @given(st.text() | st.binary())
 def test_no_text_makes_the_reader_fail(text: str | bytes) -> None:
     """A text that is no configuration gives an error in the result, never an exception."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    assert parse(data, "x.yaml").errors
+    file = parse(data, "x.yaml")
+    assert file.errors or any(section.errors for section in file.tools.values())
 
 
-def test_a_file_that_cannot_be_read_is_reported(home: Path, project: Path) -> None:
+@pytest.mark.behaviour("VX1")
+async def test_a_file_that_cannot_be_read_blocks_every_call(home: Path, project: Path) -> None:
     """A directory or a dangling symlink in its place is an error."""
     (home / ".agent" / "command_intercept.yaml").mkdir(parents=True)
     (project / ".agent").mkdir()
     (project / ".agent" / "command_intercept.yaml").symlink_to("nowhere")
     found = load_transformers(cwd=project, home=home)
+    place, remedy = f"{project}/.agent/command_intercept.yaml", "; every call is blocked until it is mended"
     assert [error.error for error in found.errors] == [
-        "is not a regular file",
-        f"cannot be read: {project}/.agent/command_intercept.yaml is a symlink to a missing file",
+        f"is not a regular file{remedy}",
+        f"cannot be read: {place} is a symlink to a missing file{remedy}",
     ]
+    bare = EchoTool()
+    output = await around(bare, found)[0].execute("1", {"command": "ls"})
+    assert output.is_error
+    assert bare.inputs == []
+
+
+@pytest.mark.behaviour("VX1")
+def test_a_file_without_rights_blocks_every_call(home: Path, project: Path) -> None:
+    """The reader is another user than the owner, because root may read every file."""
+    path = configure(project, "version: 1")
+    path.chmod(0)
+    # The directory is entered and the module imported first, because another user may not pass the directories above.
+    code = dedent(f"""
+        import os
+        from agent_hooks.transformers.command_intercept import load_transformers
+        os.chdir({str(path.parent)!r})
+        if os.getuid() == 0:
+            os.setresuid(65534, 65534, 65534)
+        found = load_transformers(files=["command_intercept.yaml"], cwd="/", home="/nowhere")
+        print([step.tool for step in found.configured], found.errors[0].error)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout.startswith("[''] cannot be read: Permission denied; every call is blocked"), done.stderr
+
+
+# ---- VX2: names of tools
+
+CHANGE = "transformers: [{name: default_args, config: {append: {command: ' x'}}}]"
+
+
+def ours(name: str) -> str:
+    """Return our name of a tool of another agent."""
+    return {"Glob": "find", "Bash": "bash"}.get(name, name)
+
+
+@pytest.mark.behaviour("VX2")
+@pytest.mark.parametrize("tools", ["find, bash: {%s}", "'Glob,Bash': {%s}", "? find , bash\n  : {%s}"])
+async def test_one_key_names_several_tools_by_either_name(home: Path, project: Path, tools: str) -> None:
+    """The names are separated by commas."""
+    configure(project, f"version: 1\ntools:\n  {tools % CHANGE}")
+    found = load_transformers(cwd=project, home=home, our_name=ours)
+    assert found.errors == ()
+    for name in ("find", "bash"):
+        tool, _ = around(EchoTool(name), found)
+        assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
+
+
+@pytest.mark.behaviour("VX2")
+async def test_a_tool_of_a_hook_keeps_a_name_of_another_agent(home: Path, project: Path) -> None:
+    """A section of Glob is one of find too, and stays one of a tool that is named Glob."""
+    configure(project, f"version: 1\ntools: {{Glob: {{{CHANGE}}}}}")
+    found = load_transformers(cwd=project, home=home, our_name=ours)
+    tool, _ = around(EchoTool("Glob"), found)
+    assert (await tool.execute("1", {"command": "ls"})).text.startswith("ran ls x\n")
+
+
+@pytest.mark.behaviour("VX2")
+def test_either_name_switches_a_tool_off_and_allows_it(home: Path, project: Path) -> None:
+    """The agent home's file and the project's may use different names."""
+    configure(home, "version: 1\ntools: {Glob: {enabled: false}, Bash: {auto_allow: true}}")
+    configure(project, f"version: 1\ntools: {{find: {{{CHANGE}}}}}")
+    found = load_transformers(cwd=project, home=home, our_name=ours)
+    assert found.configured == ()
+    assert found.auto_allow == {"Bash", "bash"}
+
+
+@pytest.mark.behaviour("VX2")
+@pytest.mark.parametrize(
+    ("text", "tools", "error"),
+    [
+        ("{find: {}, 'find, ls': {}}", ["find"], "'find' is given twice"),
+        ("{'ls, ls': {}}", ["ls"], "'ls' is given twice"),
+        (
+            "{find, ls: {}}",
+            ["find"],
+            "'find' has no section; between braces, put several names in quotes: 'find, grep'",
+        ),
+        (
+            "{'find, ls': {enabled: 5}}",
+            ["find", "ls"],
+            "key 'tools.find, ls.enabled': expected true or false, found '5'",
+        ),
+    ],
+)
+def test_a_mistake_of_a_key_with_several_names_blocks_them(
+    home: Path, project: Path, text: str, tools: list[str], error: str
+) -> None:
+    """It is one mistake, which names all tools that it blocks."""
+    found = loaded(project, home, f"version: 1\ntools: {text}")
+    [mistake] = found.errors
+    assert error in mistake.error
+    assert mistake.error.endswith(f"; calls of {', '.join(tools)} are blocked until it is mended")
+    assert [step.tool for step in found.configured if step.problem] == tools
 
 
 # ---- users' own
@@ -627,3 +715,19 @@ def test_each_built_in_transformer_has_the_form_of_a_users_own(name: str) -> Non
     module: Any = builtin_transformer(name)
     assert module.transform({"a": 1}, {}) == {"a": 1}
     assert module.Config() is not None
+
+
+@pytest.mark.behaviour("C4")
+async def test_a_file_that_takes_long_to_read_blocks_every_call_at_once(home: Path, project: Path) -> None:
+    """A file above 256 KiB is not read: it blocks the call, before an agent stops waiting for the answer."""
+    path = configure(project, "version: 1\n# " + "x" * 20_000_000 + "\n")
+    began = monotonic()
+    found = load_transformers(cwd=project, home=home)
+    assert monotonic() - began < 2
+    assert [each.error for each in found.errors] == ["is larger than 256 KiB; every call is blocked until it is mended"]
+    bare = EchoTool("bash")
+    blocked, _ = around(bare, found)
+    output = await blocked.execute("1", {"command": "ls"})
+    assert output.is_error
+    assert str(path) in output.text
+    assert bare.inputs == []

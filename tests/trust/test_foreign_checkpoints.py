@@ -1,24 +1,29 @@
-"""Checkpoints that a repository brings along: a restore writes files of the working tree, and nothing else."""
+"""Checkpoints that somebody else made: those of a repository have no effect, and a restore of a prepared one writes files
+of the working tree, and nothing else.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from agent_hooks.checkpoints.git import CheckpointError
+from agent_hooks.checkpoints.private import open_lock, prepare
 from agent_hooks.checkpoints.restore import restore
 from agent_hooks.checkpoints.store import list_checkpoints
+from agent_hooks.turn_notes import store_of
 from trust.approving import GATE, agent_file, approve, git, state
 
 pytestmark = pytest.mark.anyio
 
 
 def object_of(project: Path, kind: str, data: bytes) -> bytes:
-    """Write an object into the repository without git's checks, and return its name."""
-    line = ["git", "hash-object", "-t", kind, "-w", "--literally", "--stdin"]
+    """Write an object into the store without git's checks, and return its name."""
+    line = ["git", "--git-dir", store_of(str(project)), "hash-object", "-t", kind, "-w", "--literally", "--stdin"]
     return subprocess.run(line, cwd=project, input=data, capture_output=True, check=True).stdout.strip()
 
 
@@ -29,6 +34,9 @@ def entry(mode: bytes, name: bytes, digest: bytes) -> bytes:
 
 def foreign_checkpoint(project: Path, *path: bytes, target: bytes | None = None) -> None:
     """Make a checkpoint with one file at a path, or with a link in the place of its first directory."""
+    store = store_of(str(project))
+    os.close(open_lock(store))
+    prepare(store, str(project), None, "sha1")
     digest, mode = object_of(project, "blob", b"#!/bin/sh\ntouch ran\n"), b"100755"
     for name in reversed(path):
         tree = entry(mode, name, digest)
@@ -40,7 +48,7 @@ def foreign_checkpoint(project: Path, *path: bytes, target: bytes | None = None)
     text = b"tree %s\nauthor %s\ncommitter %s\n\nx\n\n%s\n" % (digest, who, who, facts)
     commit = object_of(project, "commit", text).decode()
     # git checks a ref that it writes, and a repository from elsewhere holds any file.
-    ref = project / ".git" / "refs" / "agent-hooks" / "s" / "1"
+    ref = Path(store_of(str(project)), "refs", "agent-hooks", "s", "1")
     ref.parent.mkdir(parents=True)
     ref.write_text(f"{commit}\n")
 

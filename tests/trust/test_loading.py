@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from agent_hooks import AgentHooksError, discover_and_load_hooks, load_settings
-from agent_hooks.hooks.loader import LoadResult
+from agent_hooks.hooks.loaded import LoadResult
 from agent_hooks.trust.policy import Trust
-from trust.approving import agent_file, approve
+from running import Command
+from trust.approving import agent_file, approve, state
 
 pytestmark = pytest.mark.anyio
 MARK = "from pathlib import Path\nPath({!r}).touch()\ndef register(api): ...\n"
@@ -67,3 +69,29 @@ async def test_an_embedding_program_gets_an_error_where_no_call_may_run(project:
     agent_file(project, text="changed")
     with pytest.raises(AgentHooksError, match="the approved ones are gone"):
         load_settings(cwd=project, trust=Trust())
+
+
+@pytest.mark.behaviour("UV11")
+@pytest.mark.parametrize("name", ["settings.json", "command_intercept.yaml"])
+@pytest.mark.parametrize("kind", ["a directory", "a link to nowhere", "a FIFO"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_settings_that_are_no_file_block_once_they_are_approved(
+    command: Command, name: str, kind: str, *, alone: bool
+) -> None:
+    """As an unreadable file does; before, they wait as every other change of a project does."""
+    command.trusted = False
+    if not alone:
+        agent_file(command.project)
+        approve(command.project)
+    path = command.project / ".agent" / name
+    path.parent.mkdir(exist_ok=True)
+    make = {"a directory": path.mkdir, "a link to nowhere": lambda: path.symlink_to("nowhere")}
+    make.get(kind, lambda: os.mkfifo(path))()
+    assert state(command.project).state == ("new" if alone else "changed")
+    assert "1. bash echo ran\n   ran" in command("run", "--no-session", "@bash echo ran").stdout
+    asked = command("trust", "--yes")
+    assert "once it is approved, it blocks every tool call" in asked.stdout + asked.stderr
+    done = command("run", "--no-session", "@bash echo ran", code=None)
+    assert "   ran" not in done.stdout
+    assert name in done.stdout + done.stderr
+    assert "regular file" in done.stdout + done.stderr or "missing file" in done.stdout + done.stderr

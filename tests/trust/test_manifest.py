@@ -1,4 +1,4 @@
-"""The set of a project: which files belong to it, and what a repository may put in their places."""
+"""The set of a project: which files belong to it, and the odd entries that a repository may put in their places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks.errors import SettingsError
-from agent_hooks.settings import merge_settings, read_settings_file
+from agent_hooks.settings import merge_settings
+from agent_hooks.settings_file import read_settings_file
 from agent_hooks.trees import ApprovedFile, SourceTree
 from agent_hooks.trust.manifest import (
     MOST_BYTES,

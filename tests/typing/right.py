@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, assert_type
 from typing_extensions import TypeIs
 
 from agent_hooks import (
+    AddContext,
     AfterToolCall,
     AgentEnd,
     AgentStart,
@@ -27,6 +28,7 @@ from agent_hooks import (
     Rewrite,
     SessionEvent,
     SkipConversationRestore,
+    Stop,
     Tool,
     ToolCall,
     ToolOutput,
@@ -167,6 +169,23 @@ def register(api: HookAPI) -> None:
     @api.on("agent_start")
     async def start(event: AgentStart, ctx: HookContext) -> None: ...
 
+    @api.on("agent_start")
+    async def note(event: AgentStart, ctx: HookContext) -> AddContext:
+        assert_type(event.prompt, str)
+        return AddContext("Small commits.")
+
+    @api.on("tool_result")
+    def judge(event: ToolResult, ctx: HookContext) -> Replace | AddContext | Stop | None:
+        return Stop("enough") if event.is_error else AddContext("It worked.")
+
+    @api.on("tool_call")
+    async def stopping(event: ToolCall, ctx: HookContext) -> Block | Stop | None:
+        return Stop("enough")
+
+    @api.intercept("tool.before")
+    async def with_context(input: Any, output: Any, ctx: HookContext) -> None:
+        assert_type(ctx.cwd, str)
+
     @api.on("agent_end")
     async def end(event: AgentEnd, ctx: HookContext) -> Continue | None:
         return Continue("Run the tests.") if event.continued < 2 else None
@@ -179,6 +198,10 @@ def register(api: HookAPI) -> None:
 
     @api.on("turn_end")
     def turn_end(event: TurnEnd, ctx: HookContext) -> None: ...
+
+    @api.on("turn_end")
+    def last_turn(event: TurnEnd, ctx: HookContext) -> Stop | None:
+        return Stop("enough") if event.turn_index > 9 else None
 
     @api.on("after_tool_call", tool="bash")
     async def after(event: AfterToolCall, ctx: HookContext) -> None:
@@ -211,12 +234,12 @@ async def embed(tools: Sequence[Tool]) -> None:
         )
         assert_type(
             await runner.emit(SessionEvent(reason="before_branch")),
-            Cancel | SkipConversationRestore | Compaction | None,
+            Cancel | SkipConversationRestore | Compaction | AddContext | None,
         )
         assert_type(
             await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={}, content="text")), Replace | None
         )
-        assert_type(await runner.emit(AgentStart()), None)
+        assert_type(await runner.emit(AgentStart(prompt="go")), AddContext | None)
         assert_type(await runner.emit(AgentEnd()), Continue | None)
         assert_type(wrap_tools([*tools, DeployTool(), add, add_later], runner), list[Tool])
         assert_type(wrap_tool(add, runner), Tool)

@@ -14,9 +14,12 @@ from prompt_toolkit.output import DummyOutput
 from prompt_toolkit.utils import get_cwidth
 
 from agent_hooks import HookRunner, ToolCall
+from agent_hooks.ui import Answer, Question, dialogs
 from agent_hooks.ui.base import NotifyType
-from agent_hooks.ui.terminal import Dialog, ListDialog, Option, OwnScreen, TerminalUI, cut, wrap
-from support import hook_on
+from agent_hooks.ui.dialogs import Dialog, ListDialog, Option, QuestionDialog
+from agent_hooks.ui.fitting import cut, wrap
+from agent_hooks.ui.terminal import OwnScreen, TerminalUI
+from support import PATIENCE, hook_on
 
 UP, DOWN, ENTER, ESCAPE, CTRL_C = "\x1b[A", "\x1b[B", "\r", "\x1b", "\x03"
 HOME, END, PAGE_UP, PAGE_DOWN = "\x1b[H", "\x1b[F", "\x1b[5~", "\x1b[6~"
@@ -40,6 +43,12 @@ class NotedScreen(OwnScreen):
         self.said.append((type, text))
 
 
+@pytest.fixture(autouse=True)
+def _every_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the keys count that a test presses before the dialog is shown; the tests of the moment set it again."""
+    monkeypatch.setattr(dialogs, "MOMENT", 0)
+
+
 @pytest.fixture
 def keyboard() -> Iterator[PipeInput]:
     """Give a keyboard to press keys on, before or while a dialog is shown."""
@@ -53,8 +62,8 @@ def keyboard() -> Iterator[PipeInput]:
         (ENTER, "a"),
         (DOWN + ENTER, "b"),
         (DOWN + DOWN + UP + ENTER, "b"),
-        (UP + ENTER, "g"),
-        (DOWN * 7 + ENTER, "a"),
+        (UP + ENTER, "a"),
+        (DOWN * 7 + ENTER, "g"),
         (END + ENTER, "g"),
         (END + HOME + ENTER, "a"),
         (PAGE_DOWN + ENTER, "f"),
@@ -69,7 +78,7 @@ def keyboard() -> Iterator[PipeInput]:
     ],
 )
 async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, answer: str | None) -> None:
-    """Arrow keys go round; letters choose no option, nor does the Enter after them; Esc and Ctrl-C cancel."""
+    """Arrow keys end at both ends; letters choose nothing, nor does the Enter after them; Esc and Ctrl-C cancel."""
     screen = NotedScreen(keyboard)
     keyboard.send_text(keys)
     assert await TerminalUI(screen).select("Which?", list("abcdefg")) == answer
@@ -77,7 +86,8 @@ async def test_select_answers_what_was_chosen(keyboard: PipeInput, keys: str, an
 
 
 @pytest.mark.parametrize(
-    ("keys", "answer"), [(ENTER, False), (UP + ENTER, True), ("yes" + ENTER + ENTER, False), (UP + ESCAPE, False)]
+    ("keys", "answer"),
+    [(ENTER, False), (UP + ENTER, True), (DOWN + ENTER, False), ("yes" + ENTER + ENTER, False), (UP + ESCAPE, False)],
 )
 async def test_confirm_says_yes_only_on_purpose(keyboard: PipeInput, keys: str, answer: bool) -> None:
     """Keys for the prompt line that come when the question is already shown allow nothing."""
@@ -94,6 +104,101 @@ async def test_input_answers_what_was_typed_and_never_the_hint(
     """The placeholder is a hint, not a default."""
     keyboard.send_text(keys)
     assert await TerminalUI(NotedScreen(keyboard)).input("Who?", "e.g. Grace") == answer
+
+
+@pytest.mark.behaviour("NB2")
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+async def test_a_pasted_text_of_several_lines_becomes_one_line(keyboard: PipeInput, end: str) -> None:
+    """The person sees all of the text that is answered: of several lines, the dialog would show the last one only."""
+    keyboard.send_text(f"\x1b[200~Ada{end}Grace{end}\x1b[201~!{ENTER}")
+    assert await TerminalUI(NotedScreen(keyboard)).input("Who?", None) == "Ada Grace!"
+
+
+QUESTION = Question(
+    title="Overwrite history?",
+    call="bash git push --force",
+    risk="discards published history",
+    diff="--- a\n+++ a\n-old\n+new",
+    answers=("no", "once", "session", "always"),
+)
+
+
+@pytest.mark.behaviour("QS12")
+@pytest.mark.parametrize(
+    ("keys", "answer", "said"),
+    [
+        (ENTER, Answer("no"), "No"),
+        ("y" + ENTER + ENTER, Answer("no"), "No"),
+        (ESCAPE, Answer("no"), "cancelled"),
+        (CTRL_C, Answer("no"), "cancelled"),
+        (DOWN + ENTER, Answer("once"), "Yes, once"),
+        (DOWN + DOWN + ENTER, Answer("session"), "Yes, for this session"),
+        (DOWN * 3 + ENTER, Answer("always"), "Always this, in this project"),
+        (END + ENTER + "use a branch" + ENTER, Answer("no", "use a branch"), "No: use a branch"),
+        (END + ENTER + ENTER, Answer("no"), "No"),
+        (UP + ENTER, Answer("no"), "No"),
+    ],
+)
+async def test_a_question_about_a_call_is_answered(keyboard: PipeInput, keys: str, answer: Answer, said: str) -> None:
+    """No comes first; Esc is No."""
+    screen = NotedScreen(keyboard)
+    keyboard.send_text(keys)
+    assert await TerminalUI(screen).ask(QUESTION) == answer
+    assert screen.said == [("answer", f"Overwrite history? → {said}")]
+
+
+@pytest.mark.behaviour("QS12")
+async def test_esc_is_no_while_the_person_writes_the_reason(keyboard: PipeInput) -> None:
+    """The letters that were typed before it do not reach the model."""
+    screen = NotedScreen(keyboard)
+    keyboard.send_text(END + ENTER)
+
+    async def write_and_cancel() -> None:
+        # The screen of the list must not read the Esc: it would wait for the rest of an escape sequence.
+        with anyio.fail_after(PATIENCE):
+            while len(screen.shown) < 2:
+                await anyio.sleep(0.01)
+        keyboard.send_text("yes" + ESCAPE)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write_and_cancel)
+        assert await TerminalUI(screen).ask(QUESTION) == Answer("no")
+    assert screen.said == [("answer", "Overwrite history? → No")]
+
+
+@pytest.mark.behaviour("QS12")
+async def test_no_other_dialog_comes_between_a_question_and_its_reason(keyboard: PipeInput) -> None:
+    """The reason would be about the other one."""
+    screen = NotedScreen(keyboard)
+    ui = TerminalUI(screen)
+    answers: dict[str, Any] = {}
+
+    async def ask(title: str) -> None:
+        answers[title] = await ui.ask(Question(title=title, call="bash ls"))
+
+    async with anyio.create_task_group() as tasks:
+        for title in ("first", "second"):
+            tasks.start_soon(ask, title)
+            await anyio.wait_all_tasks_blocked()
+        keyboard.send_text(END + ENTER + "use a branch" + ENTER + DOWN + ENTER)
+    assert answers == {"first": Answer("no", "use a branch"), "second": Answer("once")}
+
+
+@pytest.mark.behaviour("QS12")
+async def test_answers_that_are_not_offered_are_not_on_the_list(keyboard: PipeInput) -> None:
+    """The last option is No with a reason."""
+    keyboard.send_text(DOWN + DOWN + ENTER + "why" + ENTER)
+    question = Question(title="Sure?", call="bash ls")
+    assert await TerminalUI(NotedScreen(keyboard)).ask(question) == Answer("no", "why")
+
+
+@pytest.mark.behaviour("QS12")
+def test_a_question_shows_call_risk_and_diff() -> None:
+    """Added and removed lines have colours; control characters are shown as text."""
+    question = Question(title="Sure?", call="bash \x1b[31mls", risk="deletes a", diff="-old\n+n\x1bew")
+    lines = QuestionDialog(question).lines(60, 30)
+    assert [text for _, text in lines][:5] == ["Sure?", "bash \\x1b[31mls", "risk: deletes a", "-old", "+n\\x1bew"]
+    assert [style for style, _ in lines][3:5] == ["class:removed", "class:added"]
 
 
 async def test_an_empty_list_is_cancelled_at_once(keyboard: PipeInput) -> None:
@@ -261,3 +366,51 @@ def test_cutting_says_so(text: str, columns: int) -> None:
     line = cut(text, columns)
     assert get_cwidth(line) <= columns
     assert line == text or line.endswith("…") or columns == 0
+
+
+# ---- VX7: the moment in which no key counts ----------------------------------------------------------------------------
+
+
+async def press_when_awake(screen: NotedScreen, keyboard: PipeInput, keys: str) -> None:
+    """Press keys as soon as they count."""
+    with anyio.fail_after(PATIENCE):
+        await screen.showing.wait()
+        while not screen.shown[0].awake:
+            await anyio.sleep(0.01)
+    keyboard.send_text(keys)
+
+
+@pytest.mark.behaviour("VX7")
+@pytest.mark.parametrize(
+    "before", [UP + ENTER, UP, ENTER, HOME + ENTER, "yes" + ENTER, ESCAPE, "\x1b[200~y\r\x1b[201~"]
+)
+@pytest.mark.parametrize(("keys", "answer"), [(UP + ENTER, True), (UP + DOWN + ENTER, False)])
+async def test_keys_that_were_pressed_as_the_question_came_up_do_not_answer_it(
+    monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput, before: str, keys: str, answer: bool
+) -> None:
+    """Only the keys after the moment count."""
+    monkeypatch.setattr(dialogs, "MOMENT", 0.3)
+    screen = NotedScreen(keyboard)
+    keyboard.send_text(before)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(press_when_awake, screen, keyboard, keys)
+        assert await TerminalUI(screen).confirm("Delete?", "rm -rf build") is answer
+
+
+@pytest.mark.behaviour("VX7")
+async def test_a_line_has_no_letter_that_was_typed_before(monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput) -> None:
+    """The letters were for the prompt line."""
+    monkeypatch.setattr(dialogs, "MOMENT", 0.3)
+    screen = NotedScreen(keyboard)
+    keyboard.send_text("rm" + ENTER)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(press_when_awake, screen, keyboard, "Ada" + ENTER)
+        assert await TerminalUI(screen).input("Who?", None) == "Ada"
+
+
+@pytest.mark.behaviour("VX7")
+async def test_ctrl_c_cancels_at_once(monkeypatch: pytest.MonkeyPatch, keyboard: PipeInput) -> None:
+    """It allows nothing, and a person in a hurry is not kept waiting."""
+    monkeypatch.setattr(dialogs, "MOMENT", 1000)
+    keyboard.send_text(CTRL_C)
+    assert await TerminalUI(NotedScreen(keyboard)).confirm("Delete?", "rm -rf build") is False

@@ -9,9 +9,11 @@ from threading import Thread
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from agent_hooks import HookAPI, HookContext, TurnStart
+from agent_hooks.ui import Answer, Question
 from agent_hooks.ui.rpc import ConfirmRequest, HookUiCancel, HookUiResponse, NotifyRequest, RpcUI, SelectRequest
 from support import PATIENCE, hook_of, runner_of
 
@@ -21,9 +23,9 @@ Ask = Callable[[RpcUI], Awaitable[object]]
 class Client:
     """Another program: keeps the records it is sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allow_remember: bool = False) -> None:
         self.records: list[Any] = []
-        self.ui = RpcUI(self.records.append)
+        self.ui = RpcUI(self.records.append, allow_remember=allow_remember)
 
     async def asked(self, number: int = 1) -> Any:
         """Wait for that many records, and return the last."""
@@ -80,6 +82,83 @@ def input_(ui: RpcUI) -> Awaitable[object]:
 async def test_a_right_response_is_the_answer(ask: Ask, response: dict[str, Any], got: object) -> None:
     """A cancelled dialog of each kind gives its default."""
     assert await Client().settle(ask, **response) == (got, None)
+
+
+def question(ui: RpcUI) -> Awaitable[object]:
+    return ui.ask(QUESTION)
+
+
+QUESTION = Question(
+    title="overwrites history",
+    call="bash git push --force",
+    risk="discards published history",
+    diff="-a",
+    reasons=("guard: why",),
+    answers=("no", "once", "session", "always"),
+)
+
+
+@pytest.mark.behaviour("QS13")
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ({"confirmed": True}, Answer("once")),
+        ({"confirmed": False}, Answer("no")),
+        ({"cancelled": True}, Answer("no")),
+        ({"answer": "no"}, Answer("no")),
+        ({"answer": "no", "text": "use a branch"}, Answer("no", "use a branch")),
+        ({"answer": "once"}, Answer("once")),
+        ({"answer": "session"}, Answer("session")),
+        ({"answer": "always"}, Answer("always")),
+    ],
+)
+async def test_a_client_answers_a_question_about_a_call(response: dict[str, Any], answer: Answer) -> None:
+    """The request is a `confirm` for older clients, and has all parts of the question."""
+    client = Client(allow_remember=True)
+    assert await client.settle(question, **response) == (answer, None)
+    [request] = client.records
+    assert isinstance(request, ConfirmRequest)
+    assert (request.method, request.title, request.call) == ("confirm", QUESTION.title, QUESTION.call)
+    assert (request.risk, request.diff, request.answers) == (QUESTION.risk, "-a", ["no", "once", "session", "always"])
+    assert "guard: why" in request.message
+
+
+@pytest.mark.behaviour("QS13")
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ({"answer": "always"}, "'always' is not one of its answers ['no', 'once', 'session']; start the host with"),
+        ({"answer": "session", "text": "x"}, "'text' goes beside 'answer': 'no' only"),
+        ({"confirmed": True, "text": "x"}, "'text' goes beside 'answer': 'no' only"),
+        ({"answer": "no", "confirmed": True}, "and got 'confirmed' and 'answer'"),
+        ({"value": "yes"}, "needs either 'confirmed', 'answer' or 'cancelled': true, and got 'value'"),
+        ({}, "and got nothing"),
+    ],
+)
+async def test_a_wrong_answer_to_a_question_is_no(response: dict[str, Any], error: str) -> None:
+    """Without `--allow-remember`, no client answers for always."""
+    client = Client()
+    answer, told = await client.settle(question, **response)
+    assert answer == Answer("no")
+    assert error in str(told)
+
+
+@pytest.mark.behaviour("QS13")
+async def test_a_dialog_of_a_handler_takes_no_answer_for_a_call() -> None:
+    """Its `confirm` has none of the fields."""
+    client = Client(allow_remember=True)
+    answer, told = await client.settle(confirm, answer="session")
+    assert (answer, "needs either 'confirmed' or" in str(told)) == (False, True)
+    assert b"answers" not in msgspec.json.encode(client.records[0])
+
+
+@pytest.mark.behaviour("QS13")
+async def test_a_question_ends_as_no_when_the_client_is_gone() -> None:
+    """So does one that is asked later."""
+    client = Client()
+    async with client.dialog(question) as (_, got):
+        client.ui.close()
+    assert [*got, await question(client.ui)] == [Answer("no")] * 2
 
 
 @pytest.mark.behaviour("U1", "U2")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_hooks import (
+    AddContext,
     Answer,
     Ask,
     BeforeToolCall,
@@ -45,6 +46,9 @@ KEYS = [
     "is_error",
     "cancel",
     "continue",
+    "stop",
+    "addContext",
+    "add_context",
     "skipConversationRestore",
     "skip_conversation_restore",
     "compactionEntry",
@@ -253,7 +257,15 @@ def test_some_forms_are_no_opinion(name: str, answer: Any) -> None:
         ("agent_end", {"continue": "x", "block": True}, "block"),
         ("agent_end", "run the tests", "return Continue"),
         ("agent_end", Block("no"), "return Continue"),
-        ("agent_start", Continue("more"), "return nothing"),
+        ("agent_start", Continue("more"), "return AddContext"),
+        ("agent_start", {"addContext": " "}, "a text with words in it"),
+        ("turn_end", {"addContext": "x"}, "addContext"),
+        ("turn_end", AddContext("x"), "return Stop"),
+        ("tool_call", {"stop": True}, "stop"),
+        ("tool_call", {"addContext": "x"}, "addContext"),
+        ("tool_result", {"stop": 3}, "stop"),
+        ("session:shutdown", AddContext("x"), "return nothing"),
+        ("session:before_switch", AddContext("x"), "return Cancel"),
         *[(name, answer, "return") for name in GATES for answer in (True, False, "yes", 0, [], ["block"], object())],
         *[(name, answer, "return nothing") for name in SILENT for answer in (True, {}, {"block": True}, Block())],
     ],
@@ -313,7 +325,7 @@ class Run:
 
 def test_an_observed_event_folds_nothing() -> None:
     """A row without answers continues with the next handler."""
-    run = Run(SessionEvent(reason="start"))
+    run = Run(SessionEvent(reason="shutdown"))
     assert run.fold(Cancel()) == [False]
     assert run.outcome is None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import heapq
+import itertools
 import json
 import weakref
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,21 +19,25 @@ import pytest
 
 from agent_hooks import (
     AgentEnd,
+    BeforeToolCall,
     Block,
     HookAPI,
     HookRunner,
     HookUsageError,
     LoadedHook,
+    Rewrite,
     SessionEvent,
     ToolCall,
     ToolOutput,
+    TurnStart,
     UserMessage,
     wrap_tool,
 )
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline.order import preflight, run_tool
+from agent_hooks.values.frozen import freeze
 from agent_hooks.values.wire import camel, to_json
-from support import EchoTool, Endless, call_of, hook_of, hook_on, runner_of
+from support import PATIENCE, EchoTool, Endless, call_of, hook_of, hook_on, runner_of
 
 pytestmark = pytest.mark.anyio
 
@@ -42,18 +47,21 @@ pytestmark = pytest.mark.anyio
     [
         ({"path": Path("/x")}, '{"path":"/x"}'),
         ({"text": "half \ud800"}, '{"text":"half ?"}'),
+        (
+            {"number": 10**5000, "other": 10**50},
+            '{"number":"<a number of 16,610 bits>","other":' + "1" + "0" * 50 + "}",
+        ),
         ({"deep": [b"x", {1: object}]}, '{"deep":["eA==",{"1":"<class \'object\'>"}]}'),
         (
             UserMessage(content="\udcff", timestamp=1),
-            '{"role":"user","content":[{"type":"text","text":"?"}],"timestamp":1}',
+            '{"role":"user","content":[{"type":"text","text":"?"}],"timestamp":1,"attachments":[],"isContext":false}',
         ),
     ],
 )
+@pytest.mark.behaviour("K4")
 async def test_a_value_that_is_no_json_is_written_as_text(value: object, text: str) -> None:
     """A tool may put any value into a record, and the record is not lost."""
-    written = json.loads(to_json(value))
-    written.pop("attachments", None)
-    assert written == json.loads(text)
+    assert json.loads(to_json(value)) == json.loads(text)
 
 
 async def test_a_value_that_holds_itself_is_written_as_far_as_it_goes() -> None:
@@ -201,7 +209,8 @@ async def test_a_cancellation_that_a_tool_makes_something_else_of_is_not_lost() 
 
     runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: None))
     task = asyncio.ensure_future(wrap_tool(EchoTool(body=body), runner).execute("1", {"command": "x"}))
-    await running.wait()
+    with anyio.fail_after(PATIENCE):
+        await running.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -268,3 +277,75 @@ def test_no_event_loop_is_kept_alive() -> None:
         asyncio.run(main())
     gc.collect()
     assert [loop() for loop in loops] == [None, None, None]
+
+
+class LyingDict(dict[str, Any]):
+    """A mapping that says it has no end."""
+
+    def items(self) -> Any:
+        return ((str(number), number) for number in itertools.count())
+
+    def __iter__(self) -> Any:
+        return (str(number) for number in itertools.count())
+
+    def keys(self) -> Any:
+        return iter(self)
+
+
+class EndlessSequence(Sequence[int]):
+    """A sequence without an end."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: Any) -> Any:
+        return 1
+
+
+class EndlessMapping(Mapping[str, int]):
+    """A mapping without an end."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Any:
+        return (str(number) for number in itertools.count())
+
+    def __getitem__(self, key: str) -> int:
+        return 1
+
+
+@pytest.mark.behaviour("K3")
+@pytest.mark.parametrize("odd", [EndlessMapping(), EndlessSequence(), {"block": EndlessMapping()}])
+async def test_a_gate_whose_answer_has_no_end_blocks(odd: object) -> None:
+    """The answer is read on the event loop, where no deadline could end that."""
+    runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: odd, inline=True))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [lambda: Rewrite({"command": EndlessSequence()}), lambda: {"params": EndlessMapping()}]
+)
+async def test_a_rewrite_without_an_end_blocks(answer: Callable[[], object]) -> None:
+    """So does one inside of an answer."""
+    runner, errors = runner_of(hook_on("before_tool_call", lambda event, ctx: answer(), inline=True))
+    assert isinstance(await runner.emit(BeforeToolCall(tool_name="bash", tool_call_id="1", params={})), Block)
+    assert "members is taken for endless" in errors[0].error
+
+
+async def test_an_observer_whose_answer_has_no_end_is_reported() -> None:
+    """It is not compared with anything."""
+    runner, errors = runner_of(hook_on("turn_start", lambda event, ctx: EndlessMapping(), inline=True))
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
+    assert "takes no answer" in errors[0].error
+
+
+async def test_a_dict_counts_by_what_it_holds() -> None:
+    """A subclass that lies about its items is read past its own methods."""
+    assert freeze(LyingDict(command="ls")) == {"command": "ls"}
+    runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: LyingDict(block=True, reason="why"), inline=True))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert verdict.reason == "why"

@@ -7,9 +7,10 @@ from contextlib import suppress
 
 import click
 
-from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.base import UNJUDGED
+from agent_hooks.bridges import BRIDGES, guests, open_bridge
+from agent_hooks.bridges.base.verdicts import UNJUDGED
 from agent_hooks.cli.answering import answer
+from agent_hooks.cli.streams import echo_data
 from agent_hooks.errors import SettingsError
 from agent_hooks.server.fixed import fixed_for_account, settle
 from agent_hooks.server.stub import command_of
@@ -27,13 +28,13 @@ def command(ctx: click.Context, agent: str, event: str | None, resident: bool) -
     `agent-hooks install` makes the agent run this. EVENT is the event's name, for a payload that cannot be read.
     """
     bridge = open_bridge(agent)
-    if resident and bridge.runs_here(os.environ):
+    if resident and (bridge.runs_here(os.environ) or guests(agent, os.environ)):
         # The entry that people share names no path, and the environment is that of the project's settings.
         try:
             settle(fixed_for_account())
         except SettingsError as exc:
             reply = bridge.refuse(event, f"{UNJUDGED}: {exc}")
-            click.echo(reply.stdout, nl=False)
+            echo_data(reply.stdout)
             ctx.exit(reply.exit_code)
         # Without the generated file, this process judges.
         with suppress(StorageError):

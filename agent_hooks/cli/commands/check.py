@@ -11,10 +11,12 @@ import click
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.setup import hiding, our_name_of
+from agent_hooks.cli.streams import ReservedStdout, echo
 from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import count
-from agent_hooks.hooks.loader import LoadError, LoadResult, load_hooks
+from agent_hooks.hooks.loaded import LoadError, LoadResult
+from agent_hooks.hooks.loader import load_hooks
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import merge_settings
@@ -40,29 +42,33 @@ def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
         problems, loaded = anyio.run(_check, hooks, os.path.abspath(cwd), trees)
         read = [(path, _read(path, cwd)) for path in intercepts]
     problems += [str(error) for _, transformers in read for error in transformers.errors]
-    for problem in problems:
-        click.echo(problem)
+    for problem in map(hiding(merge_settings(trees)), problems):
+        echo(problem)
     for hook in loaded.hooks:
         handlers = sum(len(each) for each in hook.handlers.values())
-        click.echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
+        echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
+        if hook.dependencies is not None:
+            echo(f"  its packages: {hook.dependencies}")
     for path, transformers in read:
         steps = sum(step.problem is None for step in transformers.configured)
-        click.echo(f"{short(path)}: read, {count(steps, 'transformer')}")
+        echo(f"{short(path)}: read, {count(steps, 'transformer')}")
     ctx.exit(FAILED if problems else OK)
 
 
 def _read(path: str, cwd: str) -> Transformers:
-    if not os.path.exists(path):
+    # A link to nowhere is there, and blocks every call.
+    if not os.path.lexists(path):
         return Transformers(errors=(LoadError(path, "no such file"),))
-    return load_transformers(cwd=cwd, files=[path])
+    return load_transformers(cwd=cwd, files=[path], our_name=our_name_of)
 
 
 async def _check(files: list[str], cwd: str, trees: Sequence[SourceTree]) -> tuple[list[str], LoadResult]:
-    loaded = await load_hooks(files, cwd=cwd)
+    settings = merge_settings(trees)
+    loaded = await load_hooks(files, cwd=cwd, isolation=settings.isolation)
     problems = [str(error) for error in loaded.errors]
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: problems.append(str(error)))
-    runner.know_tools(merge_settings(trees).known_tools)
+    runner.know_tools(settings.known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()

@@ -1,18 +1,24 @@
-"""`agent-hooks checkpoints`: list the checkpoints of a working tree, compare them, and restore one."""
+"""`agent-hooks checkpoints`: list the checkpoints of a working tree, show, compare and restore them."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import anyio
 import click
 import msgspec
 
 from agent_hooks import checkpoints
-from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, printable
+from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, Turn, UndoPlan, printable
+from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option, json_option
+from agent_hooks.cli.screen.turns import not_saved, when
+from agent_hooks.cli.screen.undone import report_undone
 from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.cli.streams import echo, echo_data, echo_json
 from agent_hooks.errors import count, did_you_mean
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 _DAY = 24 * 60 * 60  # seconds
 # Characters of a session id in the table.
@@ -25,9 +31,9 @@ session_option = click.option(
 
 @click.group("checkpoints")
 def command() -> None:
-    """List the checkpoints of a working tree, compare them, and restore one.
+    """List the checkpoints of a working tree, show and compare them, and restore one.
 
-    The hook examples/hooks/git_checkpoint.py makes one before each turn.
+    One is made before each turn that changes files. To take turns back: agent-hooks undo
     """
 
 
@@ -36,21 +42,30 @@ def command() -> None:
 @cwd_option
 @json_option
 def list_command(session: str | None, cwd: str, as_json: bool) -> None:
-    """List the checkpoints, the oldest first."""
-    found = anyio.run(_of_session, cwd, session)
+    """List the checkpoints, the oldest first, one row for each different tree.
+
+    The first column is the number of the turn, as `show` and `agent-hooks undo` count.
+    """
+    rows = anyio.run(_rows, cwd, session)
     if as_json:
-        rows = [{**msgspec.structs.asdict(each), "entry_index": each.entry_index} for each in found]
-        for row in rows:
-            row["skipped"] = [{"path": printable(one.path), "reason": one.reason} for one in row["skipped"]]
-        click.echo(msgspec.json.encode(rows).decode())
-    elif not found:
-        click.echo("no checkpoints; the hook examples/hooks/git_checkpoint.py makes one before each turn")
+        echo_json(msgspec.json.encode([row.plain() for row in rows]).decode())
+    elif not rows:
+        echo("no checkpoints; one is made before each turn of an agent that changes files in a git working tree")
     else:
-        table = plain_table("session", "name", "made", "not saved")
-        for each in found:
-            made = datetime.fromtimestamp(each.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-            table.add_row(each.session_id[:_SHORT], each.name, made, "; ".join(map(str, each.skipped)))
+        table = plain_table("turn", "session", "name", "made", "agent", "files", "prompt", "not saved")
+        for row in rows:
+            table.add_row(*row.cells())
         console().print(table)
+        if ignored := anyio.run(checkpoints.ignored, cwd):
+            echo(not_saved(ignored))
+
+
+@command.command("show")
+@click.argument("turn", type=click.IntRange(min=1), default=1, metavar="[N]")
+@cwd_option
+def show_command(turn: int, cwd: str) -> None:
+    """Show what turn N changed, as `list` and `agent-hooks undo` count: 1 is the newest."""
+    echo_data(anyio.run(checkpoints.turn_diff, cwd, turn))
 
 
 @command.command("diff")
@@ -63,7 +78,7 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
     async def patch() -> str:
         return (await checkpoints.diff(cwd, await _chosen(cwd, session, name))).patch
 
-    click.echo(anyio.run(patch), nl=False)
+    echo_data(anyio.run(patch))
 
 
 @command.command("restore")
@@ -75,6 +90,7 @@ def restore_command(name: str | None, session: str | None, cwd: str) -> None:
 
     Ignored files, the index, stash, HEAD and branches are not touched.
     """
+    refuse_below_an_agent("checkpoints restore")
 
     async def restored() -> Restored:
         return await checkpoints.restore(cwd, await _chosen(cwd, session, name))
@@ -86,12 +102,27 @@ def restore_command(name: str | None, session: str | None, cwd: str) -> None:
 @session_option
 @cwd_option
 def undo_command(session: str | None, cwd: str) -> None:
-    """Undo the last restore; a second undo takes back the first."""
+    """Take back the last restore, or the last `agent-hooks undo`; a second one brings that back again."""
+    refuse_below_an_agent("checkpoints undo")
+    found = anyio.run(_last_change, cwd, session)
+    if isinstance(found, UndoPlan):
+        if not report_undone(anyio.run(checkpoints.take_back, cwd, found)):
+            click.get_current_context().exit(FAILED)
+        return
 
     async def restored() -> Restored:
         return await checkpoints.undo(cwd, await _session_id(cwd, session))
 
     _report(anyio.run(restored))
+
+
+async def _last_change(cwd: str, session: str | None) -> UndoPlan | None:
+    """Return the plan that takes the last undo back, `None` if a restore came after it, or a session is named."""
+    plan = None if session is not None else await checkpoints.plan_redo(cwd)
+    restores = [each for each in await checkpoints.list(cwd) if each.entry_index is None]
+    if plan is None or (restores and restores[-1].created > plan.turns[0].created):
+        return None
+    return plan
 
 
 @command.command("prune")
@@ -102,6 +133,7 @@ def undo_command(session: str | None, cwd: str) -> None:
 @cwd_option
 def prune_command(session: str | None, older_than: float | None, keep: int | None, everything: bool, cwd: str) -> None:
     """Forget checkpoints, so that git can free their space."""
+    refuse_below_an_agent("checkpoints prune")
     if older_than is None and keep is None and not everything:
         raise click.UsageError("which ones? Say --older-than DAYS, --keep N or --all")
 
@@ -109,7 +141,7 @@ def prune_command(session: str | None, older_than: float | None, keep: int | Non
         seconds = None if older_than is None else older_than * _DAY
         return await checkpoints.prune(cwd, await _session_id(cwd, session), older_than=seconds, keep_last=keep or 0)
 
-    click.echo(f"forgot {count(len(anyio.run(pruned)), 'checkpoint')}")
+    echo(f"forgot {count(len(anyio.run(pruned)), 'checkpoint')}")
 
 
 async def _session_id(cwd: str, beginning: str | None) -> str | None:
@@ -126,6 +158,56 @@ async def _session_id(cwd: str, beginning: str | None) -> str | None:
     if len(matching) > 1:
         raise CheckpointError(f"--session {beginning!r}: several sessions begin so: {', '.join(matching)}")
     return matching[0]
+
+
+class _Row(NamedTuple):
+    """A checkpoint, and the turn before which it was made."""
+
+    checkpoint: Checkpoint
+    turn: Turn | None
+
+    def cells(self) -> list[str]:
+        """Return the texts of the table's columns."""
+        each, turn = self.checkpoint, self.turn
+        made = when(each.created)
+        skipped = "; ".join(map(str, each.skipped))
+        if turn is None:
+            return ["", each.session_id[:_SHORT], each.name, made, "", "", "", skipped]
+        number = "undone" if turn.number is None else str(turn.number)
+        files = count(len(turn.paths), "file")
+        return [number, each.session_id[:_SHORT], each.name, made, turn.work.agent, files, turn.work.prompt, skipped]
+
+    def plain(self) -> dict[str, object]:
+        """Return the row for JSON."""
+        each, turn = self.checkpoint, self.turn
+        row: dict[str, object] = {**msgspec.structs.asdict(each), "entry_index": each.entry_index}
+        row["skipped"] = [{"path": printable(one.path), "reason": one.reason} for one in each.skipped]
+        row["turn"] = None if turn is None else turn.number
+        row["agent"] = None if turn is None else turn.work.agent
+        row["prompt"] = None if turn is None else turn.work.prompt
+        row["files"] = None if turn is None else [printable(path) for path in turn.paths]
+        row["undone"] = turn is not None and turn.number is None
+        return row
+
+
+async def _rows(cwd: str, session: str | None) -> list[_Row]:
+    """Return a row for each checkpoint, the oldest first; those of turns that changed nothing are left out."""
+    found = await _of_session(cwd, session)
+    turns = {turn.work.turn: turn for turn in await checkpoints.turns(cwd)} if found else {}
+    rows: list[_Row] = []
+    for each in found:
+        if each.turn and each.turn not in turns:
+            continue
+        row = _Row(each, turns.get(each.turn))
+        # A hook of one's own may have saved the same tree; the row of the turn says more.
+        if rows and row.turn is not None and rows[-1].turn is None and _same(rows[-1].checkpoint, each):
+            rows.pop()
+        rows.append(row)
+    return rows
+
+
+def _same(one: Checkpoint, other: Checkpoint) -> bool:
+    return (one.session_id, one.tree) == (other.session_id, other.tree)
 
 
 async def _of_session(cwd: str, session: str | None) -> tuple[Checkpoint, ...]:
@@ -147,12 +229,19 @@ async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint
 
 
 def _report(done: Restored) -> None:
-    which = f"of session {done.checkpoint.session_id[:_SHORT]}"
-    click.echo(f"restored {done.checkpoint.name} {which}: {_files(done.written, 'written')}, ", nl=False)
-    click.echo(f"{_files(done.deleted, 'deleted')}; `agent-hooks checkpoints undo` takes it back")
-    for each in done.left:
-        click.echo(f"not restored: {each}", err=True)
+    which = f"{done.checkpoint.name} of session {done.checkpoint.session_id[:_SHORT]}"
+    failed = f", {_files(done.failed, 'failed')}" if done.failed else ""
+    echo(f"{'restored a part of' if failed else 'restored'} {which}: {_files(done.written, 'written')}, ", end="")
+    echo(f"{_files(done.deleted, 'deleted')}{failed}; `agent-hooks checkpoints undo` takes it back")
+    for each in done.kept:
+        echo(f"kept: {each}", err=True)
+    for left in done.left:
+        echo(f"not restored: {left}", err=True)
+    for one in done.failed:
+        echo(f"failed: {one}", err=True)
+    if failed:
+        click.get_current_context().exit(FAILED)
 
 
-def _files(paths: tuple[str, ...], done: str) -> str:
+def _files(paths: Sequence[object], done: str) -> str:
     return f"{count(len(paths), 'file')} {done}"

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import anyio
 import click
 
 from agent_hooks.bridges import BRIDGES, open_bridge
+from agent_hooks.cli.alarms import clear_alarms
 from agent_hooks.cli.doctor import AGENT_CHECKS, CHECKS
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import cwd_option, json_option
+from agent_hooks.cli.options import ALL, cwd_option, json_option
 from agent_hooks.cli.screen.wording import console
 from agent_hooks.cli.setup import set_up
-from agent_hooks.cli.streams import ReservedStdout
-from agent_hooks.cli.trusting import asked
-from agent_hooks.errors import SettingsError
+from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
+from agent_hooks.cli.trusting import asked as asked_about
+from agent_hooks.errors import SettingsError, describe
 from agent_hooks.installs.places import installations
+from agent_hooks.installs.presence import presence
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
@@ -29,21 +31,26 @@ _MARKS = {"ok": "ok", "warning": "WARNING", "problem": "PROBLEM"}
 
 
 @click.command("doctor")
-@click.argument("agent", type=click.Choice(list(BRIDGES)), required=False)
+@click.argument("agents", metavar="[AGENT…]", type=click.Choice([*BRIDGES, ALL]), nargs=-1)
+@click.option("--clear-alarm", is_flag=True, help="Let the sessions go on that the tripwire has stopped.")
 @cwd_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, agent: str | None, cwd: str, as_json: bool) -> None:
+def command(ctx: click.Context, agents: tuple[str, ...], clear_alarm: bool, cwd: str, as_json: bool) -> None:
     """Check hooks, settings and installations, and show the remedy for each problem; exit 1 when there is one.
 
-    An installation is tried out: your hooks get a call of Bash, `true`, in a session named "agent-hooks doctor".
+    Without an AGENT, each installation is checked. `all` stands for each agent that is on this machine. An installation
+    is tried out: your hooks get a call of the shell, `true`, in a session named "agent-hooks doctor".
     """
+    if clear_alarm:
+        echo("\n".join(clear_alarms()) or "no session is stopped")
+        ctx.exit(OK)
     cwd = os.path.abspath(cwd)
     case, failure = _case(cwd)
     with ReservedStdout():
-        found = [_from_here(each, cwd) for each in _examine(agent, case, failure)]
+        found = [_from_here(each, cwd) for each in _examine(agents, case, failure)]
     if as_json:
-        click.echo(json.dumps({"findings": [_as_json(each) for each in found]}))
+        echo_json(json.dumps({"findings": [_as_json(each) for each in found]}))
     else:
         _print(found)
     ctx.exit(FAILED if any(each.status == "problem" for each in found) else OK)
@@ -63,12 +70,12 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, str]:
 def _case(cwd: str) -> tuple[Case, str | None]:
     """Return the directory with its sources, after asking about those that wait, or the reason why it has none."""
     try:
-        return Case(cwd, None, asked(Trust(), cwd)), None
+        return Case(cwd, None, asked_about(Trust(), cwd)), None
     except (SettingsError, TrustError) as exc:
         return Case(cwd, None), str(exc)
 
 
-def _examine(agent: str | None, case: Case, failure: str | None) -> list[Diagnosis]:
+def _examine(agents: Collection[str], case: Case, failure: str | None) -> list[Diagnosis]:
     found = list[Diagnosis]()
     if case.sources is not None:
         try:
@@ -79,10 +86,21 @@ def _examine(agent: str | None, case: Case, failure: str | None) -> list[Diagnos
         found += list(check(case))
     if failure is not None:
         found.append(Diagnosis("problem", "settings", failure, "mend the file; until then every tool call is denied"))
-    for name in BRIDGES if agent is None else [agent]:
-        bridge = open_bridge(name)
-        installed = installations(bridge, case.cwd)
-        examined = AgentCase(case, bridge, name == agent, installed, bridge.facts(case.cwd, os.environ), found)
+    for name in BRIDGES if not agents or ALL in agents else dict.fromkeys(agents):
+        try:
+            bridge = open_bridge(name)
+        # The files of this package are damaged, or of two versions; the other agents are checked all the same.
+        except Exception as exc:
+            text = f"its bridge cannot be used, so its calls are denied: {describe(exc)}"
+            found.append(Diagnosis("problem", name, text, "install agent_hooks again"))
+            continue
+        installed, here = installations(bridge, case.cwd), presence(bridge, case.cwd)
+        asked = name in agents or (ALL in agents and bool(here))
+        if not (asked or installed or here):
+            if ALL in agents:
+                found.append(Diagnosis("ok", name, f"not here: {here.absence()}"))
+            continue
+        examined = AgentCase(case, bridge, asked, installed, bridge.facts(case.cwd, os.environ), found)
         for agent_check in AGENT_CHECKS:
             found += list(agent_check(examined))
     return found

@@ -15,12 +15,15 @@ from rich.text import Text
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console, plain_table, short
-from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.setup import hiding
+from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import settle
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.table import EVENT_NAMES, SPECS
+from agent_hooks.effects import CallEffects
 from agent_hooks.errors import HookError, did_you_mean
-from agent_hooks.hooks.loader import LoadError, load_hooks
+from agent_hooks.hooks.loaded import LoadError
+from agent_hooks.hooks.loader import load_hooks
 from agent_hooks.host.compaction import prepare
 from agent_hooks.host.model import now_ms
 from agent_hooks.host.session import now_iso
@@ -78,13 +81,15 @@ def command(
     Only the files named by --hook take part. No dialog is shown: each gets its default answer.
     """
     fired = _event(event, tool, _input(input_text), output)
+    if isinstance(fired, ToolCall | BeforeToolCall):
+        fired.with_effects(CallEffects(os.path.abspath(cwd)))
     trees = settle(Trust(), cwd).trees
     with ReservedStdout():
         emitted = anyio.run(_emit, fired, hook_files, os.path.abspath(cwd), trees)
     for error in emitted.broken:
-        click.echo(f"not loaded: {error}", err=True)
+        echo(f"not loaded: {error}", err=True)
     if as_json:
-        click.echo(json.dumps({"handlers": emitted.rows, "outcome": _plain(emitted.outcome)}))
+        echo_json(json.dumps({"handlers": emitted.rows, "outcome": _plain(emitted.outcome)}))
     else:
         _print(fired, emitted.rows, emitted.outcome)
     ctx.exit(FAILED if emitted.broken or emitted.errors else OK)
@@ -111,7 +116,7 @@ def _event(name: str, tool: str, input: dict[str, Any], output: str) -> Event[An
     call: dict[str, Any] = {"tool_name": tool, "tool_call_id": "emit"}
     events: dict[str, Event[Any]] = {
         "session": SessionEvent(reason=reason or "start"),  # type: ignore[arg-type]  # checked above
-        "agent_start": AgentStart(),
+        "agent_start": AgentStart(prompt="What is in this directory?"),
         "agent_end": AgentEnd(messages=(message,)),
         "turn_start": TurnStart(turn_index=0, timestamp=now_ms()),
         "turn_end": TurnEnd(turn_index=0, message=message),
@@ -144,7 +149,8 @@ class Emitted(NamedTuple):
 
 async def _emit(event: Event[Any], hook_files: tuple[str, ...], cwd: str, trees: Sequence[SourceTree]) -> Emitted:
     settings = merge_settings(trees)
-    loaded = await load_hooks([os.path.abspath(file) for file in hook_files], cwd=cwd)
+    found = await load_hooks([os.path.abspath(file) for file in hook_files], cwd=cwd, isolation=settings.isolation)
+    loaded = found.hidden(hiding(settings)) if found.errors else found
     answers: dict[Handler, Any] = {}
     errors: list[HookError] = []
     runner = HookRunner(

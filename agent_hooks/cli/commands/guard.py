@@ -12,19 +12,25 @@ import click
 import msgspec
 from rich.table import Table
 
+from agent_hooks.cli import remembered
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.options import cwd_option, json_option
+from agent_hooks.cli.protection import agent_guards
 from agent_hooks.cli.reports.corpus import Score, read_corpus
-from agent_hooks.cli.screen.wording import console
-from agent_hooks.cli.setup import agent_guards
+from agent_hooks.cli.reports.effects import effect_data, effect_lines
+from agent_hooks.cli.screen.wording import console, short
+from agent_hooks.cli.streams import echo, echo_json
 from agent_hooks.cli.trusting import settle
+from agent_hooks.effects import effects_of
 from agent_hooks.errors import HookError, describe
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
-from agent_hooks.guards.config import GuardSettings, expired, read_sections
+from agent_hooks.guards.config import GuardSettings, expired, read_sections, tight
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.table import PACKS
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.settings import merge_settings
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.place import find_place
 from agent_hooks.trust.policy import Trust
 from agent_hooks.values.answers import Block
@@ -47,10 +53,10 @@ class Scored(NamedTuple):
     reason: str | None = None
 
 
-def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str) -> Scored:
-    """Let the guards judge a call; a guard that fails blocks."""
+def _judge(guards: list[Guard], tool: str, input: dict[str, Any], cwd: str, *, attended: bool = False) -> Scored:
+    """Let the guards judge a call; a guard that fails blocks.  `attended`: as where a person can answer a question."""
     errors: list[HookError] = []
-    answer = ask_guards(guards, guarded_call(tool, input, cwd), errors.append)
+    answer = ask_guards(guards, guarded_call(tool, input, cwd, attended=attended), errors.append)
     if isinstance(answer, Block):
         return Scored("block", answer.rule or answer.by, answer.explanation)
     return Scored("ask", answer[0].rule or answer[0].by, answer[0].title) if answer else Scored("pass")
@@ -60,7 +66,7 @@ def _settings(cwd: str, level: Level | None) -> GuardSettings:
     """Return the guards' section of the settings, and warn of expired rules; raises `SettingsError`."""
     settings = read_sections(merge_settings(settle(Trust(), cwd).trees).guards, tuple(BUILTIN))
     for sentence in expired(settings, date.today()):
-        click.echo(sentence, err=True)
+        echo(sentence, err=True)
     return settings if level is None else msgspec.structs.replace(settings, level=level)
 
 
@@ -77,16 +83,21 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
     settings = _settings(cwd, level)
     arguments = {"command": command_line}
     call = guarded_call("bash", arguments, cwd)
-    options = GuardOptions(level=settings.level, packs=settings.packs)
+    options = GuardOptions(level=settings.level)
     followed = CommandSafetyGuard(options).follow(command_line, call, trace=True)
-    click.echo("would run:")
+    echo("would run:")
     for line in followed.trace or ["nothing"]:
-        click.echo(f"  {line}")
+        echo(f"  {line}")
     for finding in followed.findings:
-        click.echo(f"rule {finding.rule}{' (undecidable)' if finding.undecidable else ''}: {finding}")
+        echo(f"rule {finding.rule}{' (undecidable)' if finding.undecidable else ''}: {finding}")
+        if finding.subject and UNKNOWN not in finding.subject:
+            echo(f"  an exception for this program only: {json.dumps({'pattern': tight(finding.subject)})}")
+    echo("effects:")
+    for line in effect_lines(effects_of("bash", arguments, cwd=cwd)) or ["none"]:
+        echo(f"  {line}")
     scored = _judge(agent_guards(settings, find_place(cwd)), "bash", arguments, cwd)
     rule = f" by {scored.rule}: {scored.reason}" if scored.rule else ""
-    click.echo(f"verdict at level {settings.level}: {scored.verdict}{rule}")
+    echo(f"verdict at level {settings.level}: {scored.verdict}{rule}")
 
 
 @command.command("check")
@@ -94,27 +105,31 @@ def explain(command_line: str, level: Level | None, cwd: str) -> None:
 @level_option
 @cwd_option
 def check(as_json: bool, level: Level | None, cwd: str) -> None:
-    """Judge the calls on stdin: {"tool", "input"} per line; one {"verdict", "rule", "reason"} per line comes back.
+    """Judge the calls on stdin: {"tool", "input"} per line; one line of JSON per line comes back.
 
-    The verdict is pass, block or ask. A line that cannot be read is a block.
+    It has verdict (pass, block or ask), rule, reason, and effects: what the call would do. A line that cannot be read is
+    a block.
     """
     cwd = os.path.abspath(cwd)
     guards = agent_guards(_settings(cwd, level), find_place(cwd))
     for line in sys.stdin.buffer:
         if line.strip():
-            click.echo(json.dumps(_judge_line(guards, line, cwd)._asdict()))
+            echo_json(json.dumps(_judge_line(guards, line, cwd)))
             sys.stdout.flush()
 
 
-def _judge_line(guards: list[Guard], line: bytes, cwd: str) -> Scored:
+def _judge_line(guards: list[Guard], line: bytes, cwd: str) -> dict[str, Any]:
+    """Return the answer to a line: the verdict, and the effects of the call, `None` when there is no call."""
     try:
         call = msgspec.json.decode(line)
         tool, arguments = call["tool"], call["input"]
         if not isinstance(tool, str) or not isinstance(arguments, dict):
             raise TypeError("tool is a text and input an object")
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError) as exc:
-        return Scored("block", "bad-input", f'expected {{"tool": …, "input": {{…}}}}: {describe(exc)}')
-    return _judge(guards, tool, arguments, cwd)
+        scored = Scored("block", "bad-input", f'expected {{"tool": …, "input": {{…}}}}: {describe(exc)}')
+        return {**scored._asdict(), "effects": None}
+    effects = effect_data(effects_of(tool, arguments, cwd=cwd))
+    return {**_judge(guards, tool, arguments, cwd)._asdict(), "effects": effects}
 
 
 @command.command("test")
@@ -122,13 +137,19 @@ def _judge_line(guards: list[Guard], line: bytes, cwd: str) -> Scored:
 @level_option
 @click.option("--all-packs", is_flag=True, help="Switch the extended packs on.")
 @click.option("--tier", help="Only rows with this in the column tier, for example core.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @cwd_option
 @click.pass_context
-def test(ctx: click.Context, file: str, level: Level | None, all_packs: bool, tier: str | None, cwd: str) -> None:
-    """Score a corpus: caught, false denies, per class; exit 1 below 97 % caught or above 1 % of harmless denied.
+def test(
+    ctx: click.Context, file: str, level: Level | None, all_packs: bool, tier: str | None, as_json: bool, cwd: str
+) -> None:
+    """Score a corpus, per class; exit 1 below 97 % caught or above 1 % of harmless denied.
+
+    The table has the blocked, asked and missed rows of the harmful ones, and the false rows of the harmless ones.
 
     FILE has tab-separated columns with a head line: expected (allow or deny), or a column named as the level; class;
-    command or path, as a JSON string; for a path, ops (r, w, e). A question counts as denied.
+    command or path, as a JSON string; for a path, ops (r, w, e). The guards answer as where a person can be asked; a
+    question counts as denied.
     """
     cwd = os.path.abspath(cwd)
     settings = _settings(cwd, level)
@@ -137,15 +158,63 @@ def test(ctx: click.Context, file: str, level: Level | None, all_packs: bool, ti
     guards = agent_guards(settings, find_place(cwd))
     score = Score()
     for row in read_corpus(file, settings.level, tier):
-        found = {_judge(guards, tool, arguments, cwd) for tool, arguments in row.calls}
+        found = {_judge(guards, tool, arguments, cwd, attended=True) for tool, arguments in row.calls}
         wrong = [each for each in found if (each.verdict == "pass") != (row.expected == "allow")]
-        score.add(row, wrong=bool(wrong))
+        asked = not wrong and any(each.verdict == "ask" for each in found)
+        score.add(row, wrong=bool(wrong), asked=asked)
         for each in wrong[:1]:
-            click.echo(f"{each.verdict} where {row.expected} is expected: {row.text} [{row.kind}] {each.rule or ''}")
+            score.note(row, each.verdict, each.rule)
+            if not as_json:
+                echo(f"{each.verdict} where {row.expected} is expected: {row.text} [{row.kind}] {each.rule or ''}")
     if score.empty:
         raise click.UsageError(f"{file}: no rows to judge")
-    table = Table("class", "harmful", "caught", "harmless", "denied", box=None, pad_edge=False)
-    score.fill(table)
-    console().print(table)
-    click.echo(f"level {settings.level}: {score.summary()}")
+    if as_json:
+        echo_json(json.dumps({"level": settings.level, **score.record()}))
+    else:
+        table = Table("class", "harmful", "blocked", "asked", "missed", "harmless", "false", box=None, pad_edge=False)
+        score.fill(table)
+        console().print(table)
+        echo(f"level {settings.level}: {score.summary()}")
     ctx.exit(OK if score.passes() else FAILED)
+
+
+@command.command("exceptions")
+@click.option("--revoke", type=click.IntRange(min=1), metavar="N", help="End the answer with this number.")
+@json_option
+@cwd_option
+@click.pass_context
+def exceptions(ctx: click.Context, revoke: int | None, as_json: bool, cwd: str) -> None:
+    """List the answers that you have given for good, and the exceptions of settings; exit 1 for a wrong answer.
+
+    An answer allows one program with its exact words, or one call that a hook asks about, in one project.
+    """
+    cwd = os.path.abspath(cwd)
+    if revoke is not None:
+        refuse_below_an_agent("guard exceptions --revoke")
+        echo(remembered.revoke(revoke, cwd))
+        ctx.exit(OK)
+    store = remembered.store()
+    settings = merge_settings(settle(Trust(), cwd).trees)
+    found = store.find()
+    rows = remembered.rows(found.kept, store, settings)
+    written = [{"file": path, **each} for path, section in settings.guards for each in _exceptions(section)]
+    if as_json:
+        echo_json(json.dumps({"answers": rows, "problems": list(found.problems), "settings": written}))
+    else:
+        if rows:
+            console().print(remembered.table(rows))
+            echo("to end one: agent-hooks guard exceptions --revoke N")
+        for each in written:
+            named = each.get("pattern", "all calls")
+            echo(f"{short(each['file'])}: {each.get('id')}: {named}; to end it: remove it from the file")
+        if not rows and not written:
+            echo("no exceptions")
+        for problem in found.problems:
+            echo(f"problem: {problem}", err=True)
+    ctx.exit(FAILED if found.problems else OK)
+
+
+def _exceptions(section: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the exceptions in a section of settings, as they were written."""
+    listed = section.get("exceptions", [])
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []

@@ -8,16 +8,19 @@ import anyio
 import click
 import msgspec
 
+from agent_hooks.cli import remembered
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option
 from agent_hooks.cli.screen.hooks_table import hooks_table, rows
 from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
-from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table
+from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table, short
 from agent_hooks.cli.setup import Setup, set_up
-from agent_hooks.cli.streams import ReservedStdout
+from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked
 from agent_hooks.dispatch.points import POINTS
 from agent_hooks.trust.policy import Trust
+
+KEPT = "a session that runs keeps the former version of such a hook; without one, every tool call is blocked"
 
 
 @click.command("list")
@@ -37,20 +40,37 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
     sources = asked(Trust(), cwd)
     with ReservedStdout():
         setup = anyio.run(set_up, cwd, hook_files, sources)
+    store = remembered.store()
+    answers = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
     if as_json:
         errors = [
             {"path": error.path, "file": error.file or error.path, "line": error.line, "error": error.error}
             for error in setup.errors
         ]
-        found = {"handlers": rows(setup), "errors": errors, "untrusted": untrusted_rows(sources)}
+        found = {
+            "handlers": rows(setup),
+            "dependencies": _dependency_rows(setup),
+            "errors": errors,
+            "untrusted": untrusted_rows(sources),
+            "answers": answers,
+        }
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
-        click.echo(json.dumps(found))
+        echo_json(json.dumps(found))
     else:
         _print(setup)
+        if answers:
+            echo(remembered.summary(answers))
+            console().print(remembered.table(answers))
+    for problem in store.find().problems:
+        echo(f"warning: {problem}", err=True)
     for note in approval_notes(sources):
-        click.echo(note, err=True)
+        echo(note, err=True)
+    for text in setup.settings.ignored:
+        echo(f"warning: {text}", err=True)
     for error in setup.errors:
-        click.echo(f"not loaded: {error}", err=True)
+        echo(f"not loaded: {error}", err=True)
+    if setup.loaded.errors:
+        echo(f"not loaded: {KEPT}", err=True)
     ctx.exit(FAILED if setup.errors else OK)
 
 
@@ -59,9 +79,20 @@ def _print(setup: Setup) -> None:
     if table is not None:
         console().print(table)
     elif not setup.errors and not any(each.waits for each in setup.sources.projects):
-        click.echo(NO_HOOKS)
+        echo(NO_HOOKS)
+    for hook in setup.loaded.hooks:
+        if hook.dependencies is not None:
+            echo(f"packages of {short(hook.path)}: {hook.dependencies}")
     for line in untrusted_lines(setup.sources):
-        click.echo(line)
+        echo(line)
+
+
+def _dependency_rows(setup: Setup) -> list[dict[str, object]]:
+    return [
+        {"path": hook.path, "packages": list(found.header.dependencies), "lock": found.lock_file}
+        for hook in setup.loaded.hooks
+        if (found := hook.dependencies) is not None
+    ]
 
 
 def _print_points(*, as_json: bool) -> None:
@@ -78,7 +109,7 @@ def _print_points(*, as_json: bool) -> None:
         for point in POINTS.values()
     ]
     if as_json:
-        click.echo(msgspec.json.encode({"points": found}).decode())
+        echo_json(msgspec.json.encode({"points": found}).decode())
         return
     table = plain_table("point", "when", "input", "output", "matcher", "blocks")
     for row in found:

@@ -9,10 +9,12 @@ import click
 
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.trusting import refuse_below_agent
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import AgentHooksError, os_reason
-from agent_hooks.hooks.loader import HOOKS_DIRECTORY
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, user_home
+from agent_hooks.storage.files import create_atomically
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import ProjectSet, read_set
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, judge
 
@@ -45,13 +47,13 @@ def command(name: str, user: bool, cwd: str) -> None:
 
     It is approved if the rest of the project's hooks and settings is; otherwise run `agent-hooks trust`.
     """
-    refuse_below_agent("to add a hook")
+    refuse_below_an_agent("new")
     name = name.removesuffix(".py")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,60}", name):
         raise click.UsageError(f"{name!r} is no name for a hook; it has letters, digits, - and _, as in no-force-push")
     if user:
         path = _write(agent_home(), name)
-        click.echo(f"{short(path)}: written; it counts in all your projects")
+        echo(f"{short(path)}: written; it counts in all your projects")
         return
     project = _project(os.path.abspath(cwd))
     trust = Trust()
@@ -60,12 +62,12 @@ def command(name: str, user: bool, cwd: str) -> None:
     path = _write(os.path.join(project, PROJECT_DIRECTORY), name)
     after = read_set(project)
     if before.state == "always":
-        click.echo(f"{short(path)}: written; it counts from now on")
+        echo(f"{short(path)}: written; it counts from now on")
     elif store.problem is None and _adds_only(before, after, os.path.relpath(path, project)):
         store.approve(before.key, after, by="new")
-        click.echo(f"{short(path)}: written and approved; it counts from now on")
+        echo(f"{short(path)}: written and approved; it counts from now on")
     else:
-        click.echo(f"{short(path)}: written; other hooks or settings here wait for your approval, so run: {REMEDY}")
+        echo(f"{short(path)}: written; other hooks or settings here wait for your approval, so run: {REMEDY}")
 
 
 def _project(cwd: str) -> str:
@@ -82,9 +84,7 @@ def _write(directory: str, name: str) -> str:
     path = os.path.join(directory, HOOKS_DIRECTORY, f"{name}.py")
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # `x` writes no file that exists, and follows no link.
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(STARTER.format(name=name))
+        create_atomically(path, STARTER.format(name=name).encode())
     except FileExistsError:
         raise AgentHooksError(f"{short(path)} exists already; choose another name") from None
     except OSError as exc:

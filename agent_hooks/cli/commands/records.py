@@ -17,6 +17,7 @@ from agent_hooks.cli.recorded import find, find_session, opened
 from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
+from agent_hooks.cli.streams import echo, echo_json
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.records.joining import CHANGED, VERDICTS, Wanted
 from agent_hooks.records.lines import Removed
@@ -54,7 +55,7 @@ def command(
     last: int | None,
     as_json: bool,
 ) -> None:
-    """Show the recorded tool calls, with the hooks that stopped them and the persons who said yes.
+    """Show the recorded tool calls, with the hooks that stopped them and the persons that said yes.
 
     The newest call is the last. Prompts, sessions and files have a row when a hook or a person had a part in them. With
     --json, each call is one object on a line of its own.
@@ -69,9 +70,9 @@ def command(
     records = shown(reader.records(wanted))
     if as_json:
         for record in records if last is None else deque(records, last):
-            click.echo(json_line(record))
+            echo_json(json_line(record))
         for line in unread_lines(reader):
-            click.echo(line, err=True)
+            echo(line, err=True)
         return
     table = RecordsTable(last or ROWS)
     for record in records:
@@ -108,7 +109,7 @@ def show_command(id: str | None, as_json: bool) -> None:
     if record is None:
         raise AgentHooksError("no call is recorded yet; `agent-hooks run` and other agents' hooks write records")
     if as_json:
-        click.echo(json_line(record))
+        echo_json(json_line(record))
     else:
         print_ladder(record)
 
@@ -130,12 +131,12 @@ def verify_command(ctx: click.Context, heads: tuple[str, ...], file: str | None)
     kept += [Kept(head, name) for head, name in _kept_in(file)] if file is not None else []
     report = verify(opened().directory, kept)
     for problem in report.problems:
-        click.echo(harmless(str(problem)))
+        echo(harmless(str(problem)))
     for note in report.notes:
-        click.echo(harmless(f"note: {note}"))
+        echo(harmless(f"note: {note}"))
     removed = f"; {count(report.removed, 'file')} removed by prune or forget" if report.removed else ""
     found = f"{count(len(report.problems), 'problem')}" if report.problems else "no problem"
-    click.echo(f"{found} in {count(report.files, 'file')}, {count(report.lines, 'line')} checked{removed}")
+    echo(f"{found} in {count(report.files, 'file')}, {count(report.lines, 'line')} checked{removed}")
     if report.problems:
         ctx.exit(FAILED)
 
@@ -165,7 +166,7 @@ def head_command() -> None:
 
     for name, lines, head in current_heads(opened().directory):
         if head:
-            click.echo(f"{head}  {name}:{lines}")
+            echo(f"{head}  {name}:{lines}")
 
 
 @command.command("prune")
@@ -196,4 +197,4 @@ def forget_command(session: str) -> None:
 def _report(removed: list[Removed]) -> None:
     sessions = len({each.session for each in removed})
     lines = sum(each.lines for each in removed)
-    click.echo(f"removed {count(len(removed), 'file')} of {count(sessions, 'session')}, {count(lines, 'line')}")
+    echo(f"removed {count(len(removed), 'file')} of {count(sessions, 'session')}, {count(lines, 'line')}")

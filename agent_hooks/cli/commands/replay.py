@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import click
 
-from agent_hooks.bridges import BRIDGES, open_bridge
-from agent_hooks.bridges.driver import in_our_words, wrong_matchers
+from agent_hooks.bridges import BRIDGES
+from agent_hooks.bridges.driver import wrong_matchers
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, required_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
@@ -130,15 +130,12 @@ class _Replaying:
     async def _open_gates(self, reader: Reader) -> Gates:
         """Load the hooks for another session, as the agent that recorded it would."""
         setup, self._setup = self._setup or await self._load(), None
-        transformers = setup.transformers.configured
         schemas: dict[str, Mapping[str, Any]] = {}
         # The schemas of another agent's tools are not known.
-        if reader.name in BRIDGES:
-            transformers, _ = in_our_words(open_bridge(reader.name), transformers)
-        else:
+        if reader.name not in BRIDGES:
             tools = [*builtin_tools(cwd=setup.cwd), *(tool for hook in setup.loaded.hooks for tool in hook.tools)]
             schemas = {tool.name: tool.input_schema for tool in tools}
-        runner = make_runner(setup, "replay", ui=ReplayUI(), guards=setup.guards(), transformers=transformers)
+        runner = make_runner(setup, "replay", ui=ReplayUI(), guards=setup.guards())
         runner.on_error(self._hook_error)
         for warning in wrong_matchers(runner, reader.tools):
             self._print_once(warning, warning)

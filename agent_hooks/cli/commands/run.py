@@ -11,8 +11,8 @@ from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option
 from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
-from agent_hooks.cli.streams import on_a_terminal
-from agent_hooks.cli.trusting import asked
+from agent_hooks.cli.streams import can_show_question, on_a_terminal
+from agent_hooks.cli.trusting import asked, confirm
 from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.host.models import open_model
@@ -58,6 +58,7 @@ from agent_hooks.ui.harmless import harmless
     metavar="RULE",
     help="Let one call pass that this rule of a guard would stop; repeatable.",
 )
+@click.option("--allow-remember", is_flag=True, help="RPC mode: let the client answer a question for always.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -73,6 +74,7 @@ def command(
     resume: str | None,
     as_json: bool,
     allow_once: tuple[str, ...],
+    allow_remember: bool,
     trust_session: bool,
 ) -> None:
     """Run an agent on PROMPT (or on the text of stdin), with your hooks.
@@ -84,6 +86,8 @@ def command(
     """
     if go_on + no_session + (resume is not None) > 1:
         raise click.UsageError("--continue, --resume and --no-session exclude one another")
+    if allow_remember and mode_name != "rpc":
+        raise click.UsageError("--allow-remember is for --mode rpc; in the other modes only a person answers")
     name = mode_name or ("interactive" if prompt is None and on_a_terminal() else "print")
     if prompt is not None:
         # An argument may hold bytes that are not UTF-8.
@@ -105,6 +109,8 @@ def command(
         allow_once=allow_once,
         trust_session=trust_session,
         sources=asked(Trust(required=require_trusted), cwd),
+        required=require_trusted,
+        allow_remember=allow_remember,
     )
     if name != "rpc":
         _ask_about_session(start)
@@ -113,15 +119,14 @@ def command(
 
 def _ask_about_session(start: Start) -> None:
     """Ask about a session that this machine did not write, if a person can be asked; a mode refuses it without a yes."""
-    attended = all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
-    if start.trust_session or not attended:
+    if start.trust_session or not can_show_question():
         return
     checks = SessionCheck()
     home = start.cwd if start.sources is None else start.sources.sessions_home
     if (session := start.resumed(home, checks)) is None:
         return
     try:
-        if not checks.knows(session) and click.confirm(f"{harmless(question(session))}\n{TITLE}", err=True):
+        if not checks.knows(session) and confirm(f"{harmless(question(session))}\n{TITLE}"):
             checks.wrote(session)
     finally:
         session.close()

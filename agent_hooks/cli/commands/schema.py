@@ -8,9 +8,10 @@ import click
 import msgspec
 
 from agent_hooks.cli.rpc import protocol
+from agent_hooks.cli.streams import echo_json
 from agent_hooks.guards.config import GuardsSection
 from agent_hooks.records.lines import AnyLine
-from agent_hooks.settings import SettingsFile
+from agent_hooks.settings_file import SettingsFile
 from agent_hooks.values.events import EVENTS
 
 
@@ -30,4 +31,4 @@ def command(kind: str) -> None:
         schema["$defs"] |= section["$defs"]
         schema["$defs"]["SettingsFile"]["properties"]["guards"] = {"$ref": section["$ref"]}
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
-    click.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
+    echo_json(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import os
+import traceback
 from pathlib import Path
 
 import click
 
-from agent_hooks.cli.lifetime import OK, leave_soon
+from agent_hooks.cli.lifetime import FAILED, OK, leave_soon
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.errors import AgentHooksError, count
+from agent_hooks.cli.streams import echo, echo_data, echo_json
+from agent_hooks.errors import AgentHooksError, count, describe
 from agent_hooks.server import client
 from agent_hooks.server.control import Status, place_of, remove_left_files, servers, stop
+from agent_hooks.server.journal import remove_old
 from agent_hooks.server.log_file import shorten
+from agent_hooks.server.plugin_file import refresh_plugins
 from agent_hooks.server.stub import refresh_stubs
 
 
@@ -47,9 +51,24 @@ def command(
         _stop([each for each in servers() if everywhere or own == each["path"]], project)
     elif action == "log":
         log = Path(f"{path or place_of(project)}.log")
-        click.echo(log.read_text(errors="replace") if log.exists() else f"there is no log: {log}", nl=False)
+        echo_data(log.read_text(errors="replace") if log.exists() else f"there is no log: {log}\n")
+    elif path is None:
+        _serve(place_of(project), project, idle)
     else:
-        _serve(path or place_of(project), project, idle)
+        _serve_for_client(path, project, idle)
+
+
+def _serve_for_client(path: str, project: str, idle: float | None) -> None:
+    """Serve as the process that a client has started at an event; stderr is the log of the server."""
+    try:
+        _serve(path, project, idle)
+    # A bug of ours, or damaged files of this package.  The client tells the person, `doctor` shows the last line of the
+    # log, and no report is written, because the next event starts the server again.
+    except Exception as exc:
+        if not isinstance(exc, AgentHooksError):
+            traceback.print_exc()
+        echo(f"the server cannot start: {describe(exc)}", err=True)
+        raise click.exceptions.Exit(FAILED) from None
 
 
 def _serve(path: str, project: str, idle: float | None) -> None:
@@ -60,38 +79,47 @@ def _serve(path: str, project: str, idle: float | None) -> None:
         raise AgentHooksError(f"{os.path.dirname(path)}: is not a directory that only you can look into")
     remove_left_files(path)
     shorten(f"{path}.log")
-    # An update of agent_hooks leaves the old generated files behind.
-    refresh_stubs()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    _refresh()
+    remove_old()
     # The starting client may have run in another directory.
     os.chdir(project)
     server = Server(path, project, Opening, idle=IDLE if idle is None else idle)
     if not server.serve():
-        click.echo(f"another process serves {project} already", err=True)
+        echo(f"another process serves {project} already", err=True)
     leave_soon(OK)
+
+
+def _refresh() -> None:
+    """Update the generated files of an earlier version; one that cannot be written is no reason not to serve."""
+    try:
+        refresh_stubs()
+        refresh_plugins()
+    except AgentHooksError as exc:
+        logging.getLogger("agent_hooks").warning("%s", exc)
 
 
 def _show(found: list[Status], *, as_json: bool) -> None:
     for each in found:
         if as_json:
-            click.echo(json.dumps(each))
+            echo_json(json.dumps(each))
         elif "error" in each:
-            click.echo(f"{each['path']}: {each['error']}")
+            echo(f"{each['path']}: {each['error']}")
         else:
-            click.echo(
+            echo(
                 f"{each['project']}: process {each['pid']}, agent_hooks {each['version']}, "
                 f"{count(each['sessions'], 'session')}, {count(each['events'], 'event')}, for {each['seconds']} s"
             )
     if not found and not as_json:
-        click.echo("no server runs; the next event of an agent starts one")
+        echo("no server runs; the next event of an agent starts one")
 
 
 def _stop(found: list[Status], project: str) -> None:
     for each in found:
         by_force = stop(each)
         if "error" not in each:
-            click.echo(f"{each['project']}: stopped")
+            echo(f"{each['project']}: stopped")
         elif by_force:
-            click.echo(f"{each['path']}: {each['error']}; ended by force, so its hooks had no shutdown")
+            echo(f"{each['path']}: {each['error']}; ended by force, so its hooks had no shutdown")
     if not found:
-        click.echo(f"no server runs for {project}")
+        echo(f"no server runs for {project}")

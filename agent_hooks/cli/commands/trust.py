@@ -13,10 +13,12 @@ from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
-from agent_hooks.cli.trusting import ask, can_ask, confirm, done, refuse_below_agent, say, show
+from agent_hooks.cli.streams import echo
+from agent_hooks.cli.trusting import ask, can_ask, confirm, done, say, show
 from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
-from agent_hooks.trust.manifest import TrustError, absolute
+from agent_hooks.trust.ancestors import refuse_below_an_agent
+from agent_hooks.trust.manifest import DIRECTORIES, TrustError, absolute
 from agent_hooks.trust.policy import ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import TrustStore
 
@@ -65,7 +67,7 @@ def command(
     trust = Trust()
     if as_list:
         ctx.exit(FAILED if print_approvals(trust, cwd, as_json=as_json) else OK)
-    refuse_below_agent("to approve hooks and settings")
+    refuse_below_an_agent("trust")
     sources = trust.sources(cwd)
     if sources.problem is not None:
         raise TrustError(sources.problem)
@@ -160,7 +162,7 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
     everything = True
     for project in chosen:
         if not project.waits:
-            click.echo(f"{one_line(project.project)}: {_words(project)}")
+            echo(f"{one_line(project.project)}: {_words(project)}")
             continue
         if project.found.problem is not None:
             raise TrustError(project.found.problem)
@@ -219,7 +221,7 @@ def _approve_always(chosen: list[ProjectTrust], trust: Trust, *, yes: bool) -> i
     """Approve any content of the innermost project; raises `TrustError` when others can write there."""
     project = chosen[-1]
     paths = [trust.agent_home, trust.store().path, project.project, project.directory]
-    paths += [os.path.join(project.directory, name) for name in ("hooks", "transformers")]
+    paths += [os.path.join(project.directory, name) for name in DIRECTORIES]
     paths += [absolute(project.project, file.name) for file in project.found.files]
     for path in paths:
         if (reason := check_owner(path)) is not None:

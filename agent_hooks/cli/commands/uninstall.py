@@ -1,4 +1,4 @@
-"""`agent-hooks uninstall`: take the entries of `install` out again."""
+"""`agent-hooks uninstall`: take the entries of `install` out again, and all files that were made for them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,40 @@ import os
 
 import click
 
-from agent_hooks.bridges import open_bridge
-from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges import BRIDGES, open_bridge
+from agent_hooks.cli.installing import Wish, failing, uninstall
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import installation_options
-from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import complain
-from agent_hooks.installs.places import Installation, installations, targets
-from agent_hooks.installs.plan import check_links, diff_of, uninstalling
-from agent_hooks.server.control import refresh_ports
+from agent_hooks.cli.options import ALL, installation_options
+from agent_hooks.cli.streams import echo
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.installs.registry import own_files
 
 
 @click.command("uninstall")
 @installation_options
 @click.pass_context
-def command(ctx: click.Context, agent: str, target: str | None, dry_run: bool) -> None:
-    """Take the entries of `agent-hooks install` out of AGENT's settings, wherever they are; everything else stays."""
-    bridge, cwd = open_bridge(agent), os.getcwd()
-    known = targets(bridge, cwd)
-    asked = list(known) if target is None else [target]
-    paths = {os.path.realpath(known[name].path) for name in asked}
-    found = [each for each in installations(bridge, cwd) if os.path.realpath(each.target.path) in paths]
-    for each in found:
-        if each.problem:
-            complain(each.problem)
-        else:
-            _uninstall(bridge, each, cwd, dry_run=dry_run)
-    if not found:
-        click.echo(f"{', '.join(short(known[name].path) for name in asked)}: nothing of agent_hooks is there")
-    ctx.exit(FAILED if any(each.problem for each in found) else OK)
+def command(ctx: click.Context, agents: tuple[str, ...], target: str | None, dry_run: bool) -> None:
+    """Take the entries of `agent-hooks install` out of each AGENT's settings, wherever they are; everything else stays.
+
+    `all` stands for every agent, also one that has left this machine since. The files that were made for the entries go
+    with the last of them. Your hooks, approvals, records and sessions stay.
+    """
+    chosen = list(BRIDGES) if ALL in agents else list(dict.fromkeys(agents))
+    wish = Wish(os.getcwd(), target, dry_run=dry_run)
+    failed = [name for name in chosen if not _uninstalled(name, wish, several=len(chosen) > 1)]
+    if ALL in agents and not dry_run and (kept := own_files()):
+        echo(f"your own files stay: {', '.join(kept)}")
+    ctx.exit(FAILED if failed else OK)
 
 
-def _uninstall(bridge: Bridge, installation: Installation, cwd: str, *, dry_run: bool) -> None:
-    check_links(bridge, installation.target, cwd)
-    planned = uninstalling(bridge, installation)
-    click.echo(diff_of(bridge, planned))
-    if not dry_run:
-        planned.make()
-        refresh_ports(cwd)
-    gone = "; the file held nothing else, so it is removed" if planned.after is None else ""
-    click.echo(f"{short(installation.target.path)}: {'would be ' * dry_run}uninstalled{gone}")
-    if os.path.lexists(planned.backup) and not planned.spent:
-        click.echo(f"the file was changed since; its text from before the installation is in {short(planned.backup)}")
+def _uninstalled(name: str, wish: Wish, *, several: bool) -> bool:
+    """Uninstall one agent; of several, a failure is printed and the others follow."""
+    bridge = open_bridge(name)
+    if not several:
+        return uninstall(bridge, wish)
+    echo(f"\n== {name}")
+    try:
+        return uninstall(bridge, wish)
+    except AgentHooksError as exc:
+        failing(bridge, exc)
+        return False

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import click
 
 from agent_hooks.cli.lifetime import OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.reports.unlocking import sentence, summary
+from agent_hooks.cli.streams import echo
+from agent_hooks.cli.trusting import demand_person
 from agent_hooks.cli.unlocking import record
-from agent_hooks.errors import AgentHooksError
-from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.place import find_place
 from agent_hooks.trust.unlock import begin, edits, end
 from agent_hooks.trust.unlocked import Unlocked, read_state, state_path
@@ -32,15 +31,13 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
 
     Meanwhile the trust store, records and installed files stay locked.  Without DURATION, the state is shown.
     """
-    refuse_below_an_agent("unlock")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise AgentHooksError("agent-hooks unlock is for a person at a terminal; stdin or stderr is none")
+    demand_person("unlock")
     former = read_state(state_path())
     if former is not None and (ends or not former.is_in_force()):
         _show_end(former)
     elif ends:
         end()
-        click.echo("nothing is unlocked")
+        echo("nothing is unlocked")
     if duration is not None and not ends:
         state = begin(find_place(cwd), _seconds(duration), own=own)
         record(state, "begin")
@@ -60,15 +57,15 @@ def _seconds(text: str) -> float:
 
 
 def _show(state: Unlocked) -> None:
-    click.echo(f"{sentence(state)}; to end it: agent-hooks unlock --end")
+    echo(f"{sentence(state)}; to end it: agent-hooks unlock --end")
 
 
 def _show_end(former: Unlocked) -> None:
     changed = edits(former)
     end()
     record(former, "end", changed)
-    click.echo(f"locked again: {summary(changed)}")
+    echo(f"locked again: {summary(changed)}")
     for each in changed:
-        click.echo(harmless(each.diff))
+        echo(harmless(each.diff))
     if changed:
-        click.echo("to let the changed hooks of the project count: agent-hooks trust")
+        echo("to let the changed hooks of the project count: agent-hooks trust")

@@ -9,7 +9,8 @@ import click
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.marked import one_line
-from agent_hooks.cli.trusting import refuse_below_agent
+from agent_hooks.cli.streams import echo
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust, judge
 from agent_hooks.trust.store import TrustStore
@@ -24,7 +25,7 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
 
     Their hooks and settings end at once, also in a session that runs.
     """
-    refuse_below_agent("to take an approval back")
+    refuse_below_an_agent("untrust")
     trust = Trust()
     store = trust.store()
     if store.problem is not None:
@@ -33,12 +34,12 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
     known = [(project, key) for project in named for key in _keys(store, project)]
     for project, key in known:
         store.remove(key)
-        click.echo(f"{one_line(project)}: no longer approved; nothing of it is run or obeyed")
+        echo(f"{one_line(project)}: no longer approved; nothing of it is run or obeyed")
     for project in named:
         if project not in [each for each, _ in known]:
-            click.echo(f"{one_line(project)}: was not approved")
+            echo(f"{one_line(project)}: was not approved")
     if not named:
-        click.echo("no project is here")
+        echo("no project is here")
     ctx.exit(OK if known else FAILED)
 
 

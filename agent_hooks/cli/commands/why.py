@@ -7,6 +7,7 @@ import click
 from agent_hooks.cli.recorded import find, opened
 from agent_hooks.cli.reports.explained import explanation
 from agent_hooks.cli.reports.recorded import unread_lines
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.joining import Wanted
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -27,6 +28,6 @@ def command(id: str | None) -> None:
             "no recorded call was stopped, asked about or changed; agent-hooks records lists all calls"
         )
     for line in explanation(record):
-        click.echo(line)
+        echo(line)
     for line in unread_lines(reader):
-        click.echo(line, err=True)
+        echo(line, err=True)

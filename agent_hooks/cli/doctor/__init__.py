@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agent_hooks.cli.doctor import entries, sources, trial, trusted, unlocking
+from agent_hooks.cli.doctor import alarms, entries, powers, remembered, server, sources, trial, trusted, unlocking
 from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 
 CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
@@ -14,6 +14,8 @@ CHECKS: tuple[Callable[[Case], Iterable[Diagnosis]], ...] = (
     sources.hooks,
     sources.guards,
     unlocking.unlocked,
+    remembered.answers,
+    alarms.raised,
 )
 AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.agent_version,
@@ -25,9 +27,15 @@ AGENT_CHECKS: tuple[Callable[[AgentCase], Iterable[Diagnosis]], ...] = (
     entries.failures_and_timeouts,
     entries.events,
     entries.doubled_entries,
+    powers.entries_of_others,
+    powers.trusted_entries,
+    powers.plugin,
     entries.hindrances,
     trial.server_directory,
     trial.call,
+    trial.variables,
+    server.running,
     trial.posts,
+    powers.powers,
 )
 """`trial.posts` comes after `trial.call`, which has started the server."""

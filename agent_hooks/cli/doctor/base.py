@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from agent_hooks.bridges.base import Bridge, Facts, Installed
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.installation import Facts, Installed
 from agent_hooks.bridges.driver import listened_to
 from agent_hooks.cli.setup import Setup
 from agent_hooks.errors import os_reason
-from agent_hooks.installs.places import Installation
+from agent_hooks.installs.places import Installation, Target, targets
 from agent_hooks.storage.programs import find_program
 from agent_hooks.trust.policy import TrustedSources
 
@@ -50,7 +51,12 @@ class Case(NamedTuple):
         """The events that hooks and settings listen to."""
         if self.setup is None:
             return frozenset()
-        return listened_to(self.setup.loaded.hooks, self.setup.transformers.configured, self.setup.redactor)
+        return listened_to(
+            self.setup.loaded.hooks,
+            self.setup.transformers.configured,
+            self.setup.redactor,
+            checkpoints=self.setup.settings.checkpoints.enabled,
+        )
 
 
 class AgentCase(NamedTuple):
@@ -62,6 +68,11 @@ class AgentCase(NamedTuple):
     installations: list[Installation]
     facts: Facts
     found: Sequence[Diagnosis] = ()
+
+    @property
+    def targets(self) -> dict[str, Target]:
+        """The settings files that the agent has, by name."""
+        return targets(self.bridge, self.case.cwd)
 
     @property
     def entries(self) -> list[tuple[Installation, Installed]]:

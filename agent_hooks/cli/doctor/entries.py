@@ -6,18 +6,19 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from glob import glob
 from pathlib import Path
 
 import agent_hooks
-from agent_hooks.bridges.base import OURS, Installed
+from agent_hooks.bridges.base.installation import Installed
 from agent_hooks.bridges.driver import never_reached, wrong_matchers
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, shown
 from agent_hooks.installs.edits import read_settings
-from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.formats import Format
+from agent_hooks.installs.generated import plugin_path, stub_path
 from agent_hooks.installs.places import PROGRAM, Installation, doubled, install_line, missing
+from agent_hooks.installs.trusts import trust_path
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.fixed import fixed_in
 from agent_hooks.server.stub import config_of, stub_text
@@ -30,6 +31,9 @@ _LOADED = ("LD_", "DYLD_")
 def agent_version(case: AgentCase) -> Iterator[Diagnosis]:
     """Name the agent's version, and the version that the bridge was tested with."""
     facts = case.facts
+    if case.bridge.is_untried and (case.asked or case.entries):
+        text = f"the bridge comes from the documents of version {facts.tested}, and was never tried with a real one"
+        yield case.warning(text, "try each hook that must hold")
     path = find_program(facts.program, outside=case.case.cwd)
     if path is None:
         if case.asked or case.entries:
@@ -44,7 +48,10 @@ def agent_version(case: AgentCase) -> Iterator[Diagnosis]:
         why = done if isinstance(done, str) else shown(output or done.stderr)
         yield case.warning(f"{path} --version prints no version: {why}")
     elif version[0] != facts.tested:
-        yield case.ok(f"version {version[0]}; tested with {facts.tested}")
+        known = "known from the documents is" if case.bridge.is_untried else "tested with"
+        yield case.ok(f"version {version[0]}; {known} {facts.tested}")
+    elif case.bridge.is_untried:
+        yield case.ok(f"version {version[0]}, whose documents are known")
     else:
         yield case.ok(f"version {version[0]}, which this was tested with")
 
@@ -58,16 +65,40 @@ def settings_files(case: AgentCase) -> Iterator[Diagnosis]:
             installed = dict.fromkeys(entry.event for entry in each.entries)
             yield case.ok(f"{short(each.target.path)}: {', '.join(installed)}")
     if not case.entries:
-        remedy = install_line(case.bridge, "local")
+        target = "local" if "local" in case.targets else "user"
+        remedy = install_line(case.bridge, target)
         yield Diagnosis("problem" if case.asked else "ok", case.bridge.name, "not installed", remedy, in_project=True)
 
 
 def commands(case: AgentCase) -> Iterator[Diagnosis]:
     """Check that the programs and files in the commands of entries exist and are of this version."""
     for installation, entry in _one_of_each_command(case):
-        if entry.address is None:
+        if case.bridge.plugin:
+            yield from _plugin(case, installation, entry)
+        elif entry.address is None:
             yield from _program(case, installation, entry)
             yield from _files(case, installation, entry)
+
+
+def _plugin(case: AgentCase, installation: Installation, entry: Installed) -> Iterator[Diagnosis]:
+    """Check the file that the agent loads into its own process, and the file that starts the server for it."""
+    path, remedy = entry.command[0], install_line(case.bridge, installation.target.name)
+    stub = stub_path(case.bridge)
+    if path != str(plugin_path(case.bridge)):
+        text = f"{short(installation.target.path)}: names {path}, which is not the plugin of this home"
+        yield case.problem(text, remedy, in_project=True)
+    elif not os.path.isfile(path) or not stub.is_file():
+        yield case.problem(f"{stub if os.path.isfile(path) else path} is not there", remedy, in_project=True)
+    else:
+        # Imported here, because most agents run a command.
+        from agent_hooks.server.plugin_file import plugin_text
+
+        config = config_of(case.bridge, fixed=fixed_in(str(stub)))
+        if _text_of(stub) != stub_text(config) or _text_of(Path(path)) != plugin_text(
+            case.bridge, path, str(stub), config
+        ):
+            text = f"{path} is of another version, or of another Python"
+            yield case.warning(text, remedy, in_project=True)
 
 
 def _program(case: AgentCase, installation: Installation, entry: Installed) -> Iterator[Diagnosis]:
@@ -117,14 +148,13 @@ def shared_entries(case: AgentCase) -> Iterator[Diagnosis]:
 
 def environment(case: AgentCase) -> Iterator[Diagnosis]:
     """Report the variables in the project's settings that lead a command of an entry elsewhere."""
-    files = case.bridge.settings_files(os.environ)
     shared = any(each.target.name == "project" and each.entries for each in case.installations)
     if not case.entries:
         return
-    for name in ("project", "local"):
-        path = os.path.join(case.case.cwd, files[name])
+    for target in (case.targets[name] for name in ("project", "local") if name in case.targets):
+        path = target.path
         try:
-            found = case.bridge.variables(read_settings(path)[1])
+            found = case.bridge.variables(read_settings(path, target.format)[1])
         except SettingsError:
             # `settings_files` reports it.
             continue
@@ -147,7 +177,8 @@ def failures_and_timeouts(case: AgentCase) -> Iterator[Diagnosis]:
             continue
         if row.gate and not entry.fails_closed:
             yield case.problem(f"{where}: a failure of the command lets the call pass", remedy, in_project=True)
-        if row.timeout is not None and (entry.timeout or 0) < row.timeout:
+        # A plugin waits as long as it is asked to.
+        if not case.bridge.plugin and row.timeout is not None and (entry.timeout or 0) < row.timeout:
             given = "the agent's own timeout" if entry.timeout is None else f"a timeout of {entry.timeout:g} s"
             text = f"{where} has {given}, which ends before ours: {row.timeout} s"
             yield case.warning(text, remedy, in_project=True)
@@ -167,17 +198,9 @@ def events(case: AgentCase) -> Iterator[Diagnosis]:
 
 
 def doubled_entries(case: AgentCase) -> Iterator[Diagnosis]:
-    """Report events that fire twice, by two settings files or by an agent that reads another one's settings."""
+    """Report events that fire twice, by two settings files."""
     for each in doubled(case.bridge, case.installations):
         yield case.warning(each.text(short), each.remedy, in_project=True)
-    if not case.entries:
-        return
-    for pattern in case.facts.others:
-        for path in sorted(glob(os.path.join(case.case.cwd, os.path.expanduser(pattern)))):
-            text = _text_of(Path(path))
-            if OURS in text or PROGRAM in text:
-                both = f"{short(path)} runs agent_hooks too, and its agent also reads the settings of"
-                yield case.warning(f"{both} {case.bridge.name}", "keep one of the two")
 
 
 def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
@@ -185,10 +208,14 @@ def hindrances(case: AgentCase) -> Iterator[Diagnosis]:
     if not case.entries:
         return
     posted = [entry.command[0] for _, entry in case.entries if entry.address is not None]
-    names = [*case.bridge.settings_files(os.environ).values(), *case.facts.files]
-    for path in dict.fromkeys(os.path.join(case.case.cwd, os.path.expanduser(name)) for name in names):
+    files: dict[str, Format] = {target.path: target.format for target in case.targets.values()}
+    for name in case.facts.files:
+        files[os.path.join(case.case.cwd, os.path.expanduser(name))] = "json"
+    if (trusted := trust_path(case.bridge)) is not None:
+        files[trusted] = "toml"
+    for path, kind in files.items():
         try:
-            settings = read_settings(path)[1]
+            settings = read_settings(path, kind)[1]
         except SettingsError:
             # `settings_files` reports it.
             continue

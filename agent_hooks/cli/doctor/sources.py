@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import agent_hooks
 from agent_hooks.cli.doctor.base import Case, Diagnosis
+from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, count
 
 
@@ -27,6 +28,9 @@ def hooks(case: Case) -> Iterator[Diagnosis]:
         handlers += sum(len(hook.api.interceptors) for hook in loaded)
         text = f"{count(len(loaded), 'hook')}, {count(handlers, 'handler')}, {count(len(steps), 'transformer')}"
         yield Diagnosis("ok", "hooks", text)
+        for hook in loaded:
+            if hook.dependencies is not None:
+                yield Diagnosis("ok", "packages", f"{short(hook.path)}: {hook.dependencies}")
 
 
 def guards(case: Case) -> Iterator[Diagnosis]:
@@ -40,3 +44,5 @@ def guards(case: Case) -> Iterator[Diagnosis]:
     else:
         redaction = "on" if case.setup.redactor is not None else "off"
         yield Diagnosis("ok", "settings", f"read; redaction is {redaction}")
+    for text in case.setup.settings.ignored:
+        yield Diagnosis("warning", "settings", text)

@@ -17,13 +17,15 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 import agent_hooks
-from agent_hooks.bridges.base import LOOPBACK, UNJUDGED, UNREADABLE, Address, Installed
+from agent_hooks.bridges.base.installation import LOOPBACK, Address, Installed
+from agent_hooks.bridges.base.verdicts import UNJUDGED, UNREADABLE
 from agent_hooks.cli.doctor import base
 from agent_hooks.cli.doctor.base import AgentCase, Diagnosis, of_project, run_program
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import describe, shown
+from agent_hooks.installs.generated import stub_path
 from agent_hooks.installs.git_ignore import how_to_ignore
-from agent_hooks.installs.places import PROGRAM, entry_command, install_line
+from agent_hooks.installs.places import PROGRAM, entry_command, install_line, same_command
 from agent_hooks.server import client
 from agent_hooks.server.control import refresh_ports
 from agent_hooks.storage.files import others_may_read
@@ -78,15 +80,18 @@ def server_directory(case: AgentCase) -> Iterator[Diagnosis]:
 
 def call(case: AgentCase) -> Iterator[Diagnosis]:
     """Send a sample call through each installed command, as the agent does."""
-    sample = case.facts.sample
-    event = sample["hook_event_name"]
+    # A session of its own: an earlier one would still have its hooks, although their files are broken now.
+    facts = case.facts
+    sample = {**facts.sample, facts.session_field: f"{facts.sample[facts.session_field]} {os.getpid()}"}
+    event = facts.event
     installed = dict.fromkeys(entry.command for _, entry in case.entries if entry.event == event)
-    environment = {**os.environ, **case.facts.environment, case.bridge.process_variable: str(os.getpid())}
-    written = [entry_command(case.bridge, name) for name in ("local", "project")]
-    for line in installed:
+    process = {case.bridge.process_variable: str(os.getpid())} if case.bridge.process_variable else {}
+    environment = {**os.environ, **facts.environment, **process}
+    for installed_line in installed:
+        line = _tried(case, installed_line)
         # Only our own commands run: the settings of a project may name any program.
-        if list(line[:-1]) not in written:
-            text = f"{event}: was not tried, because the entry runs another command: {shown(' '.join(line))}"
+        if line is None:
+            text = f"{event}: was not tried, because the entry runs another command: {shown(' '.join(installed_line))}"
             yield case.warning(text, "install again, if it is yours")
             continue
         if of_project(line[0], case.case.cwd):
@@ -95,6 +100,31 @@ def call(case: AgentCase) -> Iterator[Diagnosis]:
         begun = time.monotonic()
         done = run_program(line, input=json.dumps(sample), environment=environment)
         yield _diagnosis(case, event, done, time.monotonic() - begun)
+
+
+def variables(case: AgentCase) -> Iterator[Diagnosis]:
+    """Name the variables that the sample call had, and without which an entry is silent: only the agent sets them."""
+    given = case.facts.environment
+    needed = [
+        name for name in given if not case.bridge.runs_here({each: given[each] for each in given if each != name})
+    ]
+    if needed and case.entries:
+        known = "its documents say so" if case.bridge.is_untried else f"version {case.facts.tested} does"
+        name = case.bridge.name
+        text = f"entries are silent unless {name} sets {', '.join(needed)}: {known}, and this trial set it itself"
+        yield case.ok(text)
+
+
+def _tried(case: AgentCase, installed: tuple[str, ...]) -> list[str] | None:
+    """Return the command that tries an installed one out; `None` if that is not ours.
+
+    A plugin runs in the agent only, so the command by which it reaches the server takes its place.
+    """
+    if case.bridge.plugin:
+        command = [sys.executable, "-I", "-S", str(stub_path(case.bridge)), case.facts.event]
+        return command if list(installed) == entry_command(case.bridge, "user") else None
+    known = (entry_command(case.bridge, name) for name in case.targets)
+    return list(installed) if any(same_command(installed[:-1], each) for each in known) else None
 
 
 def _diagnosis(case: AgentCase, event: str, done: subprocess.CompletedProcess[str] | str, seconds: float) -> Diagnosis:
@@ -184,7 +214,8 @@ def _post_diagnosis(case: AgentCase, entry: Installed, address: Address, without
 
 def _post(case: AgentCase, entry: Installed, address: Address) -> int:
     """Post an event of an unknown session, which reaches no hook, and return the HTTP status."""
-    payload = {**case.facts.sample, "hook_event_name": entry.event, "session_id": f"{PROGRAM} doctor, by HTTP"}
+    names = {case.bridge.event_field: entry.event, case.facts.session_field: f"{PROGRAM} doctor, by HTTP"}
+    payload = {**case.facts.sample, **names}
     headers = {"Authorization": f"Bearer {address.token}", "Content-Type": "application/json"}
     with closing(HTTPConnection(LOOPBACK, address.port, timeout=base.PATIENCE)) as connection:
         connection.request("POST", urlsplit(entry.command[0]).path, json.dumps(payload), headers)

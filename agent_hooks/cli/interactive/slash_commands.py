@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable
 
 from rich.text import Text
 
+from agent_hooks.cli import remembered
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
+from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.hooks_table import hooks_table
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.wording import NO_HOOKS
-from agent_hooks.cli.setup import Setup
+from agent_hooks.cli.setup import hiding
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
@@ -25,7 +27,8 @@ from agent_hooks.values.content import MessageEntry, UserMessage, text_of_conten
 REPLAYED = 20
 COMMANDS = {
     "/help": "commands and keys",
-    "/hooks": "the hooks, in the order they run",
+    "/hooks": "the hooks, in the order they run, and your answers that count; /hooks revoke N ends one",
+    "/reload": "load the hooks and settings again; a change of their files does that by itself",
     "/resume": "go on with an earlier session",
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",
@@ -48,19 +51,25 @@ PATTERN = re.compile(r"(/[a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class SlashCommands:
-    """The commands as methods: `await SlashCommands(host, setup, screen, ui, quit).carry_out(name, argument)`."""
+    """The commands as methods: `await SlashCommands(host, reloading, screen, ui, quit).carry_out(name, argument)`."""
 
     def __init__(
-        self, host: SessionHost, setup: Setup, screen: PromptScreen, ui: TerminalUI, quit: Callable[[], object]
+        self,
+        host: SessionHost,
+        reloading: HostReloading,
+        screen: PromptScreen,
+        ui: TerminalUI,
+        quit: Callable[[], object],
     ) -> None:
         self._host = host
-        self._setup = setup
+        self._reloading = reloading
         self._screen = screen
         self._ui = ui
         self._leave = quit
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
             "/hooks": self._hooks,
+            "/reload": self._reload,
             "/resume": self._resume,
             "/new": self._new,
             "/clear": self._clear,
@@ -94,13 +103,49 @@ class SlashCommands:
             self._screen.print(*(Text.assemble((f"{key:{width}}", "bold"), f"  {does}") for key, does in rows.items()))
 
     async def _hooks(self, argument: str) -> None:
-        self._screen.print(hooks_table(self._setup) or Text(NO_HOOKS))
+        reloading = self._reloading
+        if argument:
+            await self._revoke(argument)
+            return
+        self._screen.print(hooks_table(reloading.setup) or Text(NO_HOOKS))
+        self._answers()
+        for text in reloading.problems:
+            self._screen.warning(text)
+
+    def _answers(self) -> None:
+        """Print the answers that count for later calls of this session and project."""
+        setup, store = self._reloading.setup, remembered.store()
+        for about in self._reloading.answers_of_session():
+            text = hiding(setup.settings)(about)
+            self._screen.print_line(f"allowed until this session ends: {text}", "info")
+        rows = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
+        if rows:
+            self._screen.print(remembered.table(rows))
+            self._screen.print_line("to end one: /hooks revoke N", "info")
+        for problem in store.find().problems:
+            self._screen.warning(problem)
+
+    async def _revoke(self, argument: str) -> None:
+        verb, _, number = argument.partition(" ")
+        # No answer has a number with more digits, and `int` refuses thousands of them.
+        if verb != "revoke" or not number.strip().isdecimal() or len(number) > 9:
+            self._screen.error("say /hooks, or /hooks revoke N with the number of an answer")
+            return
+        self._screen.print_line(remembered.revoke(int(number), self._reloading.setup.cwd), "info")
+
+    async def _reload(self, argument: str) -> None:
+        renewed = await self._host.reload()
+        assert renewed is not None, "this host can"
+        self._screen.print_line(f"in force: {count(len(renewed.hooks), 'hook')}", "info")
+        for text in renewed.problems:
+            if text not in renewed.messages:
+                self._screen.warning(text)
 
     # ---- commands that change the session
 
     async def _resume(self, argument: str) -> None:
         if argument:
-            path: str | None = os.path.join(self._setup.cwd, os.path.expanduser(argument))
+            path: str | None = os.path.join(self._reloading.setup.cwd, os.path.expanduser(argument))
         else:
             path = await self._choose_session()
         if path is not None and self._done(await self._host.switch_session(path)):
@@ -109,7 +154,7 @@ class SlashCommands:
 
     async def _choose_session(self) -> str | None:
         current = self._host.state().session_file
-        listed = list_sessions(self._setup.sources.sessions_home)
+        listed = list_sessions(self._reloading.setup.sources.sessions_home)
         sessions = [each for each in listed if each.path != current and each.messages]
         options = [
             labelled(each.written, each.first_text, f" ({count(each.messages, 'message')})") for each in sessions
@@ -132,6 +177,8 @@ class SlashCommands:
             (index, entry, entry.message)
             for index, entry in enumerate(self._host.entries)
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage)
+            # A branch before a hook's text would begin after the prompt that the text is about.
+            if not entry.message.is_context
         ]
         options = [labelled(entry.timestamp, text_of_content(message.content)) for _, entry, message in entries]
         if not options:

@@ -10,8 +10,8 @@ from rich.text import Text
 from agent_hooks.cli.screen.output import sent
 from agent_hooks.cli.screen.prompt import ruled
 from agent_hooks.host.exchanges import summary_of
+from agent_hooks.ui.dialogs import Option
 from agent_hooks.ui.harmless import harmless
-from agent_hooks.ui.terminal import Option
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.values.tool import call_line
 

@@ -14,26 +14,25 @@ from typing import NamedTuple
 import anyio
 from msgspec.structs import replace
 
-from agent_hooks.cli.lifetime import INTERRUPTED
+from agent_hooks.cli.lifetime import INTERRUPTED, leave_at_once
+from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.session_check import Confirm, SessionCheck
-from agent_hooks.cli.setup import Setup, make_runner, records_of, set_up, sources_of
+from agent_hooks.cli.setup import Setup, find_watched, load, make_runner, records_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException
-from agent_hooks.hooks.loader import LoadedHook
+from agent_hooks.host import CLIENT
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.server.watch import Watch
-from agent_hooks.trust.policy import TrustedSources
-from agent_hooks.trust.standing import Standing
-from agent_hooks.ui.base import UI
+from agent_hooks.trust.policy import Trust, TrustedSources
+from agent_hooks.ui.base import Dialogs
 from agent_hooks.values.tool import Tool
 
 Report = Callable[[str], object]
@@ -47,7 +46,8 @@ class Start(NamedTuple):
     `thinking_level`: `None` for the session's own; `resume`: the file of a session to resume; `go_on`: resume the
     latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
     `trust_session`: resume sessions that this machine did not write, too;
-    `sources`: the trees that count, after the person was asked.
+    `sources`: the trees that count, after the person was asked; `required`: tool calls are denied where a set was never
+    approved; `allow_remember`: a client of RPC mode may answer a question for always.
     """
 
     cwd: str
@@ -62,10 +62,13 @@ class Start(NamedTuple):
     allow_once: tuple[str, ...] = ()
     trust_session: bool = False
     sources: TrustedSources | None = None
+    required: bool = False
+    allow_remember: bool = False
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
-        setup = await set_up(self.cwd, self.hook_files, self.sources)
+        sources = self.trust.sources(self.cwd) if self.sources is None else self.sources
+        setup = await load(find_watched(self.cwd, self.hook_files, sources))
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:
@@ -74,30 +77,48 @@ class Start(NamedTuple):
             error(str(failure))
         return setup
 
-    def runner(self, setup: Setup, mode: Mode, ui: UI | None = None) -> HookRunner:
+    def runner(self, setup: Setup, mode: Mode, ui: Dialogs | None = None) -> HookRunner:
         """Return the runner of the loaded hooks."""
-        records = records_of(setup, "agent-hooks")
+        records = records_of(setup, CLIENT)
         guards = self._guards(setup)
-        runner = make_runner(setup, mode, ui=ui, guards=guards, redactor=setup.redactor, records=records)
+        runner = make_runner(setup, mode, ui=ui, guards=guards, redactor=setup.redactor, records=records, client=CLIENT)
         runner.know_tools(setup.settings.known_tools)
         return runner
 
-    def host(self, setup: Setup, runner: HookRunner, view: View, confirm: Confirm | None = None) -> SessionHost:
+    @property
+    def trust(self) -> Trust:
+        """The approvals of the person, with the wish of the command."""
+        return Trust(required=self.required)
+
+    def reloading(self, setup: Setup, runner: HookRunner, warn: Report) -> HostReloading:
+        """Return the object that loads the hooks again."""
+        return HostReloading(
+            setup,
+            runner,
+            self.trust,
+            guards=self._guards,
+            tools=lambda setup: _tools(setup, warn),
+        )
+
+    def host(
+        self, reloading: HostReloading, runner: HookRunner, view: View, confirm: Confirm | None = None
+    ) -> SessionHost:
         """Return the agent and its session; raises `SessionError` when the session to resume cannot be read.
 
         `confirm`: asks the person about a later session that this machine did not write; without it, it is refused.
         """
         checks = SessionCheck(accept_all=self.trust_session, confirm=confirm)
+        setup = reloading.setup
         return SessionHost(
             runner=runner,
             model=self.model,
-            tools=_tools(setup.cwd, setup.loaded.hooks, view.warning),
+            tools=_tools(setup, view.warning),
             session=self._session(setup.cwd, setup.sources.sessions_home, checks, view.warning),
             view=view,
             thinking_level=self.thinking_level,
             settings=setup.settings,
             checks=checks,
-            watch=Watch(runner, sources_of(setup), setup.sources.place),
+            reloading=reloading,
         )
 
     def _guards(self, setup: Setup) -> list[Guard]:
@@ -126,11 +147,11 @@ class Start(NamedTuple):
             return Session(cwd=cwd, home=home)
 
 
-def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:
+def _tools(setup: Setup, warn: Report) -> list[Tool]:
     """Return the built-in tools and those of the hooks, which may replace a built-in tool but not each other's."""
-    tools = {tool.name: tool for tool in builtin_tools(cwd=cwd)}
+    tools = {tool.name: tool for tool in builtin_tools(cwd=setup.cwd, redactor=setup.redactor)}
     owners: dict[str, str] = {}
-    for hook in hooks:
+    for hook in setup.loaded.hooks:
         for tool in hook.tools:
             if tool.name in owners:
                 warn(f"{short(hook.path)}: tool {tool.name!r} is left out; {owners[tool.name]} has one too")
@@ -141,12 +162,13 @@ def _tools(cwd: str, hooks: list[LoadedHook], warn: Report) -> list[Tool]:
 
 @asynccontextmanager
 async def until_signal(
-    standing: Standing,
+    reloading: HostReloading,
+    host: SessionHost,
     *,
     before: Callable[[], object] = lambda: None,
     last_words: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[anyio.CancelScope]:
-    """Cancel the block on SIGINT, SIGTERM or SIGHUP, and when a loaded project loses its approval.
+    """Cancel the block on SIGINT, SIGTERM or SIGHUP; load the hooks again when a loaded project loses its approval.
 
     Afterwards, `cancelled_caught` of the scope tells whether it was.  `before` is called before the cancellation.  A
     second signal calls `last_words` and ends the process at once, except for SIGHUP: it comes twice when a terminal
@@ -161,14 +183,20 @@ async def until_signal(
                     last_words()
                     with suppress(OSError):  # stderr is closed
                         complain("interrupted again; leaving at once")
-                    os._exit(INTERRUPTED)
+                    leave_at_once(INTERRUPTED)
                 before()
                 scope.cancel()
 
     async def watch_approvals() -> None:
-        while (reason := standing.withdrawn()) is None:
+        while True:
             await anyio.sleep(APPROVAL_INTERVAL)
-        complain(reason)
+            if (reason := reloading.withdrawn()) is None:
+                continue
+            complain(reason)
+            await host.reload()
+            # The sources could not be loaded again, so the hooks end with the session.
+            if reloading.withdrawn() is not None:
+                break
         before()
         scope.cancel()
 

@@ -14,6 +14,7 @@ from agent_hooks import __version__
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
+from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.terminal import OwnTerminal
@@ -22,8 +23,6 @@ from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.settings import agent_home
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.standing import Standing
 from agent_hooks.ui.terminal import TerminalUI
 
 HISTORY_FILE = "prompt_history"
@@ -77,20 +76,22 @@ class Interactive:
         runner = start.runner(setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
         async with runner:
-            async with until_signal(Standing(Trust(), setup.sources), last_words=self._terminal.give_back) as scope:
-                await self._talk(start.host(setup, runner, screen, self._ui.confirm), setup)
+            reloading = start.reloading(setup, runner, screen.warning)
+            host = start.host(reloading, runner, screen, self._ui.confirm)
+            async with until_signal(reloading, host, last_words=self._terminal.give_back) as scope:
+                await self._talk(host, reloading)
             code = INTERRUPTED if scope.cancelled_caught else OK
             leave_soon(code, last_words=self._terminal.give_back)
         return code
 
-    async def _talk(self, host: SessionHost, setup: Setup) -> None:
+    async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
         self._host = host
-        self._commands = SlashCommands(host, setup, self._screen, self._ui, self._left.set)
+        self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._left.set)
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.
             await tasks.start(self._own_terminal)
             try:
-                self._greet(setup)
+                self._greet(reloading.setup)
                 async with host:
                     self._screen.ready()
                     self._commands.show_conversation()

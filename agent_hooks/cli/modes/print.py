@@ -5,15 +5,14 @@ from __future__ import annotations
 from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.screen.output import JsonScreen, Screen
-from agent_hooks.cli.streams import ReservedStdout, complain
-from agent_hooks.errors import ModelError
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.standing import Standing
+from agent_hooks.cli.streams import ReservedStdout, complain, watch_readers
+from agent_hooks.errors import ModelError, RunStoppedError
 
 
 async def run(start: Start) -> int:
     """Work on one prompt; a signal cancels it; in every case, the session is shut down once."""
     with ReservedStdout() as stdout:
+        watch_readers()
         code = await _run(start, JsonScreen(stdout) if start.as_json else Screen(stdout))
     if stdout.broken:
         complain(f"the answer could not be written: {stdout.broken}")
@@ -30,14 +29,20 @@ async def _run(start: Start, screen: Screen) -> int:
         runner.observe(screen.event)
     code = OK
     async with runner:
-        host = start.host(setup, runner, screen)
-        async with until_signal(Standing(Trust(), setup.sources)) as scope:
+        reloading = start.reloading(setup, runner, screen.warning)
+        host = start.host(reloading, runner, screen)
+        async with until_signal(reloading, host) as scope:
             try:
                 async with host:
                     answer = await host.prompt(start.prompt)
                     screen.answer(answer.text)
             except ModelError as exc:
                 screen.error(f"the model failed: {exc}")
+                code = FAILED
+            except RunStoppedError as exc:
+                if exc.answer.text:
+                    screen.answer(exc.answer.text)
+                screen.error(str(exc))
                 code = FAILED
             finally:
                 screen.rest()

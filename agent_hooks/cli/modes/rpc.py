@@ -28,11 +28,9 @@ from agent_hooks.cli.rpc.protocol import (
 )
 from agent_hooks.cli.rpc.requests import AT_THE_END, RequestQueue
 from agent_hooks.cli.rpc.view import RpcView
-from agent_hooks.cli.streams import ReservedStdout, complain
+from agent_hooks.cli.streams import ReservedStdout, complain, watch_readers
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.hooks.loader import LoadError
-from agent_hooks.trust.policy import Trust
-from agent_hooks.trust.standing import Standing
+from agent_hooks.hooks.loaded import LoadError
 from agent_hooks.ui.rpc import HookUiResponse, RpcUI
 
 # Seconds for runs to end after the end of stdin.
@@ -47,12 +45,13 @@ async def run(start: Start) -> int:
         raise click.UsageError("rpc mode takes its prompts on stdin; leave out the argument PROMPT")
     stdin = reserve_stdin()
     with ReservedStdout() as stdout:
+        watch_readers()
         # Prints of hooks go to stderr now, where a reader wants each line when it is printed.
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)
         writer = RecordWriter(stdout.duplicate())
         try:
-            code = await _Server(writer).run(start, stdin)
+            code = await _Server(writer, allow_remember=start.allow_remember).run(start, stdin)
         finally:
             read = writer.close(LAST_WORDS)
     if writer.broken:
@@ -66,10 +65,10 @@ async def run(start: Start) -> int:
 class _Server:
     """Reads the client's lines, and runs the session that they drive."""
 
-    def __init__(self, writer: RecordWriter) -> None:
+    def __init__(self, writer: RecordWriter, *, allow_remember: bool) -> None:
         self._send = writer.send
         self._gone = writer.gone
-        self._ui = RpcUI(self._send)
+        self._ui = RpcUI(self._send, allow_remember=allow_remember)
         self._requests = RequestQueue(self._send)
         self._over = anyio.Event()
         # Whether runs may end before the session does.
@@ -93,16 +92,17 @@ class _Server:
 
     async def _serve(self, start: Start, tasks: TaskGroup) -> int:
         setup = await start.load(self._warn, lambda _: None)
-        for failure in setup.loaded.errors:
+        for failure in setup.errors:
             self._send(_load_error_record(failure))
         runner = start.runner(setup, "rpc", self._ui)
         runner.on_error(lambda error: self._send(hook_error_record(error)))
         runner.observe(self._send)
         code = OK
         async with runner:
-            host = start.host(setup, runner, RpcView(self._send, self._warn))
+            reloading = start.reloading(setup, runner, self._warn)
+            host = start.host(reloading, runner, RpcView(self._send, self._warn))
             self._requests.use_host(host)
-            async with until_signal(Standing(Trust(), setup.sources), before=self._ui.close) as scope:
+            async with until_signal(reloading, host, before=self._ui.close) as scope:
                 with anyio.CancelScope() as life:
                     tasks.start_soon(self._limit, life)
                     async with host, anyio.create_task_group() as actions:

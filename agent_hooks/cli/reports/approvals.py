@@ -7,10 +7,8 @@ import os
 import time
 from typing import Any
 
-import click
-
 from agent_hooks.cli.screen.marked import one_line
-from agent_hooks.cli.streams import complain
+from agent_hooks.cli.streams import complain, echo, echo_json
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.trust.policy import ProjectTrust, Trust, judge
 from agent_hooks.trust.store import Entry, TrustStore
@@ -24,12 +22,12 @@ def print_approvals(trust: Trust, cwd: str, *, as_json: bool) -> bool:
     keys = {each.key for each in sources.projects}
     rows = [*here, *(_row_of(key, entry, store) for key, entry in store.entries.items() if key not in keys)]
     if as_json:
-        click.echo(json.dumps({"projects": rows, "problem": store.problem}))
+        echo_json(json.dumps({"projects": rows, "problem": store.problem}))
     else:
         for row in rows:
             _print(row)
         if not rows:
-            click.echo("no project is here, and none was approved")
+            echo("no project is here, and none was approved")
     if store.problem is not None:
         complain(store.problem)
     return store.problem is not None
@@ -78,7 +76,7 @@ def _history(entry: Entry | None) -> dict[str, Any]:
 
 
 def _print(row: dict[str, Any]) -> None:
-    click.echo(one_line(row["project"]))
+    echo(one_line(row["project"]))
     state = row["state"] + ("" if row["newest"] else ", an older approval; a newer one was given since")
     fields = {"state": state, "digest": row["digest"]}
     if row["in_force"] not in (None, row["digest"]):
@@ -91,6 +89,6 @@ def _print(row: dict[str, Any]) -> None:
         fields["ALWAYS"] = "any content counts, on every branch; to end this: agent-hooks untrust"
     for name, value in fields.items():
         if value is not None:
-            click.echo(f"  {name:<9} {value}")
+            echo(f"  {name:<9} {value}")
     if row["message"] is not None and row["here"]:
-        click.echo(f"  → {one_line(row['message'])}")
+        echo(f"  → {one_line(row['message'])}")

@@ -12,6 +12,8 @@ from rich.table import Table
 
 CAUGHT, DENIED = 97.0, 1.0
 """Per cent: harmful rows that have to be caught at least, harmless rows that may be denied at most."""
+LARGEST = 64 << 20
+"""Bytes of a corpus; a larger file, or a device without an end, is refused."""
 _OPS = {"r": "read", "w": "write", "e": "edit"}
 
 
@@ -27,30 +29,60 @@ class CorpusRow(NamedTuple):
 def read_corpus(file: str, level: str, tier: str | None) -> Iterator[CorpusRow]:
     """Yield the rows of a file, at a level, and of one tier; raises `click.UsageError`."""
     with _opened(file) as lines:
-        head = next(lines, "").rstrip("\n").split("\t")
+        first = next(lines, "").rstrip("\n")
+        head = first.split("\t")
+        if first:
+            _check_head(file, head, level)
         for number, line in enumerate(lines, 2):
-            cells = dict(zip(head, line.rstrip("\n").split("\t"), strict=False))
-            if line.strip() and (tier is None or cells.get("tier", tier) == tier):
+            if not line.strip():
+                continue
+            cells = _cells(f"{file}:{number}", head, line.rstrip("\n").split("\t"))
+            if tier is None or cells.get("tier", tier) == tier:
                 yield _row(f"{file}:{number}", cells, level, line.strip())
 
 
 def _opened(file: str) -> io.StringIO:
-    with open(file, "rb") as opened:
-        try:
-            return io.StringIO(opened.read().decode("utf-8"), newline=None)
-        except UnicodeDecodeError as exc:
-            raise click.UsageError(f"{file}: is not UTF-8: {exc}") from None
+    try:
+        with open(file, "rb") as opened:
+            data = opened.read(LARGEST + 1)
+    except OSError as exc:
+        raise click.UsageError(f"{file}: cannot be read: {exc.strerror}") from None
+    if len(data) > LARGEST:
+        raise click.UsageError(f"{file}: a corpus may have {LARGEST >> 20} MiB; divide the file")
+    try:
+        # A file of an editor on Windows may begin with a byte order mark.
+        return io.StringIO(data.decode("utf-8-sig"), newline=None)
+    except UnicodeDecodeError as exc:
+        raise click.UsageError(f"{file}: is not UTF-8: {exc}") from None
+
+
+def _check_head(file: str, head: list[str], level: str) -> None:
+    """Check that the head line names the columns that every row needs."""
+    missing = [] if {level, "expected"} & set(head) else [f"'expected' or {level!r}"]
+    missing += [] if {"command", "path"} & set(head) else ["'command' or 'path'"]
+    if missing:
+        found = ", ".join(repr(name[:40]) for name in head[:8])
+        raise click.UsageError(f"{file}:1: the head line has no column {' and no '.join(missing)}; found {found}")
+
+
+def _cells(place: str, head: list[str], cells: list[str]) -> dict[str, str]:
+    """Return the cells of a row by column; a tab in a command has to be written as in JSON."""
+    if len(cells) != len(head):
+        raise click.UsageError(
+            f"{place}: has {len(cells)} columns, and the head line {len(head)}; write a tab in a text as \\t"
+        )
+    return dict(zip(head, cells, strict=True))
 
 
 def _row(place: str, cells: dict[str, str], level: str, line: str) -> CorpusRow:
     expected = cells.get(level) or cells.get("expected", "")
     column = "command" if "command" in cells else "path"
     try:
-        text = json.loads(cells.get(column, ""))
-    except ValueError as exc:
+        text = json.loads(cells[column])
+    except (ValueError, RecursionError) as exc:
         raise click.UsageError(f"{place}: column {column!r} is no JSON string: {exc}") from None
     if expected not in ("allow", "deny") or not isinstance(text, str):
-        raise click.UsageError(f"{place}: expected allow or deny and a {column}, found {line!r}")
+        raise click.UsageError(f"{place}: expected allow or deny and a {column} as a JSON string, found {line[:200]!r}")
     calls: list[tuple[str, dict[str, Any]]] = [("bash", {"command": text})]
     if column == "path":
         ops = cells.get("ops", "r")
@@ -61,11 +93,12 @@ def _row(place: str, cells: dict[str, str], level: str, line: str) -> CorpusRow:
 
 
 class Count:
-    """The rows of one kind: how many there are, and how many the guards judged wrong."""
+    """The rows of one kind: how many there are, how many the guards judged wrong, and how many they ask about."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.wrong = 0
+        self.asked = 0
 
 
 class Score:
@@ -73,29 +106,44 @@ class Score:
 
     def __init__(self) -> None:
         self._counts: dict[str, dict[str, Count]] = {}
+        self._wrong: list[dict[str, str | None]] = []
 
     @property
     def empty(self) -> bool:
         """Whether no row was counted."""
         return not self._counts
 
-    def add(self, row: CorpusRow, *, wrong: bool) -> None:
-        """Count a row."""
+    def add(self, row: CorpusRow, *, wrong: bool, asked: bool) -> None:
+        """Count a row; `asked`: the answer is right, and is a question."""
         counts = self._counts.setdefault(row.kind, {"allow": Count(), "deny": Count()})
         counts[row.expected].rows += 1
         counts[row.expected].wrong += wrong
+        counts[row.expected].asked += asked
+
+    def note(self, row: CorpusRow, verdict: str, rule: str | None) -> None:
+        """Keep a row with a wrong answer, for the record."""
+        self._wrong.append(
+            {"text": row.text, "class": row.kind, "expected": row.expected, "verdict": verdict, "rule": rule}
+        )
 
     def fill(self, table: Table) -> None:
-        """Add a row for each class: harmful, caught, harmless, denied."""
-        for kind, counts in sorted(self._counts.items()):
-            bad, good = counts["deny"], counts["allow"]
-            table.add_row(kind, f"{bad.rows}", f"{bad.rows - bad.wrong}", f"{good.rows}", f"{good.wrong}")
+        """Add a row for each class: harmful, blocked, asked, missed, harmless, false."""
+        for kind, numbers in self._numbers().items():
+            table.add_row(kind, *map(str, numbers.values()))
+
+    def record(self) -> dict[str, Any]:
+        """Return the numbers of each class and the rows with a wrong answer, as JSON has them."""
+        return {"classes": self._numbers(), "summary": self.summary(), "passes": self.passes(), "wrong": self._wrong}
+
+    def _numbers(self) -> dict[str, dict[str, int]]:
+        return {kind: _numbers(counts["deny"], counts["allow"]) for kind, counts in sorted(self._counts.items())}
 
     def summary(self) -> str:
         """Return the sums in words."""
         harmful, harmless = self._sum("deny"), self._sum("allow")
+        caught, asked = harmful.rows - harmful.wrong, f", {harmful.asked} of them asked" if harmful.asked else ""
         return (
-            f"caught {harmful.rows - harmful.wrong} of {harmful.rows} harmful ({self._caught():.1f} %), "
+            f"caught {caught} of {harmful.rows} harmful ({self._caught():.1f} %){asked}, "
             f"denied {harmless.wrong} of {harmless.rows} harmless ({self._denied():.1f} %)"
         )
 
@@ -120,4 +168,17 @@ def _total(counts: Iterable[Count]) -> Count:
     for each in counts:
         total.rows += each.rows
         total.wrong += each.wrong
+        total.asked += each.asked
     return total
+
+
+def _numbers(bad: Count, good: Count) -> dict[str, int]:
+    caught = bad.rows - bad.wrong
+    return {
+        "harmful": bad.rows,
+        "blocked": caught - bad.asked,
+        "asked": bad.asked,
+        "missed": bad.wrong,
+        "harmless": good.rows,
+        "false": good.wrong,
+    }

@@ -10,7 +10,7 @@ from agent_hooks.errors import at
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import Decision, Step
 
-_LOADER = "/agent_hooks/hooks/loader.py"
+_LOADER = "/agent_hooks/hooks/loaded.py"
 _BECAUSE = {"user": ", because the person said no", "nobody": ", because no person could be asked"}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import click
-
 from agent_hooks.cli.reports.recorded import (
     cell,
     local_time,
@@ -16,6 +14,7 @@ from agent_hooks.cli.reports.recorded import (
     who,
 )
 from agent_hooks.cli.screen.wording import console, plain_table, short
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import at, count
 from agent_hooks.records.joining import Exchange, Record
 from agent_hooks.records.lines import Change, Decision, Result, Step
@@ -31,15 +30,15 @@ def print_ladder(record: Record) -> None:
     """Print all that is known about a record."""
     _print_facts(_facts(record))
     if record.steps or record.decision is not None:
-        click.echo()
+        echo()
         _print_steps(record)
-        click.echo()
+        echo()
     _print_facts(_end(record))
 
 
 def _print_facts(facts: Iterable[tuple[str, str]]) -> None:
     for name, text in facts:
-        click.echo(f"{name:9} {plain(text)}")
+        echo(f"{name:9} {plain(text)}")
 
 
 def plain(text: str) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-import click
 import msgspec
 from rich.text import Text
 
 from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import count, text_of
 from agent_hooks.records.joining import CHANGED, VERDICTS, Exchange, Reader, Record, aware
-from agent_hooks.records.lines import Answer, Edit, Line, Prompt, Result, Run, Session, Unlock
+from agent_hooks.records.lines import Answer, Edit, Line, Prompt, Remembered, Result, Run, Session, Unlock
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.values.tool import call_line
 from agent_hooks.values.wire import to_json
@@ -52,6 +52,7 @@ def as_object(record: Record) -> dict[str, Any]:
         "verdict": record.verdict,
         "changed": record.changed,
         "by": record.by,
+        "trial": record.is_trial,
     }
     if record.is_call:
         fields["steps"] = [msgspec.to_builtins(step) for step in record.steps]
@@ -103,6 +104,7 @@ class RecordsTable:
         self._newest: deque[Record] = deque(maxlen=rows)
         self._rows = 0
         self._calls = 0
+        self._trials = 0
         self._verdicts: Counter[str] = Counter()
         self._replies: Counter[str] = Counter()
         self._sessions: set[str] = set()
@@ -116,6 +118,7 @@ class RecordsTable:
         words = [record.verdict, *([CHANGED] if record.changed else [])]
         if record.is_call:
             self._calls += 1
+            self._trials += record.is_trial
             self._verdicts.update(words)
         for exchange in record.exchanges:
             self._replies[exchange.answer.reply if exchange.answer else "open"] += 1
@@ -127,13 +130,13 @@ class RecordsTable:
         if self._newest:
             self._print_rows()
             if self._by:
-                click.echo()
+                echo()
                 self._print_signers()
-            click.echo()
+            echo()
         for line in self._sums():
-            click.echo(line)
+            echo(line)
         for line in unread_lines(reader):
-            click.echo(line)
+            echo(line)
 
     def _print_rows(self) -> None:
         rows = [row_of(record) for record in self._newest]
@@ -146,7 +149,7 @@ class RecordsTable:
             table.add_row(*(cell(row[at]) for at in used))
         console().print(table)
         if self._rows > len(self._newest):
-            click.echo(f"before these {self._rows - len(self._newest)} more; --last N shows more, --json all of them")
+            echo(f"before these {self._rows - len(self._newest)} more; --last N shows more, --json all of them")
 
     def _print_signers(self) -> None:
         words = [word for word in (*VERDICTS, CHANGED) if any(counts[word] for counts in self._by.values())]
@@ -167,7 +170,8 @@ class RecordsTable:
             f"{self._verdicts[word]} {names.get(word, word)}" for word in (*VERDICTS, CHANGED) if self._verdicts[word]
         ]
         sums = f": {', '.join(parts)}" if parts else ""
-        yield f"{count(self._calls, 'call')} in {count(len(self._sessions), 'session')}{sums}"
+        trials = f"; {self._trials} of them a trial of doctor" if self._trials else ""
+        yield f"{count(self._calls, 'call')} in {count(len(self._sessions), 'session')}{sums}{trials}"
         if self._replies:
             yield "questions: " + ", ".join(f"{number} {reply}" for reply, number in self._replies.most_common())
 
@@ -212,7 +216,8 @@ def title(record: Record) -> str:
     """Return a record in a few words: the call with its input, or the event."""
     if record.is_call:
         given = record.decision
-        return call_line(record.tool, given.input) if given is not None else f"{record.tool} (its input is not known)"
+        call = call_line(record.tool, given.input) if given is not None else f"{record.tool} (its input is not known)"
+        return f"(trial of doctor) {call}" if record.is_trial else call
     return f"({type_of(record)}) {_about(record)}".rstrip()
 
 
@@ -228,9 +233,16 @@ def _about(record: Record) -> str:
             return f"{what} {path}"
         case Unlock(event=event, until=until):
             return f"{event} {local_time(aware(until))}" if until else event
+        case Remembered():
+            return _remembered(record.other)
         case None:
             return next((each.question.title for each in record.exchanges if each.question), "")
     return text_of(getattr(record.other, "event", ""))
+
+
+def _remembered(line: Remembered) -> str:
+    name = f"answer {line.number}" if line.number else "the answer for this session"
+    return f"{line.event} {name}: {line.program or line.title} ({line.rule or line.by})"
 
 
 def answers(record: Record) -> str:

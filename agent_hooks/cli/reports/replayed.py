@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-import click
 import msgspec
 from rich.text import Text
 
 from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.cli.streams import echo
 from agent_hooks.errors import count
 from agent_hooks.redaction import Redactor
 from agent_hooks.transcripts.replaying import VERDICTS, Answered, Decision, Tally
@@ -117,7 +117,7 @@ class TableReport:
             self._print_calls()
             _print_signers(tally)
         for line in _sums(tally):
-            click.echo(line)
+            echo(line)
 
     def _print_calls(self) -> None:
         found = sorted(
@@ -130,8 +130,8 @@ class TableReport:
             )
         console().print(table)
         if len(found) > ROWS:
-            click.echo(f"and {count(len(found) - ROWS, 'more row')}; --json prints every call")
-        click.echo()
+            echo(f"and {count(len(found) - ROWS, 'more row')}; --json prints every call")
+        echo()
 
 
 def _print_signers(tally: Tally) -> None:
@@ -139,7 +139,7 @@ def _print_signers(tally: Tally) -> None:
     for by, verdicts in sorted(tally.by.items(), key=lambda each: [-each[1][verdict] for verdict in VERDICTS]):
         table.add_row(_text(by), *(str(verdicts[verdict] or "") for verdict in VERDICTS))
     console().print(table)
-    click.echo()
+    echo()
 
 
 def _sums(tally: Tally) -> Iterator[str]:

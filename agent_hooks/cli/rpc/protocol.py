@@ -96,6 +96,12 @@ class Compact(Request, frozen=True, kw_only=True, tag="compact"):
     custom_instructions: str | None = None
 
 
+class Reload(Request, frozen=True, kw_only=True, tag="reload"):
+    """Load the hooks and settings again; a change of their files does that by itself, before the next turn."""
+
+    type: ClassVar[str] = "reload"
+
+
 REQUESTS: tuple[type[Request], ...] = (
     Prompt,
     Abort,
@@ -106,6 +112,7 @@ REQUESTS: tuple[type[Request], ...] = (
     Clear,
     Branch,
     Compact,
+    Reload,
 )
 
 
@@ -206,6 +213,20 @@ class ActionResponse(Response, frozen=True, kw_only=True, tag="response"):
     data: ActionResult
 
 
+class ReloadResult(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The hooks that are in force after a `reload`, and a sentence for each problem."""
+
+    hooks: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+
+class ReloadResponse(Response, frozen=True, kw_only=True, tag="response"):
+    """The response to `reload`."""
+
+    command: Literal["reload"]
+    data: ReloadResult
+
+
 class MessageUpdate(Record, frozen=True, kw_only=True, tag="message_update"):
     """The next piece of the model's words."""
 
@@ -277,7 +298,17 @@ def hook_error_record(error: HookError) -> HookErrorRecord:
 # ---- both, as a JSON Schema ------------------------------------------------------------------------------------------
 
 _RECORDS = (
-    *(Response, StateResponse, ActionResponse, MessageUpdate, RunStart, MessageInjected, RunEnd, HookErrorRecord),
+    *(
+        Response,
+        StateResponse,
+        ActionResponse,
+        ReloadResponse,
+        MessageUpdate,
+        RunStart,
+        MessageInjected,
+        RunEnd,
+        HookErrorRecord,
+    ),
     *(SelectRequest, ConfirmRequest, InputRequest, NotifyRequest, HookUiCancel, *EVENTS),
 )
 

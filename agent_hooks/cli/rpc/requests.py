@@ -2,8 +2,8 @@
 
 1. `abort` and `shutdown` take effect at once.
 2. A prompt or `get_state` takes effect when the host exists and no session action is under way.
-3. A session action (new, switch, clear, branch, compact) also waits until the session has started.  It runs as a task,
-   because it may wait for a dialog; the requests behind it wait for its end.
+3. A session action (new, switch, clear, branch, compact) and a reload also wait until the session has started.  They run
+   as tasks, because they may wait for a dialog; the requests behind one wait for its end.
 4. An abort refuses the requests that wait, and so does the end of the session.
 """
 
@@ -26,6 +26,9 @@ from agent_hooks.cli.rpc.protocol import (
     GetState,
     NewSession,
     Prompt,
+    Reload,
+    ReloadResponse,
+    ReloadResult,
     Request,
     Response,
     State,
@@ -33,7 +36,7 @@ from agent_hooks.cli.rpc.protocol import (
     SwitchSession,
 )
 from agent_hooks.errors import AgentHooksError
-from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
+from agent_hooks.host.lifecycle import ActionOutcome, Renewed, SessionHost
 
 AT_THE_END = "the session is ending"
 
@@ -131,6 +134,9 @@ class RequestQueue:
 
     async def _change_session(self, request: Request, host: SessionHost) -> None:
         try:
+            if isinstance(request, Reload):
+                self._send(_reloaded(request, await host.reload()))
+                return
             outcome = await _change(request, host)
         except AgentHooksError as exc:
             # Nothing has changed, and the client gets the reason.
@@ -154,7 +160,14 @@ async def _change(request: Request, host: SessionHost) -> ActionOutcome:
             return await host.branch(request.entry_index)
         case Compact():
             return await host.compact(request.custom_instructions)
-    raise NotImplementedError(request.type)
+        case _:
+            # The mode and the queue have taken all other requests before.
+            raise AssertionError(f"{request.type} is no action on a session")
+
+
+def _reloaded(request: Request, renewed: Renewed | None) -> ReloadResponse:
+    result = ReloadResult(hooks=()) if renewed is None else ReloadResult(hooks=renewed.hooks, problems=renewed.problems)
+    return ReloadResponse(id=_or_unset(request.id), command="reload", success=True, data=result)
 
 
 def _response(request: Request, outcome: ActionOutcome) -> ActionResponse:

@@ -27,7 +27,9 @@ def hooks_table(setup: Setup) -> Table | None:
     found = rows(setup)
     if not found:
         return None
-    table = plain_table("event", "hook", "source", "handler", "tool", "priority")
+    # Most people have no hook in a process of its own.
+    isolated = any(row["isolation"] != "inline" for row in found)
+    table = plain_table("event", "hook", "source", "handler", "tool", "priority", *(["runs in"] if isolated else []))
     for row in found:
         table.add_row(
             row["event"],
@@ -36,6 +38,7 @@ def hooks_table(setup: Setup) -> Table | None:
             row["handler"] or "",
             row["tool"] or ("any" if row["handler"] else ""),
             "" if row["priority"] is None else str(row["priority"]),
+            *(["its own process" if row["isolation"] == "process" else "the agent"] if isolated else []),
         )
     return table
 
@@ -45,6 +48,7 @@ def _row(setup: Setup, event: str, path: str, handler: str | None, tool: str | N
         "event": event,
         "hook": path,
         "source": setup.source(path),
+        "isolation": setup.isolation(path),
         "handler": handler,
         "tool": tool,
         "priority": priority,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import Any
 
-from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
@@ -20,7 +21,7 @@ from agent_hooks.values.tool import call_line
 from agent_hooks.values.wire import to_json
 
 
-class TurnPrinter:
+class TurnPrinter(ABC):
     """Makes lines of the tool calls and failures of a turn; a subclass prints them."""
 
     def __init__(self) -> None:
@@ -69,13 +70,13 @@ class TurnPrinter:
         """Print an error."""
         self._print(Text(harmless(text), "bold red"))
 
+    @abstractmethod
     def _wait(self, call_id: str, status: str) -> None:
         """Show the status of a running call."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _print(self, line: Text) -> None:
         """Print a line."""
-        raise NotImplementedError
 
 
 class Screen(TurnPrinter):
@@ -87,7 +88,7 @@ class Screen(TurnPrinter):
     def __init__(self, stdout: ReservedStdout) -> None:
         super().__init__()
         self._stdout = stdout
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = Paper(stderr=True, highlight=False, soft_wrap=True)
         self._status: Status | None = None
         self._at_line_start = True
 

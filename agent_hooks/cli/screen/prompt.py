@@ -33,16 +33,18 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output import Output
-from rich.console import Console
 from rich.text import Text
 
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import CommandCompleter, PromptHistory
 from agent_hooks.cli.screen.output import TurnPrinter, sent
+from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.status import spinning_line, unfinished_lines, waiting_lines
 from agent_hooks.ui.base import NotifyType
+from agent_hooks.ui.dialogs import Dialog
+from agent_hooks.ui.fitting import Line, fragments
 from agent_hooks.ui.harmless import harmless
-from agent_hooks.ui.terminal import STYLE, Dialog, Line, fragments
+from agent_hooks.ui.terminal import STYLE
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
@@ -100,7 +102,7 @@ class PromptScreen(TurnPrinter):
             input=input,
             output=output,
         )
-        self._paper = Console(
+        self._paper = Paper(
             force_terminal=True, color_system="auto", highlight=False, markup=False, soft_wrap=True, file=io.StringIO()
         )
         # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from prompt_toolkit.data_structures import Size
 
+from agent_hooks.ui.fitting import Line, cut, wrap
 from agent_hooks.ui.harmless import harmless
-from agent_hooks.ui.terminal import Line, cut, wrap
 
 SPINNER = "|/-\\"
 # In fewer columns, the hint is left out.

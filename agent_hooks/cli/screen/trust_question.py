@@ -35,6 +35,7 @@ _ROLES: dict[Role, str] = {
     "transformer": "a transformer, if command_intercept.yaml names it",
     "settings": "settings, which are obeyed",
     "intercept": "settings of transformers, which are obeyed",
+    "lock": "the packages of the hook beside it",
     "unused": "a file that is never imported",
     "data": "data that hooks may read",
 }

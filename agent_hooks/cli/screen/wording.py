@@ -14,8 +14,9 @@ from agent_hooks.ui.harmless import harmless
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.console import Console
     from rich.table import Table
+
+    from agent_hooks.cli.screen.paper import Paper
 
 NO_HOOKS = "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none"
 
@@ -32,12 +33,12 @@ def hook_error_text(error: HookError) -> str:
     return harmless(f"{shown} ({error.outcome})")
 
 
-def console() -> Console:
+def console() -> Paper:
     """Return a console for tables on stdout: as wide as the terminal, and 200 columns without one."""
     # Imported here, because it is large and most commands need none.
-    from rich.console import Console
+    from agent_hooks.cli.screen.paper import Paper
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
+    return Paper(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
 
 
 def plain_table(*columns: str) -> Table:

@@ -15,6 +15,8 @@ from agent_hooks.concurrency.deadlines.base import (
     CallWatch,
     Clock,
     DidNotStopError,
+    ForkedClock,
+    LeftOpenError,
     StillClock,
     Timer,
     cancellation_in,
@@ -27,12 +29,15 @@ __all__ = [
     "CallWatch",
     "Clock",
     "DidNotStopError",
+    "ForkedClock",
+    "LeftOpenError",
     "StillClock",
     "Timer",
     "call_soon",
     "cancellation_in",
     "cancelled_class",
     "clock_type",
+    "deliver_cancellation",
     "drive",
     "in_asyncio_task",
     "in_trio_task",
@@ -91,6 +96,18 @@ def in_trio_task() -> bool:
     import trio
 
     return trio.lowlevel.in_trio_task()
+
+
+async def deliver_cancellation() -> None:
+    """Raise a cancellation of trio that a handler has swallowed.
+
+    trio delivers it again at the next checkpoint, and a tool may act before it has one.  On asyncio, the clock of the
+    handler raises it.
+    """
+    if in_trio_task():
+        import trio
+
+        await trio.lowlevel.checkpoint_if_cancelled()
 
 
 def in_asyncio_task() -> bool:

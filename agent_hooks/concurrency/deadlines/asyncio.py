@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from contextvars import Context
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
@@ -23,6 +25,8 @@ class LoopTimer:
         self.now: Callable[[], float] = monotonic if type(loop).time is asyncio.BaseEventLoop.time else self._loop_time
         self._clocks: set[Clock] = set()
         self._when = INF
+        # A copy of the caller's context would keep its dispatch, and so its hooks, until the timer ticks.
+        self._context = Context()
         self._handle: Callable[[], asyncio.TimerHandle | None] = lambda: None
 
     def _loop_time(self) -> float:
@@ -35,7 +39,8 @@ class LoopTimer:
             if (pending := self._handle()) is not None:
                 pending.cancel()
             self._when = clock.deadline
-            self._handle = ref(self.loop().call_at(clock.deadline, self._tick))  # type: ignore[union-attr]  # as above
+            loop: Any = self.loop()
+            self._handle = ref(loop.call_at(clock.deadline, self._tick, context=self._context))
 
     def forget(self, clock: Clock) -> None:
         """Leave `clock` alone; the timer itself stays until it ticks, which is cheaper than moving it."""
@@ -100,8 +105,9 @@ class TaskCanceller:
         if self.task.cancelling() <= self.baseline:
             return fired > 0
         if not isinstance(exc, asyncio.CancelledError):
-            # The code swallowed it, and asyncio delivers a cancellation only once.
-            raise asyncio.CancelledError from exc
+            # The code swallowed it, and asyncio delivers a cancellation only once.  A cancel scope of anyio takes none
+            # but its own, which the exception of the code may hide.
+            raise _cancellation_behind(exc) or asyncio.CancelledError from exc
         return False
 
     def foreign(self, exc: BaseException) -> BaseException | None:
@@ -110,6 +116,17 @@ class TaskCanceller:
             # Nothing has suspended, so no cancellation was delivered: the code raised one of its own.
             return None
         return exc if isinstance(exc, asyncio.CancelledError) and self.task.cancelling() > self.baseline else None
+
+
+def _cancellation_behind(exc: BaseException | None) -> asyncio.CancelledError | None:
+    """Return the cancellation during which `exc` was raised."""
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
+        if isinstance(exc, asyncio.CancelledError):
+            return exc
+        seen.add(id(exc))
+        exc = exc.__context__
+    return None
 
 
 class TaskWatch(TaskCanceller, Struct, eq=False):
@@ -135,10 +152,14 @@ class TaskWatch(TaskCanceller, Struct, eq=False):
 class AsyncioClock(TaskCanceller, Clock):
     """Cancels by `Task.cancel()`, again every 50 ms, and gives a handler up after a second."""
 
-    __slots__ = ("baseline", "gives_up_at")
+    __slots__ = ("baseline", "gives_up_at", "key", "outer", "state")
 
     # Set when the handler is first cancelled.
     gives_up_at: float
+    # Set by `watch_scopes`: a reference to the task, anyio's state of it once there is one, and the innermost scope.
+    key: ref[asyncio.Task[Any]]
+    state: Any
+    outer: Any
 
     @staticmethod
     def watch_call(running: set[CallWatch]) -> TaskWatch:
@@ -152,7 +173,8 @@ class AsyncioClock(TaskCanceller, Clock):
         if not self.attached:
             self.attached = True
             self.suspended.add(self)
-            task: Any = asyncio.current_task()
+            # `watch_scopes` has asked for the task, which takes a third of a suspension where it is a system call.
+            task: Any = asyncio.current_task() if not self.watching else self.key()
             self.task = task
             self.baseline = task.cancelling() - task._must_cancel
             if timer is None:
@@ -174,3 +196,57 @@ class AsyncioClock(TaskCanceller, Clock):
     def cancel(self) -> None:
         assert self.task is not None
         self.task.cancel("stopped by agent_hooks")
+
+    def watch_scopes(self) -> None:
+        try:
+            task: Any = asyncio.current_task()
+        except RuntimeError:
+            # This program drives a coroutine by hand now, after an event loop has ended.
+            return
+        if task is not None:
+            self.watching = True
+            self.key = key = ref(task)
+            self.state = state = _state_of(key)
+            self.outer = None if state is None else state.cancel_scope
+
+    def left_open(self) -> bool:
+        if not self.watching:
+            return False
+        state = self.state
+        if state is None:
+            state = self.state = _state_of(self.key)
+            return state is not None and state.cancel_scope is not None
+        return state.cancel_scope is not self.outer
+
+    async def leave_scopes(self) -> None:
+        # The tasks in a scope are cancelled, and go on until they have ended.
+        for scope in self._left():
+            scope.cancel()
+            scope.__exit__(None, None, None)
+        self.outer = self.state.cancel_scope
+
+    def _left(self) -> list[Any]:
+        """Return the scopes that were entered inside of the noted one; none if the handler left that one."""
+        left, scope = [], self.state.cancel_scope
+        while scope is not None and scope is not self.outer:
+            left.append(scope)
+            scope = scope._parent_scope
+        return left if scope is self.outer else []
+
+
+# Kept, because it is needed for each handler that suspends.
+_get_state: Callable[[Any], Any] | None = None
+
+
+def _state_of(key: ref[asyncio.Task[Any]]) -> Any:
+    """Return the notes of anyio on a task, among them the innermost scope; `None` before the task's first scope.
+
+    anyio has no public name for it; `test_left_open` guards the private one.
+    """
+    global _get_state
+    if _get_state is None:
+        if (backend := sys.modules.get("anyio._backends._asyncio")) is None:
+            return None
+        # `get` of the WeakKeyDictionary itself is Python code.
+        _get_state = backend._task_states.data.get
+    return _get_state(key)

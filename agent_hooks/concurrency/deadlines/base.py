@@ -13,9 +13,10 @@ How a deadline works.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Generator
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Generator
+from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
+from agent_hooks.concurrency.forks import FORKS, end_child
 from agent_hooks.errors import HookUsageError
 
 INF = float("inf")
@@ -29,6 +30,13 @@ Stop = Literal["deadline", "shutdown", "asked"]
 
 class DidNotStopError(Exception):
     """A handler swallowed its cancellation for longer than the grace."""
+
+
+class LeftOpenError(Exception):
+    """A handler has ended inside of a cancel scope or task group that it had entered."""
+
+    def __init__(self) -> None:
+        super().__init__("ended inside of a cancel scope or task group that it had entered; enter these by `with`")
 
 
 class Timer(Protocol):
@@ -73,13 +81,14 @@ class Clock:
     """Limits the running handler of one dispatch to `limit` seconds of its own time.
 
     `parent` is the clock of the dispatch this one is nested in: a dialog in here stops that one too.  `suspended` is the
-    runner's set of clocks whose handler has suspended.  `overdue` is called every second by a backend that cannot make a
-    handler stop (trio).
+    runner's set of clocks whose handler has suspended.
     """
 
     # Whether a dispatch needs its clock before the first handler's first step.
     early: ClassVar[bool] = False
     begins_closed: ClassVar[bool] = False
+    # Whether this is the child process of a fork by the running handler.
+    forked: ClassVar[bool] = False
 
     # Seconds of own time left when the clock last began to run.
     left: float
@@ -99,7 +108,6 @@ class Clock:
         "gave_up",
         "left",
         "limit",
-        "overdue",
         "parent",
         "question",
         "since",
@@ -108,6 +116,7 @@ class Clock:
         "suspended",
         "task",
         "timer",
+        "watching",
     )
 
     def __init__(
@@ -119,7 +128,6 @@ class Clock:
         self.timer = timer
         # The task that is cancelled, on a backend that cancels tasks.
         self.task: Any = None
-        self.overdue: Callable[[float], None] | None = None
         self.deadline = INF
         self.dialogs = 0
         # How often this clock has cancelled the running handler.
@@ -136,10 +144,13 @@ class Clock:
         self.closed = self.begins_closed
         # Whether the handler swallowed every cancellation for longer than the grace.
         self.gave_up = False
-        # The dispatch that it belongs to; the watchdog reads it.
+        # Whether the scopes of the task are watched.
+        self.watching = self.begins_closed
+        # The dispatch that it belongs to.  The watchdog reads it, and a backend that cannot make a handler stop (trio)
+        # calls its `report_overdue` every second.
         self.dispatch: Any = None
 
-    # ---- provided by each backend
+    # ---- abstract: each backend provides these
 
     def attach(self) -> None:
         """Bind the clock to the current task, at the first suspension of the dispatch."""
@@ -167,6 +178,16 @@ class Clock:
     def watch_call(running: set[CallWatch]) -> CallWatch:
         """Return the watch over a call of the current task; it is in `running` until it is closed."""
         raise NotImplementedError
+
+    def watch_scopes(self) -> None:
+        """Note the innermost scope of the current task, for `left_open`; called unless the clock is `watching`."""
+
+    def left_open(self) -> bool:
+        """Tell whether the handler that has just ended left a scope open; `False` if the scopes are not watched."""
+        return False
+
+    async def leave_scopes(self) -> None:
+        """Leave the scopes that the handler left open, and end their tasks."""
 
     # ---- shared by the backends
 
@@ -228,7 +249,7 @@ class Clock:
     def close(self) -> None:
         """End the clock with its dispatch."""
         # Clock and dispatch would keep each other alive.
-        self.overdue = self.dispatch = None
+        self.dispatch = None
         # A dialog that outlives the dispatch must not start the time again.
         self.armed = False
         if self.attached:
@@ -280,6 +301,18 @@ class StillClock(Clock):
         return None
 
 
+class ForkedClock(StillClock):
+    """The clock of a dispatch in a child process that its handler has forked."""
+
+    __slots__ = ()
+
+    forked: ClassVar[bool] = True
+
+    def left_open(self) -> NoReturn:  # pragma: no cover  # a forked child leaves no measurement
+        """End this process, whose handler has just ended."""
+        end_child(str(self.dispatch))
+
+
 @types.coroutine
 def drive(coro: Generator[Any, Any, Any], waiting: Any, clock: Clock) -> Generator[Any, Any, Any]:
     """Await `coro`, which is already suspended on `waiting`; arm `clock` whenever a handler first suspends.
@@ -287,8 +320,11 @@ def drive(coro: Generator[Any, Any, Any], waiting: Any, clock: Clock) -> Generat
     Raises `DidNotStopError` when the clock gave up on the running handler; the coroutine is then closed.
     """
     send, throw = coro.send, coro.throw
+    before = FORKS[0]
     try:
         while True:
+            if FORKS[0] != before:  # pragma: no cover  # a forked child leaves no measurement
+                end_child(str(clock.dispatch))
             if not clock.armed:
                 clock.arm()
             try:

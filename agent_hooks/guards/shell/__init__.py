@@ -12,56 +12,123 @@ python, languages        from code of another language to its calls
 
 from __future__ import annotations
 
-from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions
+from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, Run
+from agent_hooks.guards.commands import NO_COMMANDS, commands_of
 from agent_hooks.guards.control import ControlFiles
+from agent_hooks.guards.objects import Odd
+from agent_hooks.guards.recorder import Recorder
 from agent_hooks.guards.shell.interpret import Interpreter
+from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.rules import BOOK
 from agent_hooks.guards.shell.script import MAX_LENGTH, Unreadable
 from agent_hooks.guards.shell.targets import Directories
+from agent_hooks.guards.tools import use_of
 
 __all__ = ["CommandSafetyGuard"]
 
 
 class CommandSafetyGuard:
-    """Judges the command of a shell tool."""
+    """Judges the commands of a tool that runs some; `tools` has the table of tools and arguments."""
 
     name = "builtin:command-safety-guard"
-    tools = ("bash", "exec")
+    # Any tool may run a command.
+    tools: tuple[str, ...] = ()
 
     def __init__(self, options: GuardOptions = DEFAULT_OPTIONS) -> None:
         self._level = options.level
-        self._packs = frozenset(options.packs)
         self._options = options
         # The programs of the last command, for its record.
         self.programs: tuple[str, ...] = ()
 
     def find(self, call: GuardedCall) -> list[Finding]:
-        """Return all findings about the command, the certain ones before the undecidable."""
-        command = call.input.get("command")
-        if not isinstance(command, str):
+        """Return all findings about the commands of a call, the certain ones before the undecidable."""
+        try:
+            commands = commands_of(call.tool_name, call.input, call.cwd)
+        except Odd as exc:
+            self.programs = ()
+            return [
+                Finding("unreadable", f"the argument {exc.args[0]!r} cannot be read as a command", undecidable=True)
+            ]
+        if commands is NO_COMMANDS:
             self.programs = ()
             return []
-        followed = self.follow(command, call)
-        self.programs = tuple(dict.fromkeys(followed.programs))
-        return followed.findings
+        limit = Limit()
+        run = [self.follow(command, call, limit=limit) for command in commands.run]
+        typed = [self.follow(text, call, limit=limit) for text in commands.typed if text.strip()]
+        self.programs = tuple(dict.fromkeys(program for each in run for program in each.programs))
+        certain = [finding for each in typed for finding in each.findings if not finding.undecidable]
+        found = [*(finding for each in run for finding in each.findings), *certain]
+        return found if len(run) == 1 and not certain else sorted(found, key=lambda finding: finding.undecidable)
 
-    def follow(self, command: str, call: GuardedCall, *, trace: bool = False) -> Interpreter:
+    def lines(self, call: GuardedCall) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the programs that the command of a call would run, as exceptions see them, each with its words."""
+        try:
+            commands = commands_of(call.tool_name, call.input, call.cwd)
+        except Odd:
+            return []
+        return [line for each in commands.run for line in self.follow(each, call, trace=True).lines]
+
+    def runs(self, call: GuardedCall) -> list[Run] | None:
+        """Return the programs that the commands of a call would run, `None` when a command cannot be read."""
+        try:
+            followed = [
+                self.follow(each, call, trace=True) for each in commands_of(call.tool_name, call.input, call.cwd).run
+            ]
+        except Odd:
+            return None
+        if any(each.unread for each in followed):
+            return None
+        return [run for each in followed for run in each.runs]
+
+    def record(self, call: GuardedCall, recorder: Recorder) -> bool:
+        """Record the effects of the commands of a call, and return whether its tool only runs commands."""
+        try:
+            commands = commands_of(call.tool_name, call.input, call.cwd)
+        except Odd as exc:
+            recorder.unknown("unparsed", str(exc.args[0]), "this argument cannot be read as a command")
+            return True
+        limit = Limit()
+        for command in (*commands.run, *(text for text in commands.typed if text.strip())):
+            self.follow(command, call, recorder=recorder, limit=limit)
+        return use_of(call.tool_name) in ("shell", "code", "kill") and bool(commands.run or commands.typed)
+
+    def follow(
+        self,
+        command: str,
+        call: GuardedCall,
+        *,
+        trace: bool = False,
+        recorder: Recorder | None = None,
+        limit: Limit | None = None,
+    ) -> Interpreter:
         """Follow a command, and return the interpreter with its findings.
 
-        With `trace`, its `trace` lists the commands that would run.
+        With `trace`, its `trace` and `lines` list the commands that would run; `recorder` gets the effects, and then no
+        file is judged; `limit`: the time of the whole call.
         """
         directories = Directories(call.cwd, call.home, call.temp)
-        interpreter = Interpreter(BOOK, directories, self._level, self._packs)
-        interpreter.call, interpreter.control = call, ControlFiles(self._options, call.unlocked)
+        interpreter = Interpreter(BOOK, directories, self._level)
+        interpreter.recorder = recorder or interpreter.recorder
+        interpreter.limit = limit or interpreter.limit
+        interpreter.call, interpreter.judging = call, recorder is None
+        if interpreter.judging:
+            # A verdict needs no recorded effects.
+            interpreter.recorder.paused = 1
+            interpreter.control = ControlFiles(self._options, call.unlocked)
         interpreter.trace = [] if trace else None
         if len(command) > MAX_LENGTH:
             text = f"the command is longer than {MAX_LENGTH // 1024} KiB; put it into a file"
-            interpreter.report("too-long", text, undecidable=True)
+            interpreter.report("too-long", text, undecidable=True, unread=True)
+            interpreter.recorder.unknown("unparsed", command[:200], text)
             return interpreter
         try:
             interpreter.judge(command)
         except (Unreadable, RecursionError) as exc:
             why = str(exc) if isinstance(exc, Unreadable) else "it is nested too deeply"
-            interpreter.report("unreadable", f"the command cannot be read: {why}", undecidable=True)
+            text = f"the command cannot be read: {why}"
+            interpreter.report("unreadable", text, undecidable=True, unread=True)
+            # The effects that were found before stand beside it.
+            interpreter.recorder.paused = 0
+            interpreter.recorder.unknown("unparsed", command[:200], text)
         interpreter.findings.sort(key=lambda finding: finding.undecidable)
         return interpreter

@@ -53,9 +53,14 @@ def pwd(command: Command) -> Text:
 
 def export(command: Command) -> Text:
     """`export`, `declare`, `local`, `readonly`: their `NAME=value` words are assignments."""
+    exported = command.name == "export" or any(re.fullmatch(r"-\w*x\w*", word) for word in command.argv[1:])
     for word in command.argv[1:]:
         name, equals, value = word.partition("=")
-        if not equals or name.startswith("-"):
+        if name.startswith("-"):
+            continue
+        if exported:
+            command.shell.export(name)
+        if not equals:
             continue
         kept = Word(value)
         kept.taint, kept.unsure = word.taint, word.unsure
@@ -113,10 +118,15 @@ def alias(command: Command) -> Text:
     for word in command.argv[1:]:
         name, equals, value = word.partition("=")
         if equals:
-            command.shell_code(Word(value))
+            # It is judged here too, and runs where its name is used.
+            with command.interpreter.recorder.pause():
+                command.shell_code(Word(value))
             if value.strip() and name not in value.split():
                 command.interpreter.define(name, parse(f'{value} "$@"'), command.shell)
     return EMPTY
+
+
+_WILDCARDS = re.compile(r"(?:[*?]|\[[^]/]*\])+")
 
 
 def read(command: Command) -> Text:
@@ -130,7 +140,12 @@ def read(command: Command) -> Text:
         pieces = [*split, *[""] * (len(names) - len(split))]
     for name, piece in zip(names, pieces, strict=False):
         command.shell.variables.arrays.pop(str(name), None)
+        if piece is not None and not command.interpreter.judging:
+            # A listed glob stands for each file that it matches.
+            piece = _WILDCARDS.sub(UNKNOWN, piece)
         command.shell.variables.values[str(name)] = Text(piece, command.stdin.taint)
+        if name.isupper() or name in command.shell.exports:
+            command.shell.export(str(name))
     return EMPTY
 
 
@@ -171,7 +186,9 @@ def mapfile(command: Command) -> Text:
         command.shell_code(script)
     names = options.operands or [Word("MAPFILE")]
     text = command.stdin.text
-    command.shell.variables.arrays[str(names[0])] = [UNKNOWN] if text is None else text.splitlines()
+    unknown = Word(UNKNOWN)
+    unknown.taint = command.stdin.taint
+    command.shell.variables.arrays[str(names[0])] = [unknown] if text is None else text.splitlines()
     return EMPTY
 
 
@@ -180,17 +197,22 @@ def unset(command: Command) -> Text:
     for word in command.argv[1:]:
         command.shell.variables.values.pop(str(word), None)
         command.shell.variables.arrays.pop(str(word), None)
+        if word.isupper() or word in command.shell.exports:
+            command.shell.lose(str(word))
         if command.argv[1:2] == ["-f"]:
             command.shell.functions.pop(str(word), None)
     return EMPTY
 
 
 def positional(command: Command) -> Text:
-    """`set -- a b`."""
+    """`set -- a b`; after `set -a`, a program gets variables that a file may have set."""
     words = command.argv[1:]
+    options = words[: words.index(Word("--"))] if "--" in words else words
+    if "allexport" in options or any(re.fullmatch(r"-\w*a\w*", word) for word in options):
+        command.shell.lose("*")
     if "--" in words:
         rest = words[words.index(Word("--")) + 1 :]
-        command.shell.variables.arrays["@"] = [str(word) for word in rest]
+        command.shell.variables.arrays["@"] = list(rest)
         for number, word in enumerate(rest, 1):
             command.shell.variables.values[str(number)] = Text(str(word), word.taint)
     return EMPTY

@@ -79,6 +79,7 @@ PREFIXES: dict[str, Prefix] = {
     "torsocks": _PLAIN,
     "proxychains": Prefix("f"),
     "proxychains4": Prefix("f"),
+    "sshpass": Prefix("fdpP"),
     "rlwrap": Prefix("bcfHlSs"),
     "eatmydata": _PLAIN,
     "busybox": _PLAIN,

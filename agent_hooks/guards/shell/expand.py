@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.braces import braces
+from agent_hooks.guards.shell.origins import SECRET, names_secret
 from agent_hooks.guards.shell.scan import (
     backtick_end,
     balanced,
@@ -178,7 +179,7 @@ class Expander:
     def _value(self, name: str) -> Text:
         if name in _NUMERIC and name not in self._variables.values:
             return Text("0")
-        return self._variables.values.get(name) or Text(None)
+        return self._variables.values.get(name) or Text(None, SECRET if names_secret(name) else NOTHING)
 
     def _parameter(self, body: str, state: _Fields, *, quoted: bool) -> None:
         match = _PARAMETER.fullmatch(body)
@@ -199,10 +200,10 @@ class Expander:
         if index and (items := self._variables.arrays.get(name)) is not None:
             number = index[1:-1]
             known = re.fullmatch("[0-9]{1,18}", number) is not None and int(number) < len(items)
-            value = Text(items[int(number)]) if known else Text(None)
+            value = _element(items[int(number)]) if known else Text(None, _taint_in(items))
         elif name in self._variables.arrays and not index:
             items = self._variables.arrays[name]
-            value = Text(items[0] if items else "")
+            value = _element(items[0]) if items else Text("")
         else:
             value = self._value(name)
         if indirect:
@@ -297,6 +298,9 @@ class _Fields:
 
     def array(self, values: list[str], *, quoted: bool) -> None:
         """Add the elements of an array: quoted, one field each; else split again."""
+        for value in values:
+            # An element may keep the marks of the word that it was made from.
+            self._taint |= value.taint if isinstance(value, Word) else NOTHING
         if not quoted:
             self.expand(Text(" ".join(values)))
             return
@@ -342,3 +346,12 @@ class _Fields:
         """Return all fields."""
         self._close()
         return self._words
+
+
+def _element(item: str) -> Text:
+    """Return an element of an array; a word in it keeps its taint."""
+    return Text(item, _taint_in([item]))
+
+
+def _taint_in(items: list[str]) -> frozenset[str]:
+    return NOTHING.union(*(item.taint for item in items if isinstance(item, Word)))

@@ -12,6 +12,7 @@ from typing import Any
 import tree_sitter
 import tree_sitter_bash
 
+from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.scan import Body, lift, redirect, scan
 from agent_hooks.guards.shell.script import (
     MAX_CODE,
@@ -34,6 +35,8 @@ _STRUCTURE = "if then elif else fi while until for select in do done case esac f
 _PUNCTUATION = {"\n", *_MARKS.split(), *_STRUCTURE.split()}
 # The grammar misreads these without an error: `$"…"`, a continued line, a backslash that begins a command.
 _HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
+# Bytes of a text that the parser gets at a time.
+_PIECE = 1024
 # Characters; the grammar reads any shorter text quickly.
 _SHORT = 1000
 # In a longer text: the time that the grammar needs after an error grows with the square of their number.
@@ -44,9 +47,12 @@ _QUICK = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
 _KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time", "coproc", "then", "do"}
 
 
-def parse(text: str) -> Node:
-    """Return the nodes of a script; a command of plain words is read without the grammar.  Raises `Unreadable`."""
-    return _quick(text) or read(text) if text.strip() else Sequence([])
+def parse(text: str, limit: Limit | None = None) -> Node:
+    """Return the nodes of a script; a command of plain words is read without the grammar.
+
+    Raises `Unreadable`, also when no time is left.
+    """
+    return _quick(text) or read(text, limit) if text.strip() else Sequence([])
 
 
 def _quick(text: str) -> Simple | None:
@@ -58,8 +64,8 @@ def _quick(text: str) -> Simple | None:
     return None if not simple.words or simple.words[0] in _KEYWORDS or "=" in simple.words[0] else simple
 
 
-def read(text: str) -> Node:
-    """Return the nodes of a script; raises `Unreadable`."""
+def read(text: str, limit: Limit | None = None) -> Node:
+    """Return the nodes of a script; raises `Unreadable`, also when no time is left."""
     bodies: list[Body] = []
     if "<<" in text:
         text, bodies = lift(text)
@@ -67,10 +73,24 @@ def read(text: str) -> Node:
         raise Unreadable(f"the script is longer than {MAX_CODE // 1024} KiB; put it into a file")
     if _HARD.search(text) or (len(text) > _SHORT and len(_OPERATOR.findall(text)) > MAX_OPERATORS):
         return scan(text, bodies)
-    root = _PARSER.parse(text.encode("utf-8", "surrogatepass")).root_node
+    data = text.encode("utf-8", "surrogatepass")
+    root = _PARSER.parse(data if limit is None or len(data) <= _SHORT else _Pieces(data, limit)).root_node
+    if limit is not None:
+        limit.check()
     if root.has_error:
         return scan(text, bodies)
     return _Walk(bodies).sequence(root.children, 0)
+
+
+class _Pieces:
+    """Gives a text to the parser piece by piece; when no time is left, the text ends, and with it the parser."""
+
+    def __init__(self, data: bytes, limit: Limit) -> None:
+        self._data = data
+        self._limit = limit
+
+    def __call__(self, at: int, place: object) -> bytes:
+        return b"" if self._limit.passed else self._data[at : at + _PIECE]
 
 
 class _Walk:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext
 from fnmatch import fnmatchcase
-from time import perf_counter
 
-from agent_hooks.guards.base import Level
+from agent_hooks.guards.base import Level, Run
+from agent_hooks.guards.recorder import as_pattern, words_of
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Book, Command
 from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
 from agent_hooks.guards.shell.inspector import CONTROLS, Inspector, Shell
+from agent_hooks.guards.shell.limit import TOO_MUCH
+from agent_hooks.guards.shell.line import Line
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
 from agent_hooks.guards.shell.options import ParsedOptions
+from agent_hooks.guards.shell.origins import marks_of
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
+from agent_hooks.guards.shell.program_listings import listed_text
 from agent_hooks.guards.shell.scan import substitutions
 from agent_hooks.guards.shell.script import (
     MAX_LENGTH,
@@ -36,45 +41,65 @@ from agent_hooks.guards.shell.script import (
     spawns,
 )
 from agent_hooks.guards.shell.targets import Directories
-from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word, joined, marked
+from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Variables, Word, joined, marked
+from agent_hooks.values.effects import Program, Transfer
 
 MAX_NESTING = 16  # scripts within scripts
-# Only a script that was made to be slow takes this long.
-MAX_SECONDS = 0.5
 # Simple commands, counted each time they run.
 MAX_COMMANDS = 2000
 _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR",
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
+# A terminal, or the stdin of the shell itself.
+_TERMINALS = ("/dev/tty", "/dev/pts/", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/console")
+_WILDCARDS = re.compile(r"(?:[*?]|\[[^]/]*\])+")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def _signs_in(node: Node) -> bool:
+    """Return whether a program reads a secret from stdin to sign in, as `docker login --password-stdin` does."""
+    words = node.words if isinstance(node, Simple) else ()
+    return "--password-stdin" in words or "--with-token" in words
 
 
 class Interpreter(Inspector):
     """Follows one command line, and applies the rules of a book to its programs.
 
-    `trace`: the commands that would run, when it is a list.
+    `trace`: the commands that would run, when it is a list, and `lines` the same with their directories, redirections
+    and stdin, as exceptions see them; `runs`: the same, each with its parts.
     """
 
-    def __init__(self, book: Book, directories: Directories, level: Level, packs: frozenset[str]) -> None:
-        super().__init__(directories, level, packs)
+    def __init__(self, book: Book, directories: Directories, level: Level) -> None:
+        super().__init__(directories, level)
         self.book = book
         self._commands = 0
-        self._begun = perf_counter()
         self._nesting = 0
         self._defined: list[tuple[str, Node, Shell]] = []
         self._calling: list[int] = []
         self._called: set[int] = set()
         self.trace: list[str] | None = None
+        self.lines: list[tuple[str, tuple[str, ...]]] = []
+        self.runs: list[Run] = []
+        # The text that the command line reads.
+        self.stdin = EMPTY
 
     def judge(self, command: str) -> None:
         """Follow a whole command line; raises `Unreadable`."""
         if _BIDI.search(command):
             self.report("invisible-characters", "characters that change the order in which text is displayed")
         shell = self._new_shell()
-        self.script(command, shell, EMPTY)
+        shell.files |= {path: Text(text, frozenset({"file"})) for path, text in self.call.files.items()}
+        if self.call.stays_open:
+            self.stdin = Text(None, TYPED)
+        self.script(command, shell, self.stdin)
         # The list grows while its members are followed.
         for name, body, where in self._defined:
             if id(body) not in self._called:
-                self._call(name, body, [], where, EMPTY)
+                # A trap runs; a function that nothing calls does not.
+                runs = name.startswith("trap ")
+                if not runs and not self.judging:
+                    continue
+                with nullcontext() if runs else self.recorder.pause():
+                    self._call(name, body, [], where, self.stdin)
 
     def _new_shell(self) -> Shell:
         directories = self.directories
@@ -101,11 +126,14 @@ class Interpreter(Inspector):
         if len(text) > MAX_LENGTH or self._nesting >= MAX_NESTING:
             raise Unreadable("scripts within scripts are nested too deeply")
         self._count()
+        self.book.script(self, text)
         self._nesting += 1
+        around = self.enter()
         try:
-            return self.run(parse(text), shell, stdin)
+            return self.run(parse(text, self.limit), shell, stdin)
         finally:
             self._nesting -= 1
+            self.around = around
 
     def run(self, node: Node, shell: Shell, stdin: Text) -> Text:
         """Follow one node, and return the text that it prints."""
@@ -117,7 +145,9 @@ class Interpreter(Inspector):
             return self._pipe(node, shell, stdin)
         if isinstance(node, Group):
             inner = shell.copy() if node.subshell else shell
+            outer, self.line = self.line, Line(shell.cwd)
             stdin, target = self._redirects(node.redirects, shell, stdin)
+            self.line = outer
             output = self.run(node.node, inner, stdin)
             return self._written(output, target, shell)
         if isinstance(node, Function):
@@ -128,7 +158,7 @@ class Interpreter(Inspector):
         if isinstance(node, Loop):
             return self._loop(node, shell, stdin)
         for each in substitutions(node.text):
-            self.script(each, shell.copy(), EMPTY)
+            self.script(each, shell.copy(), self.stdin)
         return EMPTY
 
     def define(self, name: str, body: Node, shell: Shell) -> None:
@@ -139,9 +169,14 @@ class Interpreter(Inspector):
     def _pipe(self, node: Pipe, shell: Shell, stdin: Text) -> Text:
         before, words = len(self.programs), self.pipeline_words
         self.pipeline_words = []
+        flow, taken = self.flow, self.taken
+        self.taken = taken or _signs_in(node.nodes[-1])
         for stage in node.nodes:
+            self.flow = flow if stage is node.nodes[-1] else "pipe"
             stdin = self.run(stage, shell.copy(), stdin)
-        self.pipeline_words = words
+            if stdin.text is None and (marks := marks_of(self.programs[before:])):
+                stdin.taint |= marks
+        self.flow, self.taken, self.pipeline_words = flow, taken, words
         names = self.programs[before:]
         if any(name in ("nc", "ncat", "netcat", "telnet") for name in names) and any(name in SHELLS for name in names):
             self.report("shell-on-socket", "a shell on a network connection", " | ".join(names))
@@ -150,13 +185,20 @@ class Interpreter(Inspector):
     def _loop(self, node: Loop, shell: Shell, stdin: Text) -> Text:
         expander = self._expander(shell)
         values = [word for raw in node.words for word in expander.words(raw)]
+        if not node.words:
+            # `for f; do` runs over the arguments.
+            given = shell.variables.arrays.get("@", [])
+            values = [each if isinstance(each, Word) else Word(each) for each in given]
         output = EMPTY
         # Of many values, those that name a file which controls the agent are followed too.
         followed = [*values[:8], *[word for word in values[8:] if self.controls(word, shell)][:8]]
         for word in followed or [Word(UNKNOWN)]:
             shell.set(node.name, word)
-            if word.pattern and not self._matters(word, shell):
-                shell.variables.values[node.name] = Text(None, word.taint, unsure=word.unsure)
+            removable = self.directories.removable(self.path(word, shell), self.level)
+            if word.pattern and not removable and not self._matters(word, shell):
+                # Of the files that a glob matches, only the parts without wildcards are known.
+                text = _WILDCARDS.sub(UNKNOWN, word)
+                shell.variables.values[node.name] = Text(text, word.taint, unsure=word.unsure)
             output = self.run(node.body, shell, stdin)
         # The rest of many values is treated as one unknown value.
         if len(values) > 8:
@@ -178,7 +220,12 @@ class Interpreter(Inspector):
             inner = shell.copy()
             if re.fullmatch(r"\s*<\s*\S+\s*", script):
                 script = f"cat {script}"
-            output = self.script(script, inner, EMPTY)
+            before, flow, taken = len(self.programs), self.flow, self.taken
+            self.flow, self.taken = "kept", taken or not process
+            output = self.script(script, inner, self.stdin)
+            self.flow, self.taken = flow, taken
+            if output.text is None:
+                output = Text(None, output.taint | marks_of(self.programs[before:]))
             if output.text is None or process:
                 return output
             return Text(output.text.rstrip("\n"), output.taint)
@@ -187,22 +234,32 @@ class Interpreter(Inspector):
 
     def _count(self) -> None:
         self._commands += 1
-        if self._commands > MAX_COMMANDS or perf_counter() - self._begun > MAX_SECONDS:
-            raise Unreadable("there is too much to judge")
+        if self._commands > MAX_COMMANDS:
+            raise Unreadable(TOO_MUCH)
+        self.limit.check()
 
     # ---- one simple command
 
     def _simple(self, simple: Simple, shell: Shell, stdin: Text) -> Text:
         self._count()
+        outer, self.line = self.line, Line(shell.cwd, stdin)
+        self.line.exports = shell.exports
+        output = self._one(simple, shell, stdin, self.line)
+        self.line = outer
+        return output
+
+    def _one(self, simple: Simple, shell: Shell, stdin: Text, line: Line) -> Text:
         expander = self._expander(shell)
         argv: list[Word] = []
         for raw in simple.words:
             argv += expander.words(raw)
         environment = self._assign(simple, shell, expander, keep=not argv)
         self.pipeline_words += argv
+        line.words, line.assigns = argv, environment
         stdin, target = self._redirects(simple.redirects, shell, stdin)
         if not argv:
             return self._written(EMPTY, target, shell)
+        line.stdin = stdin
         output = self.command(argv, shell, stdin, environment)
         return self._written(output, target, shell)
 
@@ -216,7 +273,7 @@ class Interpreter(Inspector):
             if raw.startswith("("):
                 items = read_words(raw[1:-1], expander)
                 old = shell.variables.arrays.get(plain, []) if name.endswith("+") else []
-                shell.variables.arrays[plain] = [*old, *map(str, items)]
+                shell.variables.arrays[plain] = [*old, *items]
                 continue
             value = expander.text(raw) if raw else Word("")
             if name.endswith("+"):
@@ -233,6 +290,7 @@ class Interpreter(Inspector):
         """Judge redirections; return the new stdin, and the file that gets stdout, if one does."""
         target: Word | None = None
         expander = self._expander(shell)
+        running = plain_name(self.line.words[0])[0] if self.line is not None and self.line.words else ""
         for each in redirects:
             operator, raw, body = each.operator, each.target, each.body or ""
             if operator == "<<":
@@ -241,22 +299,34 @@ class Interpreter(Inspector):
                 continue
             words = expander.words(raw) if raw else []
             word = words[0] if words else Word("")
+            # A substitution in the word may have run other programs.
+            self.running = running
+            if self.line is not None and operator != "<<<":
+                self.line.redirects.append((operator, word))
             if operator == "<<<":
                 text = expander.text(raw) if raw else Word("")
                 stdin = Text(f"{text}\n", text.taint, unsure=text.unsure)
             elif word.startswith(("/dev/tcp/", "/dev/udp/")):
                 stdin = Text(None, DOWNLOADED)
                 self.programs.append("/dev/tcp")
+                host = word.split("/")[3]
+                self.recorder.transfer(Transfer(None if UNKNOWN in host else host.lower(), "out", "a connection"))
             elif operator in ("<", "<>"):
                 self.reads(word, shell)
-                if operator == "<>" and self.controls(word, shell):
+                if operator == "<>":
                     # The file is opened for writing too, and made when it is absent.
+                    self.effect("write", word, shell)
+                if operator == "<>" and self.controls(word, shell):
                     self.writes(word, shell)
+                if self.call.stays_open and self.path(word, shell).startswith(_TERMINALS):
+                    stdin = self.stdin
+                    continue
                 stdin = self.content(word, shell)
                 stdin.file = "" if stdin.text is not None or not word.known else self.path(word, shell)
             elif operator in ("<&", ">&") and (word.isdigit() or word in ("-", "")):
                 if operator == "<&" and word not in ("0", "-"):
-                    stdin = Text(None)
+                    # The descriptor may be a copy of stdin.
+                    stdin = shell.files.get(f"/dev/fd/{word}") or Text(None, self.stdin.taint)
             elif operator != "<&":
                 self.writes(word, shell, overwrite=operator not in (">>", "&>>"))
                 target = word
@@ -272,25 +342,41 @@ class Interpreter(Inspector):
 
     def command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word] | None = None) -> Text:
         """Find the program that a command really runs, and judge it; `argv`: the expanded words."""
-        environment = environment or {}
+        via = self.via
+        try:
+            return self._command(argv, shell, stdin, environment or {})
+        finally:
+            self.via = via
+
+    def _command(self, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]) -> Text:
         for _ in range(MAX_NESTING):
             if not argv:
-                return EMPTY
+                # `env` alone prints all variables.
+                return Text(None, marks_of([self.running])) if self.running == "env" else EMPTY
             name = self.program(argv[0])
             if UNKNOWN in name or (argv[0].unsure and not name):
                 return self._dynamic(argv, shell, stdin)
             if body := shell.functions.get(argv[0]):
-                output = self._call(str(argv[0]), body, argv[1:], shell, stdin)
+                output = self._call(str(argv[0]), body, argv[1:], shell, stdin, environment)
                 if name not in self.book.rules:
                     return output
             self.programs.append(name)
+            self.running = name
             inner = self._carry(name, argv, shell, stdin, environment)
             if inner is None:
                 return self._judge(name, argv, shell, stdin, environment)
+            self._record_program(name, argv, shell)
+            if not self.recorder.paused:
+                self.book.effects(Command(self, name, argv, shell, stdin, environment))
+            self.via = (*self.via, name)
             if name == "env":
                 shell = self._changed_directory(argv, shell)
             argv = inner
         raise Unreadable("commands within commands are nested too deeply")
+
+    def _record_program(self, name: str, argv: list[Word], shell: Shell) -> None:
+        if not self.recorder.paused:
+            self.recorder.program(Program(as_pattern(name), words_of(argv), as_pattern(shell.cwd), self.via))
 
     def _changed_directory(self, argv: list[Word], shell: Shell) -> Shell:
         """Return the shell in the directory that `env -C` changes to."""
@@ -311,7 +397,16 @@ class Interpreter(Inspector):
 
     def _dynamic(self, argv: list[Word], shell: Shell, stdin: Text) -> Text:
         """Judge a command with an unknown name as if it were each of some harmful programs."""
-        if taint_of(argv[:1]) & (DOWNLOADED | DECODED):
+        self.recorder.unknown("dynamic", " ".join(argv), "the program is known only when the call runs")
+        if argv[0].strip(UNKNOWN):
+            self._record_program(self.program(argv[0]), argv, shell)
+        if not self.judging:
+            return Text(None, taint_of(argv) | (stdin.taint - TYPED))
+        with self.recorder.pause():
+            return self._judge_dynamic(argv, shell, stdin)
+
+    def _judge_dynamic(self, argv: list[Word], shell: Shell, stdin: Text) -> Text:
+        if taint_of(argv[:1]) & (DOWNLOADED | DECODED | TYPED):
             self.code_taint(taint_of(argv[:1]), str(argv[0]))
             return Text(None, taint_of(argv))
         others = len(self.findings)
@@ -331,10 +426,21 @@ class Interpreter(Inspector):
                             undecidable=True)  # fmt: skip
             if len(self.findings) > others:
                 break
-        return Text(None, taint_of(argv) | stdin.taint)
+        return Text(None, taint_of(argv) | (stdin.taint - TYPED))
 
-    def _call(self, name: str, body: Node, args: list[Word], shell: Shell, stdin: Text) -> Text:
-        """Follow a function; `args`: its arguments, which are unknown when the list is empty."""
+    def _call(
+        self,
+        name: str,
+        body: Node,
+        args: list[Word],
+        shell: Shell,
+        stdin: Text,
+        environment: dict[str, Word] | None = None,
+    ) -> Text:
+        """Follow a function; `args`: its arguments, which are unknown when the list is empty.
+
+        `environment`: the assignments before its name, which hold for its programs.
+        """
         if id(body) in self._calling or len(self._calling) >= MAX_NESTING:
             return Text(None)
         self._called.add(id(body))
@@ -347,10 +453,15 @@ class Interpreter(Inspector):
         for number, word in enumerate(args, 1):
             variables.values[str(number)] = Text(str(word), word.taint, unsure=word.unsure)
         if args:
-            variables.arrays["@"] = [str(word) for word in args]
+            variables.arrays["@"] = list(args)
+        kept_exports = {name: shell.exports.get(name) for name in environment or ()}
+        shell.exports.update(environment or {})
         try:
             return self.run(body, shell, stdin)
         finally:
+            for key, value in kept_exports.items():
+                shell.exports.pop(key, None)
+                shell.exports.update({} if value is None else {key: value})
             self._calling.pop()
             variables.arrays.pop("@", None)
             if kept_array is not None:
@@ -367,6 +478,8 @@ class Interpreter(Inspector):
         if found is None:
             return None
         rest, assigns = found
+        if not rest and stdin.taint >= TYPED:
+            self.book.consoles(Command(self, name, argv, shell, stdin, environment))
         for word in assigns:
             key, _, value = word.partition("=")
             environment[key] = marked(value, word)
@@ -382,21 +495,49 @@ class Interpreter(Inspector):
 
     def _judge(self, name: str, argv: list[Word], shell: Shell, stdin: Text, environment: dict[str, Word]) -> Text:
         """Apply the rules to the program that really runs, and return the text that it prints."""
-        book = self.book
         if self.trace is not None:
             self.trace.append(" ".join(argv).replace(UNKNOWN, "…"))
+            if self.line is not None:
+                self.lines.append((self.line.text(self.directories.project), self.spelled(self.line)))
+            files = {path: text.text for path, text in shell.files.items() if text.text is not None}
+            self.runs.append(Run((name, *map(str, argv[1:])), shell.cwd, stdin.text, stdin.file, files))
         context = Command(self, name, argv, shell, stdin, environment)
+        self._record_program(name, argv, shell)
+        via, self.via = self.via, (*self.via, name)
+        self.running = name
+        try:
+            return self._apply(context)
+        finally:
+            self.via = via
+
+    def _apply(self, context: Command) -> Text:
+        """Record the effects of a program, apply its rules, and return the text that it prints."""
+        book, name, argv, shell, stdin = self.book, context.name, context.argv, context.shell, context.stdin
+        if stdin.taint >= TYPED:
+            book.consoles(context)
         if builtin := book.builtins.get(name):
             return builtin(context)
+        # A program is judged by its rules, and recorded by its row.
+        known = self.judging or book.effects(context)
         if name in SHELLS or LANGUAGES.fullmatch(name):
+            if not known:
+                context.unknown("opaque", "it runs code that is not known")
             book.interpreter(context)
-            return Text(None, taint_of(argv) | stdin.taint)
+            return Text(None, taint_of(argv) | (stdin.taint - TYPED))
         if "/" in argv[0] and (path := self.path(argv[0], shell)) in shell.files:
             self.file_as_code(path, shell)
+        elif not known:
+            context.unknown("opaque", "the effects of this program are not known")
         if not _asks_for_help(name, argv):
-            for rule in book.rules.get(name, ()):
-                rule(context)
-            book.every(context)
+            if not self.judging and context.recorded:
+                for rule in book.followers.get(name, ()):
+                    rule(context)
+            else:
+                for rule in book.rules.get(name, ()):
+                    rule(context)
+                book.every(context)
+        if context.recorded and (listed := listed_text(context)) is not None:
+            return listed
         if name in ("cat", "tee", "head", "tail", "sort", "uniq", "nl", "bat"):
             return self._filtered(name, argv, shell, stdin)
         if context.output is not None:

@@ -21,6 +21,11 @@ _BACKTICKS = re.compile(r"`([^`]*)`|qx[{(]([^})]*)[})]|%x[{(]([^})]*)[})]")
 _TREES = re.compile(
     rf"(?:rm_rf|rm_r|remove_tree|rmtree|remove_dir_all|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync)\s*\(?\s*{QUOTED}"
 )
+# A tree below the home directory, which the code asks the system for.
+_HOME_TREES = re.compile(
+    r"(?:rm_rf|rm_r|remove_tree|rmtree|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync|RemoveAll)\s*\(?"
+    r"[^;\n]*?(?:homedir\(\)|UserHomeDir\(\)|Dir\.home|(?:ENV|env)(?:\.HOME\b|[\[{(]['\"]?HOME\b))([^;\n]*)"
+)
 _UNLINKS = re.compile(
     rf"(?:unlink(?:Sync)?|File\.delete|os\.remove|File\.unlink)\s*\(?\s*(?:glob\s*\(?\s*|Dir\[?\s*)?{QUOTED}"
 )
@@ -50,6 +55,9 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
             command.shell_code(Word(match[1] or match[2] or match[3] or ""))
     for match in _TREES.finditer(source):
         command.tree(Word(unquote(match[1] or match[2])), verb="removes a tree")
+    for match in _HOME_TREES.finditer(source):
+        parts = [unquote(one or two) for one, two in re.findall(QUOTED, match[1].partition("{")[0])]
+        command.tree(Word("/".join(["~", *parts])), verb="removes a tree")
     judges: tuple[tuple[re.Pattern[str], Callable[[Word], None]], ...]
     judges = ((_UNLINKS, command.deletes), (_OPENS, command.reads), (_WRITES, command.writes))
     for pattern, judge in judges:
@@ -61,7 +69,7 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
         for match in re.finditer(rf"unlink\s*\(?\s*(?:glob\s*\(?\s*{QUOTED}|<([^>]*)>)", source):
             folder = (match[1] or match[2] or match[3] or "").rpartition("/")[0] or "/"
             if command.is_root(Word(folder)):
-                command.report("rm-rf", "removes the files of a root", folder)
+                command.report("rm-rf", "removes the files of a root", folder, wall=command.is_machine(Word(folder)))
     if re.search(
         r"\b(eval|exec|Function)\b.*\b(atob|base64|b64decode|decode64|Buffer\.from|unpack)\b", source, re.DOTALL
     ):

@@ -16,8 +16,10 @@ def judge_modes(command: Command, modes: list[Word]) -> None:
         if re.fullmatch(r"[0-7]{1,5}", mode):
             bits = int(mode, 8)
             if bits & 0o002:
+                command.gains("world-writable")
                 command.report("world-writable", "lets everybody write")
             if bits & 0o4000:
+                command.gains("setuid")
                 command.report("setuid", "lets everybody run it as its owner")
             continue
         for clause in mode.split(","):
@@ -26,6 +28,8 @@ def judge_modes(command: Command, modes: list[Word]) -> None:
                 continue
             classes, rights = match[1], match[3]
             if "w" in rights and ("o" in classes or "a" in classes):
+                command.gains("world-writable")
                 command.report("world-writable", "lets everybody write")
             if "s" in rights and (not classes or "u" in classes or "a" in classes):
+                command.gains("setuid")
                 command.report("setuid", "lets everybody run it as its owner")

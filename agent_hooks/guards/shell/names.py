@@ -12,6 +12,10 @@ SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "c
 LANGUAGES = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
 )
+DECISIONS = ("trust", "untrust", "unlock", "install", "uninstall", "new")
+"""The verbs of our command that are decisions of a person."""
+UNDOING = ("undo", "restore", "prune")
+"""The verbs of `agent-hooks checkpoints` that change files or forget checkpoints."""
 # The Unicode categories of invisible characters.
 _HIDDEN = {"Cf", "Zs", "Zl", "Zp", "Cc", "Co", "Cn"}
 # Cyrillic letters, Greek letters and dashes that look like ASCII.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from agent_hooks.guards.sensitive import LONGEST_PATH
 from agent_hooks.guards.shell.words import Word, marked
 
 # Letters that an abbreviated long option must have; a shorter one, such as `--f`, may stand for several.
 _SHORTEST = 3
-# No path of the system is longer than this.
-_LONGEST_PATH = 4096
+TAR_VALUES = "fCbTXKNVHILgF"
+"""The letters of options of tar that take a value."""
 # A short option with a value that could name such a file.
 _SHORTEST_VALUE = 5
 
@@ -19,7 +20,8 @@ class ParsedOptions:
 
     `with_value`: letters of short options that take a value; `long_with_value`: long options that take a value as the
     next word; `stop_early`: the first operand ends the options, as in `sudo ls -l`; `single_dash`: long options begin
-    with one dash.
+    with one dash; `optional`: letters whose value, if there is one, is the rest of the word, as in `sed -i.bak`; `known`:
+    long options without a value, so that others can be told apart when they are abbreviated.
     """
 
     def __init__(
@@ -30,7 +32,10 @@ class ParsedOptions:
         *,
         stop_early: bool = False,
         single_dash: bool = False,
+        optional: str = "",
+        known: Sequence[str] | None = None,
     ) -> None:
+        self._optional = optional
         self.flags: list[str] = []
         self.values: dict[str, list[Word]] = {}
         self.operands: list[Word] = []
@@ -50,10 +55,15 @@ class ParsedOptions:
                 name, equals, value = word.partition("=")
                 if single_dash and word[1] != "-":
                     name = f"-{name}"
+                elif known is not None and name not in long_with_value and name not in known:
+                    name = _whole(name, [*long_with_value, *known])
                 self.flags.append(name)
                 if equals:
                     self._value(name, value, word)
-                elif name in long_with_value and at < len(argv):
+                elif at < len(argv) and (
+                    name in long_with_value
+                    or (len(name) > _SHORTEST + 3 and any(each.startswith(name) for each in long_with_value))
+                ):
                     self._value(name, argv[at], argv[at])
                     at += 1
             else:
@@ -62,6 +72,10 @@ class ParsedOptions:
     def _cluster(self, word: Word, argv: Sequence[Word], at: int, with_value: str) -> int:
         for index, letter in enumerate(word[1:], 1):
             self.flags.append(letter)
+            if letter in self._optional:
+                if rest := word[index + 1 :]:
+                    self._value(letter, rest, word)
+                break
             if letter in with_value:
                 rest = word[index + 1 :]
                 if rest:
@@ -91,7 +105,19 @@ class ParsedOptions:
 
     def value(self, *names: str) -> list[Word]:
         """Return the values of these options."""
-        return [word for name in names for word in self.values.get(name, ())]
+        found = [word for name in names for word in self.values.get(name, ())]
+        if any(len(name) > 1 for name in names):
+            for given, words in self.values.items():
+                short = len(given) > _SHORTEST + 3 and given not in names
+                if short and any(name.startswith(given) for name in names):
+                    found += words
+        return found
+
+
+def _whole(name: str, longs: Sequence[str]) -> str:
+    """Return the long option that a name abbreviates, or the name if that may be several."""
+    found = [each for each in longs if each.startswith(name)] if len(name) >= 2 + _SHORTEST else []
+    return found[0] if len(found) == 1 else name
 
 
 def spelled_out(argv: Sequence[Word], with_value: str) -> list[Word]:
@@ -110,7 +136,7 @@ def spelled_out(argv: Sequence[Word], with_value: str) -> list[Word]:
 def named_files(words: Iterable[Word]) -> Iterator[Word]:
     """Yield the words that may name files: operands, and the values of options and assignments."""
     for word in words:
-        if not word or len(word) > _LONGEST_PATH or "\n" in word:
+        if not word or len(word) > LONGEST_PATH or "\n" in word:
             continue
         if not word.startswith("-"):
             yield word

@@ -9,12 +9,16 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.shell.listings import EVERY, keeps_every, lists_here
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.words import NOTHING, Text, Word, decode_ansi
+from agent_hooks.guards.shell.words import NOTHING, TYPED, Text, Word, decode_ansi
 
 DECODED = frozenset({"decoded"})
 DOWNLOADED = frozenset({"download"})
 _FILTERS = {"cat", "tee", "head", "tail", "sort", "uniq", "nl", "pv", "sponge", "less", "more", "column", "fold", "tac"}
+
+# Programs that print the text that they read, at least changed.
+_PASSING = _FILTERS | {"sed", "awk", "gawk", "mawk", "grep", "egrep", "cut", "tr", "rev", "base64", "xxd", "line", "jq"}
 
 
 def taint_of(argv: list[Word]) -> frozenset[str]:
@@ -27,7 +31,11 @@ def taint_of(argv: list[Word]) -> frozenset[str]:
 
 def printed(name: str, argv: list[Word], stdin: Text) -> Text:
     """Return the text that a command prints; for most commands it is unknown, but has its taint."""
-    taint = stdin.taint | taint_of(argv)
+    taint = (stdin.taint if name in _PASSING else stdin.taint - TYPED) | taint_of(argv)
+    if taint >= EVERY and not keeps_every(name, argv):
+        taint -= EVERY
+    if name == "ls" and lists_here(argv):
+        taint |= EVERY
     if name in _OUTPUTS:
         text = _OUTPUTS[name](argv, stdin)
         return Text(text, taint | (DECODED if _decodes(name, argv) else NOTHING))

@@ -11,6 +11,8 @@ from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import NETWORK, judge_calls
+from agent_hooks.guards.shell.outputs import TEMP_FILE
+from agent_hooks.guards.shell.python_effects import CallEffects
 from agent_hooks.guards.shell.words import Word
 
 
@@ -22,6 +24,7 @@ def judge_python(command: Command, text: Word) -> None:
             tree = ast.parse(text.replace(UNKNOWN, "UNKNOWN").strip("\n"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         judge_calls(command, "python", text)
+        command.unknown("opaque", "Python code that cannot be parsed")
         return
     try:
         _PythonJudge(command, text).judge(tree)
@@ -46,6 +49,8 @@ _PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call",
 }
 _TREE_CALLS = {"shutil.rmtree", "shutil.move"}
 _FILE_CALLS = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "os.truncate"}
+# Calls that make a temporary file or directory.
+_TEMPORARY_CALLS = {f"tempfile.{name}" for name in ("mkdtemp", "mktemp", "TemporaryDirectory")}
 # Calls with a source that is lost, and a destination.
 _MOVES = {"os.rename", "os.replace", "os.renames", "shutil.move"}
 _COPIES = {f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "copytree")} | {"os.link", "os.symlink"}
@@ -62,6 +67,12 @@ _HARMLESS_TEXT = (
     "with_suffix fspath cwd getcwd home time ctime fromtimestamp isoformat"
 )
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
+# A pattern that every name fits, and tests that leave some files of a walk out.
+_EVERY_NAME = r"(?:\*\*/)?(?:\*|\*\.\*|\*\*)"
+_NARROWS = re.compile(
+    r"\.(?:endswith|startswith|suffix|stem|match|fullmatch|search|st_mtime|st_size)\b|fnmatch|getmtime|getsize|splitext|\bin\b\s*[\w.]*(?:name|suffix)"
+    r"|['\"][^'\"]*['\"]\s+(?:not\s+)?in\s"
+)
 _OUR_PARTS = (
     "agent_hooks.cli",
     "agent_hooks.__main__",
@@ -90,16 +101,26 @@ class _PythonJudge(ast.NodeVisitor):
         self._source = source
         self._names: dict[str, str] = {}
         self._values: dict[str, str | list[str]] = {}
+        # The variables that hold downloaded text.
+        self._downloads: set[str] = set()
+        self._effects: CallEffects | None = None
 
     def judge(self, tree: ast.Module) -> None:
         """Judge a program: its calls, and the texts in it that name a file which controls the agent."""
+        if not self._command.interpreter.judging:
+            self._effects = CallEffects(self._command, tree, self._names)
+            # The judgements below record nothing then.
+            self._command.recorded = True
         self.visit(tree)
+        if self._effects is not None:
+            return
         replaced = {id(arg) for node in ast.walk(tree) if self._replaces_text(node) for arg in node.args}  # type: ignore[attr-defined]  # a call
         texts = [
             node.value
             for node in ast.walk(tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in replaced
         ]
+        self._walks(tree)
         named = next((text for text in texts if _is_path(text) and self._command.controls(Word(text))), None)
         if named is None:
             return
@@ -109,6 +130,46 @@ class _PythonJudge(ast.NodeVisitor):
         elif any(call.rpartition(".")[2] not in _HARMLESS for call in calls):
             reason = f"Python code that cannot be read in full: {CONTROLS}"
             self._command.interpreter.report("write-guard-settings", reason, named, undecidable=True)
+
+    def _walks(self, tree: ast.Module) -> None:
+        """Report code that removes all files of a directory: a walk, no test that narrows it, and a removal of each."""
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        removes = [call for call in calls if self._name(call.func) in _FILE_CALLS or _last(call.func) == "unlink"]
+        unknown = any(self._target(call) is None for call in removes)
+        if not unknown or _NARROWS.search(self._source):
+            return
+        command = self._command
+        for call in calls:
+            root = self._walked(call)
+            if root is None:
+                continue
+            path, directories = command.path(Word(root)), command.interpreter.directories
+            inside = path == directories.project or directories.in_project(path) or command.is_root(Word(root))
+            if inside and not directories.removable(path, command.level):
+                reason, wall = "removes all files of a directory", command.is_machine(Word(root))
+                command.report("find-delete", reason, ast.unparse(call), wall=wall)
+
+    def _target(self, call: ast.Call) -> str | list[str] | None:
+        """Return the file that a removal names, `None` when it is not known."""
+        if self._name(call.func) in _FILE_CALLS:
+            return self._constant(call.args[0]) if call.args else None
+        return self._constant(call.func.value) if isinstance(call.func, ast.Attribute) else None
+
+    def _walked(self, call: ast.Call) -> str | None:
+        """Return the directory of which a call yields every file, `None` for any other call."""
+        name, last = self._name(call.func) or "", _last(call.func)
+        first = self._constant(call.args[0]) if call.args else None
+        pattern = first if isinstance(first, str) else None
+        if name in ("os.walk", "os.listdir", "os.scandir", "os.fwalk"):
+            return pattern if call.args else "."
+        if name in ("glob.glob", "glob.iglob") and pattern is not None:
+            head, _, tail = pattern.rpartition("/")
+            return head.removesuffix("**").rstrip("/") or "." if re.fullmatch(_EVERY_NAME, tail) else None
+        if last in ("rglob", "glob", "iterdir", "walk") and isinstance(call.func, ast.Attribute):
+            owner = self._constant(call.func.value)
+            every = last in ("iterdir", "walk") or (pattern is not None and re.fullmatch(_EVERY_NAME, pattern))
+            return owner if every and isinstance(owner, str) else None
+        return None
 
     def _replaces_text(self, node: ast.AST) -> bool:
         """Return whether a node is a call `text.replace(old, new)`; `Path.replace` has one argument."""
@@ -125,18 +186,34 @@ class _PythonJudge(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             self._names[alias.asname or alias.name] = alias.name
+            if self._effects is not None:
+                self._effects.imports(alias.name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if (node.module or "").startswith(_OUR_PARTS) and any(alias.name == "*" for alias in node.names):
             self._command.report("write-guard-settings", "decides about hooks in the place of a person", node.module)
         for alias in node.names:
             self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        if self._effects is not None:
+            self._effects.imports(node.module or ".")
+
+    def visit_With(self, node: ast.With) -> None:
+        for item in node.items:
+            if not isinstance(item.optional_vars, ast.Name):
+                continue
+            if self._is_downloaded(item.context_expr):
+                self._downloads.add(item.optional_vars.id)
+            elif (path := self._constant(item.context_expr)) == TEMP_FILE:
+                self._values[item.optional_vars.id] = path
+        self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
         value = self._constant(node.value)
         for target in node.targets:
             if isinstance(target, ast.Name):
+                if value is None and self._is_downloaded(node.value):
+                    self._downloads.add(target.id)
                 if value is not None:
                     self._values[target.id] = value
                 elif name := self._name(node.value):
@@ -153,12 +230,16 @@ class _PythonJudge(ast.NodeVisitor):
         args = [self._constant(arg) for arg in node.args]
         first = args[0] if args else None
         command = self._command
+        if self._effects is not None:
+            self._record(node, name, args, self._effects)
         self._own(node, name, args)
         if name in _SHELL_CALLS or name in _PROCESS_CALLS:
             if isinstance(first, str) and name not in _SHELL_CALLS and len(args) > 1 and name.startswith("os."):
                 rest = [arg for arg in args[1:] if isinstance(arg, str)]
                 first = next((arg for arg in args[1:] if isinstance(arg, list)), rest)
             self._runs(first)
+            if any(map(self._is_downloaded, node.args[:1])):
+                command.report("download-exec", "downloaded text is run unseen", name)
             if re.search(r"\bsocket\b", self._source) and re.search(r"dup2|pty\.spawn|connect", self._source):
                 command.report("shell-on-socket", "a shell on a network connection", "python")
         elif name in _TREE_CALLS:
@@ -177,6 +258,17 @@ class _PythonJudge(ast.NodeVisitor):
             self._evaluates(node, first)
         elif isinstance(node.func, ast.Attribute):
             self._method(node.func)
+
+    def _record(self, node: ast.Call, name: str, args: list[str | list[str] | None], effects: CallEffects) -> None:
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        keywords = {key.arg: self._constant(key.value) for key in node.keywords if key.arg}
+        root: ast.AST = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        full = (isinstance(root, ast.Name) and root.id in self._names) or (
+            not isinstance(root, ast.Name) and "." in name
+        )
+        effects.call(node, name, args, keywords, None if owner is None else self._constant(owner), full)
 
     def _own(self, node: ast.Call, name: str, args: list[str | list[str] | None]) -> None:
         """Judge a call that moves or changes files, ends a process, or decides in the place of a person."""
@@ -214,8 +306,16 @@ class _PythonJudge(ast.NodeVisitor):
         text = ast.unparse(node)
         if re.search(r"b64decode|b32decode|a85decode|unhexlify|fromhex|decompress|marshal|rot", text):
             self._command.report("encoded-exec", "decoded text is run unseen", text)
-        elif NETWORK.search(text):
+        elif any(map(self._is_downloaded, node.args[:1])):
             self._command.report("download-exec", "downloaded text is run unseen", text)
+
+    def _is_downloaded(self, node: ast.expr) -> bool:
+        """Return whether an expression is a text that the code has downloaded."""
+        return any(
+            (isinstance(each, ast.Name) and each.id in self._downloads)
+            or (isinstance(each, ast.Call) and bool(NETWORK.search(self._name(each.func) or "")))
+            for each in ast.walk(node)
+        )
 
     def _method(self, function: ast.Attribute) -> None:
         """Judge `Path('…').unlink()`, `.read_text()` and the like."""
@@ -293,6 +393,8 @@ class _PythonJudge(ast.NodeVisitor):
             parts = [node.left, node.right] if isinstance(node.op, ast.Div) else []
         else:
             name = self._name(node.func) or ""
+            if name in _TEMPORARY_CALLS and not any(key.arg == "dir" for key in node.keywords):
+                return TEMP_FILE
             if name.endswith("Path.home"):
                 return "~"
             if name in ("os.getenv", "os.environ.get"):

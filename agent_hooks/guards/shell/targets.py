@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.control import covers
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
 _BUILD_OUTPUT = (
-    "node_modules build dist target .next .nuxt .output .venv venv __pycache__ .pytest_cache .mypy_cache "
+    "node_modules build dist dist-* target .next .nuxt .output .venv venv __pycache__ .pytest_cache .mypy_cache "
     ".ruff_cache .tox .nox .hypothesis .coverage coverage htmlcov coverage_html .nyc_output .cache .parcel-cache "
     ".turbo .svelte-kit .angular .vite .gradle .eggs *.egg-info _build _site out cmake-build-* .ipynb_checkpoints "
     "DerivedData bower_components .dart_tool dist-newstyle .stack-work elm-stuff storybook-static .docusaurus "
     ".terraform .serverless .astro .expo .swc .pnpm-store package-lock.json yarn.lock pnpm-lock.yaml bun.lockb "
     "npm-shrinkwrap.json .eslintcache *.tsbuildinfo wheelhouse test-results playwright-report .wrangler .aws-sam "
-    "zig-out zig-cache .zig-cache .build"
+    "zig-out zig-cache .zig-cache .build tmp .tmp obj Pods .vercel .netlify .nx .sass-cache .jekyll-cache .bundle "
+    ".pdm-build *.dSYM"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
+_OUTPUT = re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
 # A last component that matches every file of the directory.
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
@@ -58,7 +60,16 @@ class Directories:
         if level != "project" or not self.in_project(path):
             return False
         parts = path[len(self.project) :].strip("/").split("/")
-        return any(fnmatchcase(part, name) or part == name for part in parts for name in BUILD_OUTPUT)
+        return any(_OUTPUT.fullmatch(part) for part in parts)
+
+    def machine(self, path: str) -> bool:
+        """Return whether a path is a root, and more than the project."""
+        head, _, tail = path.rpartition("/")
+        if tail and _EVERYTHING.fullmatch(tail):
+            path = head or "/"
+        path = path.rstrip("/") or "/"
+        own = self.own and path in (self.project, f"{self.project}/.git")
+        return self.root(path) and (not own or path == self.home)
 
     def root(self, path: str) -> bool:
         """Return whether a path is a root: a directory of the system, a home, the project, or a parent of one."""

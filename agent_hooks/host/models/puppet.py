@@ -7,9 +7,9 @@ the calls and their results.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping
+from json import dumps
 from typing import Any
 
 from msgspec import Struct, field
@@ -95,7 +95,7 @@ def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...
     """Return the text of the last user message, and the messages since."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage) and not message.is_context:
             # The calls that a summary quotes were made before the compaction.
             text = "" if isinstance(message, SummaryMessage) else text_of_content(message.content)
             return text, messages[index + 1 :]
@@ -107,7 +107,7 @@ def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:
     if not argument or argument.startswith("{"):
         return argument or "{}"
     name = MAIN_ARGUMENT[tool] if tool in BARE_ARGUMENTS else _only_text_argument(tool, offers)
-    return json.dumps({name: argument}) if name else argument
+    return dumps({name: argument}) if name else argument
 
 
 def _only_text_argument(tool: str, offers: tuple[ToolOffer, ...]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ class Script:
         for line in response.text.splitlines(keepends=True):
             yield TextPiece(line)
         for index, call in enumerate(response.tool_calls):
-            yield ToolCallPiece(index, json.dumps(call.arguments), call.id, call.name)
+            yield ToolCallPiece(index, dumps(call.arguments), call.id, call.name)
         yield EndPiece("tool_use" if response.tool_calls else "stop")
 
 

@@ -10,12 +10,15 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from agent_hooks.errors import count
 from agent_hooks.storage.files import StorageError
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import OnUpdate, ToolDetails, Truncation
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 MAX_LINES = 2000
 """The most lines of one output."""
@@ -34,6 +37,8 @@ class Refused(Exception):  # noqa: N818  # not an error of ours: it carries the 
 class BuiltinTool(ABC):
     """A built-in tool; it works in `cwd`, and keeps the full text of cut output in the folder `output_directory()`.
 
+    `redactor`: hides the secrets in that text.
+
     A subclass defines `run`, which raises `Refused` for a mistake that the model can correct.
     """
 
@@ -41,8 +46,9 @@ class BuiltinTool(ABC):
     description: str
     input_schema: Mapping[str, Any]
 
-    def __init__(self, cwd: str, output_directory: Callable[[], Path]) -> None:
+    def __init__(self, cwd: str, output_directory: Callable[[], Path], redactor: Redactor | None = None) -> None:
         self.cwd = cwd
+        self.redactor = redactor
         self._output_directory = output_directory
 
     async def execute(
@@ -75,7 +81,7 @@ class BuiltinTool(ABC):
         """Write the full text of a cut output to a file and return its path, `None` when it cannot be written."""
         try:
             with self.output_file() as file:
-                file.write(text.encode())
+                file.write((text if self.redactor is None else self.redactor.redact(text)[0]).encode())
         # The shown part of the output is still useful; its note says that the full text is lost.
         except OSError:
             return None
@@ -128,11 +134,6 @@ def check_text(text: str, subject: str) -> None:
 def clean(text: str) -> str:
     """Return `text` with `?` for each half of a surrogate pair, so that it can be sent as JSON."""
     return text.encode("utf-8", "replace").decode()
-
-
-def printable(name: str) -> str:
-    r"""Return a file's name on one line, with escapes (`\n`, `\udcff`) for characters that cannot be printed."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
 def with_line(text: str, line: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing, suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import anyio
 
@@ -28,6 +28,9 @@ from agent_hooks.host.tools.base import (
 from agent_hooks.storage.programs import find_program
 from agent_hooks.values.content import ToolOutput
 from agent_hooks.values.tool import BashToolDetails, OnUpdate, Truncation
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import RedactedStream, Redactor
 
 OUTPUT_LIMIT = 100 * 1024 * 1024
 """A program is stopped when it has printed more bytes."""
@@ -98,6 +101,15 @@ async def _report(output: _Output, on_update: OnUpdate) -> None:
         await anyio.sleep(UPDATE_INTERVAL)
 
 
+def _stream_of(redactor: Redactor | None) -> RedactedStream | None:
+    if redactor is None:
+        return None
+    # Imported here, because it comes with the redactor.
+    from agent_hooks.redaction import RedactedStream
+
+    return RedactedStream(redactor)
+
+
 class _Output:
     """Takes a program's output: counts it, keeps its end, and writes all of it to a file when it is too long."""
 
@@ -107,6 +119,8 @@ class _Output:
         self._lines = 0
         self._file: BinaryIO | None = None
         self._lost = ""
+        # Hides the secrets in the file.
+        self._stream = _stream_of(tool.redactor)
         self.total_bytes = 0
         self.stopped = False
 
@@ -137,7 +151,7 @@ class _Output:
                 self._file = self._tool.output_file()
                 # The buffer still holds all of the output.
                 data = bytes(self._buffer)
-            self._file.write(data)
+            self._file.write(data if self._stream is None else self._stream.feed(data))
             self._file.flush()
         # A full disk must not end the program; the note below the output names the reason.
         except OSError as exc:
@@ -147,8 +161,9 @@ class _Output:
         """Close the file."""
         if self._file is not None:
             # The note below the output has named a full disk already.
-            with suppress(OSError):
-                self._file.close()
+            with suppress(OSError), self._file:
+                if self._stream is not None:
+                    self._file.write(self._stream.feed(b"", final=True))
 
     def tail(self) -> tuple[str, Truncation | None]:
         """Return the end of the output as text within the limits, and the truncation."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from agent_hooks.errors import count
+from agent_hooks.errors import count, printable
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
@@ -16,7 +16,6 @@ from agent_hooks.host.tools.base import (
     listing_output,
     number_schema,
     object_schema,
-    printable,
     text_schema,
     with_line,
 )

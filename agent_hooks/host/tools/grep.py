@@ -21,7 +21,7 @@ from anyio import to_thread
 
 import agent_hooks.host.tools.search as search
 from agent_hooks.concurrency.process import stream
-from agent_hooks.errors import count, os_reason
+from agent_hooks.errors import count, os_reason, printable
 from agent_hooks.host.tools.base import (
     SEARCH_SECONDS,
     BuiltinTool,
@@ -30,7 +30,6 @@ from agent_hooks.host.tools.base import (
     listing_output,
     number_schema,
     object_schema,
-    printable,
     text_schema,
     with_line,
 )

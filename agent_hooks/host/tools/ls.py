@@ -8,14 +8,13 @@ from typing import Any
 
 from anyio import to_thread
 
-from agent_hooks.errors import count
+from agent_hooks.errors import count, printable
 from agent_hooks.host.tools.base import (
     BuiltinTool,
     Refused,
     listing_output,
     number_schema,
     object_schema,
-    printable,
     text_schema,
 )
 from agent_hooks.storage.files import refusing

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from agent_hooks.errors import printable
 from agent_hooks.host.tools import builtin_tools
-from agent_hooks.host.tools.base import cut_head, cut_tail, lines_of, printable
+from agent_hooks.host.tools.base import cut_head, cut_tail, lines_of
 from agent_hooks.values.tool import Tool
 
 texts = st.lists(st.sampled_from(["\n", "a", "é", "€", "😀", "\r", "line of words"]), max_size=60).map("".join)

@@ -109,7 +109,7 @@ async def test_what_cannot_be_edited_is_told(call: Call, project: Path) -> None:
     os.mkfifo(project / "fifo")
     for path, text in [
         ("none", "cannot read none: No such file or directory"),
-        (".", ". is a directory; use ls to see what is in it"),
+        (".", ". is a directory; use ls to list its files"),
         ("fifo", "fifo is a FIFO, not a regular file"),
         ("binary", "binary is a binary file"),
         ("huge", "huge is larger than 10 MiB; use bash to change it"),

@@ -129,7 +129,7 @@ async def test_a_missing_file_a_directory_and_a_path_below_a_file_are_refused(ca
     (project / "loop").symlink_to("loop")
     for path, text in [
         ("none", "cannot read none: No such file or directory"),
-        (".", ". is a directory; use ls to see what is in it"),
+        (".", ". is a directory; use ls to list its files"),
         ("file/x", "cannot read file/x: Not a directory"),
         ("loop", "cannot read loop: Too many levels of symbolic links"),
     ]:

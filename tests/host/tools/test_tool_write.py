@@ -65,7 +65,7 @@ async def test_what_cannot_be_written_is_told(call: Call, project: Path) -> None
     (project / "loop").symlink_to("loop")
     os.mkfifo(project / "fifo")
     for path, text in [
-        ("dir", "dir is a directory; use ls to see what is in it"),
+        ("dir", "dir is a directory; use ls to list its files"),
         ("fifo", "fifo is a FIFO, not a regular file"),
         ("/dev/null", "/dev/null is a device, not a regular file"),
         ("file/x", f"cannot write file/x: {project}/file is not a directory"),

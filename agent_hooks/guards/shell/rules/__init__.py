@@ -5,28 +5,53 @@ A program may stand in several modules.  Its rules are applied in the order of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agent_hooks.guards.shell.builtins import BUILTINS
-from agent_hooks.guards.shell.command import Book, Rule
+from agent_hooks.guards.shell.command import Book, Command, Rule
+from agent_hooks.guards.shell.inspector import Inspector
+from agent_hooks.guards.shell.names import LANGUAGES, SHELLS
+from agent_hooks.guards.shell.program_effects import record_program
 from agent_hooks.guards.shell.rules import (
+    access,
+    backups,
+    clouds,
+    clusters,
     code,
+    consoles,
     containers,
+    databases,
+    exhaustion,
+    fetching,
     files,
     git,
+    injection,
+    kernel,
+    messaging,
+    outside,
     own_commands,
     own_files,
     own_links,
     own_outputs,
+    packages,
     packs,
+    publishing,
     removal,
+    requests,
     rights,
     scripts,
+    secret_stores,
+    sending,
+    services,
     system,
     unpacking,
+    windows,
 )
+from agent_hooks.guards.shell.words import Text
 
 __all__ = ["BOOK"]
+
+Builtin = Callable[[Command], Text]
 
 _SUBJECTS = (
     own_commands,
@@ -43,7 +68,27 @@ _SUBJECTS = (
     code,
     packs,
     own_links,
+    fetching,
+    injection,
+    kernel,
+    sending,
+    secret_stores,
+    requests,
+    publishing,
+    access,
+    messaging,
+    backups,
+    services,
+    clusters,
+    databases,
+    clouds,
+    packages,
+    windows,
+    exhaustion,
 )
+
+# They judge and find no effect that the table of programs does not know.
+_JUDGES = (own_files, own_outputs, own_links, rights, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
@@ -54,10 +99,73 @@ def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ..
     return rules
 
 
+def _builtin(name: str, *rules: Rule) -> Builtin:
+    """Return a builtin of the shell with rules that judge it first."""
+
+    def builtin(command: Command) -> Text:
+        for rule in rules:
+            rule(command)
+        return BUILTINS[name](command)
+
+    return builtin
+
+
+def _opened(command: Command) -> None:
+    sending.redirected(command)
+    fetching.opens(command)
+
+
+def _every(command: Command) -> None:
+    kernel.environment(command)
+    fetching.program(command)
+    sending.redirected(command)
+    own_files.every_program(command)
+
+
+def _interpreter(command: Command) -> None:
+    kernel.environment(command)
+    code.interpreter(command)
+    fetching.runs(command)
+    fetching.descriptors(command)
+    outside.modules(command)
+    injection.module(command)
+    sending.serves(command)
+    if command.name in ("pwsh", "powershell"):
+        windows.powershell(command)
+    elif command.name not in SHELLS:
+        sending.code(command)
+        exhaustion.code(command)
+    for rule in _LANGUAGES.get(command.name, ()):
+        rule(command)
+
+
+def _script(inspector: Inspector, text: str) -> None:
+    exhaustion.judge_script(inspector, text)
+    files.judge_script(inspector, text)
+
+
+_BOOK_RULES = _joined(*(subject.RULES for subject in _SUBJECTS))
+# The rules for languages, which the book does not apply by itself.
+_LANGUAGES = {name: rules for name, rules in _BOOK_RULES.items() if LANGUAGES.fullmatch(name)}
 BOOK = Book(
-    rules=_joined(*(subject.RULES for subject in _SUBJECTS)),
-    builtins=BUILTINS,
-    carriers={**scripts.CARRIERS, **own_files.CARRIERS, **own_outputs.CARRIERS},
-    interpreter=code.interpreter,
-    every=own_files.every_program,
+    rules=_BOOK_RULES,
+    builtins={
+        **BUILTINS,
+        **{name: _builtin(name, kernel.exported) for name in ("export", "declare", "typeset", "readonly")},
+        "printf": _builtin("printf", secret_stores.echo),
+        "unset": _builtin("unset", kernel.unset),
+    },
+    carriers={
+        **scripts.CARRIERS,
+        **own_files.CARRIERS,
+        **own_outputs.CARRIERS,
+        **secret_stores.CARRIERS,
+        "exec": _opened,
+    },
+    interpreter=_interpreter,
+    every=_every,
+    consoles=consoles.console,
+    effects=record_program,
+    followers=_joined(*(subject.RULES for subject in _SUBJECTS if subject not in _JUDGES)),
+    script=_script,
 )

@@ -5,19 +5,35 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.inspector import Shell
+from agent_hooks.guards.shell.language_effects import record_code
 from agent_hooks.guards.shell.languages import QUOTED, judge_calls, unquote
+from agent_hooks.guards.shell.listings import EVERY, removes_files, walks_here
 from agent_hooks.guards.shell.names import SHELLS
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.python import judge_python
-from agent_hooks.guards.shell.words import Text, Word
+from agent_hooks.guards.shell.searches import lost_root
+from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 
 
 def interpreter(command: Command) -> None:
     """Judge the code that a shell or a language gets: in an option, in a file or on stdin."""
+    if command.stdin.taint >= TYPED and _ignores_stdin(command):
+        command.stdin = EMPTY
     if command.name in SHELLS:
         _shell(command)
     else:
         _language(command)
+
+
+def _ignores_stdin(command: Command) -> bool:
+    """Return whether a shell or a language, whose arguments name no code, runs something else than its stdin."""
+    words = command.argv[1:]
+    if command.name in SHELLS:
+        return bool(words) and words[0] in ("--version", "--help")
+    if command.name.startswith(("deno", "bun")):
+        return bool(words) and words[0] != "repl" and "-" not in words
+    return bool(words) and bool(re.fullmatch(r"--version|--help|-VV?|-h|-v|--test|--run(?:=.*)?|--build\S*", words[0]))
 
 
 def _shell(command: Command) -> None:
@@ -25,6 +41,9 @@ def _shell(command: Command) -> None:
     if any(word.startswith(("--init-file", "--rcfile")) for word in argv):
         argv = argv[:1] + [word for word in argv[1:] if not word.startswith("--")]
     options = ParsedOptions(argv, "oO", stop_early=True)
+    if "n" in options.flags:
+        # The shell only checks the syntax.
+        return
     operands = options.operands
     inner = command.shell.copy()
     if "c" in options.flags and operands:
@@ -49,8 +68,9 @@ def _shell(command: Command) -> None:
     command.interpreter.shell_code(stdin, inner, command.name)
 
 
-def _positional(shell: object, words: list[Word]) -> None:
-    values = shell.variables.values  # type: ignore[attr-defined]
+def _positional(shell: Shell, words: list[Word]) -> None:
+    values = shell.variables.values
+    shell.variables.arrays["@"] = list(words[1:])
     for number, word in enumerate(words):
         values[str(number)] = Text(str(word), word.taint, unsure=word.unsure)
 
@@ -73,7 +93,19 @@ _INLINE = {
 }
 
 
+def removes_listed(command: Command) -> None:
+    """`… | perl -ne unlink` and `… | awk '{system("rm " $0)}'` remove the files whose names they read."""
+    text = " ".join(command.argv[1:])
+    walks = command.name.startswith("perl") and re.search(r"\bfind(?:depth)?\s*\(", text) and "=~" not in text
+    root = re.search(r",\s*(?:[\"']([^\"']+)[\"'])\s*\)", text) if walks else None
+    walked = root is not None and lost_root(command, [Word(root[1])], named=False, narrowed=False) is not None
+    if (walked or walks_here(text) or command.stdin.taint >= EVERY) and removes_files(text):
+        wall = root is not None and command.is_machine(Word(root[1]))
+        command.report("find-delete", "removes all files that are listed", wall=wall)
+
+
 def _language(command: Command) -> None:
+    removes_listed(command)
     name = re.sub(r"[\d.]+$", "", command.name)
     argv = command.argv
     if name in ("pwsh", "powershell"):
@@ -110,7 +142,7 @@ def _language(command: Command) -> None:
             command.runs([Word("agent-hooks"), *rest])
         elif module in ("pip", "pipx", "uv"):
             command.runs([Word(module), *rest])
-        elif module in ("zipfile", "tarfile") and options.has("m"):
+        elif module in ("zipfile", "tarfile"):
             command.writes(*(word for word in rest[1:] if command.controls(word)))
         return
     if operands and operands[0] not in ("-", "/dev/stdin"):
@@ -124,6 +156,8 @@ def _language(command: Command) -> None:
 
 
 def _content(command: Command, name: str, content: Text) -> None:
+    if content.text is None and (content is not EMPTY) and "file" not in content.taint:
+        command.unknown("dynamic", "it runs code that is known only when the call runs")
     if command.interpreter.code_taint(content.taint, name) or content.text is None:
         return
     inline(command, name, Word(content.text))
@@ -136,6 +170,9 @@ def inline(command: Command, name: str, text: Word) -> None:
     if name in ("python", "pypy"):
         judge_python(command, text)
     else:
+        if not command.interpreter.judging:
+            record_code(command, name, text)
+            command.recorded = True
         judge_calls(command, name, text)
 
 
@@ -151,7 +188,8 @@ def _powershell(command: Command) -> None:
                 r"\b(irm|iwr|curl|wget|invoke-\w*request|invoke-restmethod|downloadstring)\b", text, re.IGNORECASE
             ):
                 command.report("download-exec", "downloaded text is run unseen")
-            command.shell_code(Word(text))
+            # A relative path may have the separators of Windows.
+            command.shell_code(Word(re.sub(r"(?<![\w:\\])\.\\+(?=\w)", "./", text)))
             return
 
 
@@ -180,6 +218,6 @@ def sed(command: Command) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    **rules_of("awk gawk mawk", awk),
+    **rules_of("awk gawk mawk", awk, removes_listed),
     "sed": (sed,),
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
+from agent_hooks.guards.shell.rules.outside import names_test
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
 
@@ -48,14 +51,17 @@ def docker(command: Command) -> None:
         command.writes(*options.operands[1:])
 
 
-def _docker_prune(command: Command, verb: str, rest: list[Word], options: ParsedOptions) -> None:
-    if verb == "volume" and rest[:1] in (["rm"], ["prune"], ["remove"]):
+def _docker_prune(command: Command, kind: str, rest: list[Word], options: ParsedOptions) -> None:
+    named = [word for word in rest[1:] if not word.startswith("-")]
+    if kind == "volume" and rest[:1] in (["rm"], ["remove"]) and named and all(map(names_test, named)):
+        return
+    if kind == "volume" and rest[:1] in (["rm"], ["prune"], ["remove"]):
         command.report("docker", "removes volumes, and the data in them")
-    elif verb == "volume" and rest[:1] == ["ls"] and options.has("q", "--quiet"):
+    elif kind == "volume" and rest[:1] == ["ls"] and options.has("q", "--quiet"):
         command.output = Text(None, frozenset({"docker-list"}))
-    elif verb == "image" and rest[:1] == ["prune"] and options.has("a", "--all"):
+    elif kind == "image" and rest[:1] == ["prune"] and options.has("a", "--all"):
         command.report("docker", "removes all images that no container uses")
-    elif verb == "container":
+    elif kind == "container":
         command.report("docker", "removes all stopped containers")
 
 
@@ -65,6 +71,10 @@ def _compose(command: Command, rest: list[Word]) -> None:
         return
     if rest[down] in ("exec", "run"):
         _docker_runs(command, "exec", rest[down + 1 :])
+        return
+    where = ParsedOptions([Word("compose"), *rest[:down]], "fp", ("--file", "--project-name"))
+    if any(names_test(word) for word in where.value("f", "p", "--file", "--project-name")):
+        # Containers for tests hold test data.
         return
     options = ParsedOptions(rest[down:], "t", ("--timeout",))
     if options.has("v", "--volumes") or any(word == "--rmi=all" for word in rest) or "all" in options.operands:
@@ -104,26 +114,38 @@ def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
     """
     options = ParsedOptions([Word(verb), *rest], _RUN_WITH_VALUE, _RUN_LONG, stop_early=True)
     inner = options.operands[1:]
+    mounts: list[str] = []
     if verb == "run":
         mounts = [word.partition(":")[0] for word in options.value("v", "--volume")]
-        if not any(command.is_root(Word(path)) and path.startswith("/") for path in mounts):
+        mounted = any(command.is_root(Word(path)) and path.startswith("/") for path in mounts)
+        if command.interpreter.judging and not mounted:
             return
+    before = len(command.interpreter.findings)
     if inner:
         inside = command.shell.copy()
         inside.cwd = "/"
-        command.interpreter.command(inner, inside, EMPTY)
+        attached = options.has("i", "--interactive") or command.argv[1:2] == ["compose"]
+        with command.interpreter.apart():
+            command.interpreter.command(inner, inside, command.stdin if attached else EMPTY)
+    if verb == "run" and command.is_machine(*map(Word, mounts)):
+        # What the container removes may be the machine's.
+        findings = command.interpreter.findings
+        findings[before:] = [replace(each, wall=True) if each.rule == "rm-rf" else each for each in findings[before:]]
 
 
 def kubectl(command: Command) -> None:
-    """`kubectl exec pod -- command`: the command runs in a container."""
+    """`kubectl exec pod -- command` and `lxc exec box -- command`: the command runs in a container."""
     words = command.argv
     if "exec" in words and "--" in words:
         inside = command.shell.copy()
         inside.cwd = "/"
-        command.interpreter.command(words[words.index(Word("--")) + 1 :], inside, EMPTY)
+        at = words.index(Word("--"))
+        attached = any(word in ("--stdin", "-i", "-it", "-ti") for word in words[:at])
+        with command.interpreter.apart():
+            command.interpreter.command(words[at + 1 :], inside, command.stdin if attached else EMPTY)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("docker podman nerdctl docker-compose podman-compose", docker),
-    **rules_of("kubectl k oc", kubectl),
+    **rules_of("kubectl k oc lxc incus", kubectl),
 }

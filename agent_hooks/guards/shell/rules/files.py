@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.modes import judge_modes
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word, below
@@ -24,7 +25,23 @@ def rsync(command: Command) -> None:
         path = command.path(operands[-1])
         directories = command.interpreter.directories
         if not ((directories.own and directories.in_project(path)) or directories.in_temp(path)) or ":" in operands[-1]:
-            command.report("rsync-delete", "removes files of the destination, outside of the project", operands[-1])
+            reason, wall = "removes files of the destination, outside of the project", command.is_machine(operands[-1])
+            command.report("rsync-delete", reason, operands[-1], wall=wall)
+        elif any(re.search(r"(?:^|/)(?:empty|blank|void|nothing|null)[\w.-]*/?$", word) for word in operands[:-1]):
+            command.report("rsync-delete", "makes the destination as empty as the source", operands[-1])
+
+
+# A directory that is made and not filled before its files replace those of another.
+_FROM_EMPTY = re.compile(
+    r"\bmkdir\s+(?:-\w+\s+)*(['\"]?)(?P<made>[^\s'\";&|]+?)/?\1\s*(?:&&|;|\n)\s*rsync\b[^\n;&|]*\s--del[^\n;&|]*?\s['\"]?(?P=made)/"
+    r"|\brsync\b[^\n;&|]*\s--del[^\n;&|]*\$\(mktemp\s+-d[^)]*\)/"
+)
+
+
+def judge_script(inspector: Inspector, text: str) -> None:
+    """Report `mkdir e && rsync -a --delete e/ src/`: the destination becomes as empty as the source."""
+    if "rsync" in text and (found := _FROM_EMPTY.search(text)):
+        inspector.report("rsync-delete", "makes the destination as empty as the source", found[0])
 
 
 def copy(command: Command) -> None:
@@ -49,10 +66,11 @@ def copy(command: Command) -> None:
     for target in targets:
         path = command.path(target)
         if emptied:
-            command.deletes(target)
+            command.loses(target)
         command.writes(target, *_unnamed(sources, target))
         if command.name == "mv" and path == "/dev/null":
             command.report("rm-rf", "moves files into nothing")
+            command.loses(*sources)
         for source in sources:
             copied = below(target, source.rstrip("/").rpartition("/")[2])
             # A copy of one's own hooks in a temporary directory controls nothing.
@@ -61,7 +79,8 @@ def copy(command: Command) -> None:
     if command.name == "mv":
         for source in sources:
             if command.is_root(source):
-                command.report("rm-rf", "moves a root of the system, of a home or of the project away", source)
+                reason = "moves a root of the system, of a home or of the project away"
+                command.report("rm-rf", reason, source, wall=command.is_machine(source))
 
 
 def _unnamed(sources: list[Word], target: Word) -> list[Word]:
@@ -125,6 +144,11 @@ def archive(command: Command) -> None:
 def unzip(command: Command) -> None:
     """`unzip -d directory` writes the directory."""
     command.writes(*ParsedOptions(command.argv, "dPxO").value("d"))
+
+
+def sponge(command: Command) -> None:
+    """`sponge file` writes the file when stdin has ended."""
+    command.writes(*ParsedOptions(command.argv).operands)
 
 
 def patch(command: Command) -> None:
@@ -203,9 +227,40 @@ def link(command: Command) -> None:
     command.writes(*operands[1:2])
 
 
+# The commands of a line editor that write: `w`, `wq`, `x`, also behind addresses, and the file that `w` names.
+_SAVES = re.compile(r"(?:%|[\d.$,]+)?(?:wq?|x|W|up(?:date)?|sav(?:eas)?)!?(?:[ \t]+(\S+))?")
+
+
+def line_editor(command: Command) -> None:
+    """`ed file` and `ex file` write the file when their script says so."""
+    options = ParsedOptions([word for word in command.argv if not word.startswith("+")], "cpS", ("--cmd",))
+    typed = [word[1:] for word in command.argv[1:] if word.startswith("+")]
+    for script in (command.stdin.text or "", *map(str, options.value("c")), *typed):
+        found_all = (_SAVES.fullmatch(piece.strip(" \t:")) for piece in re.split(r"[\n|;]", script))
+        for found in filter(None, found_all):
+            command.writes(*([Word(found[1])] if found[1] else options.operands))
+
+
+# The names of keys and certificates that a program makes; a new file of another name may decide something for an agent.
+_KEY_NAME = re.compile(r".*\.(?:pem|key|crt|cer|csr|der|pub|p12|pfx)", re.IGNORECASE)
+
+
+def _is_new_key(command: Command, word: Word) -> bool:
+    """Return whether a word names a key of the project, or a temporary one, that does not exist yet."""
+    if not _KEY_NAME.fullmatch(word):
+        return False
+    path, directories = command.path(word), command.interpreter.directories
+    inside = (directories.own and directories.in_project(path)) or directories.in_temp(path)
+    return (
+        inside and not word.taint and not command.controls(word) and not command.interpreter.call.machine.exists(path)
+    )
+
+
 def openssl(command: Command) -> None:
     """`openssl … -in key` reads the key, unless the verb only shows a certificate or makes a key."""
     words = command.argv
+    outputs = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-out", "-keyout")]
+    command.writes(*(word for word in outputs if not _is_new_key(command, word)))
     if len(words) > 1 and words[1] in ("x509", "s_client", "req", "verify", "genrsa", "genpkey"):
         return
     command.reads(*[words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-in", "-inkey")])
@@ -235,8 +290,8 @@ _READERS_WITH_VALUE = {
     "split": "abln",
 }
 _READERS = (
-    "cat tac head tail less more bat batcat nl od xxd hexdump hd strings base64 base32 uuencode view vi vim "
-    "nvim nano emacs ed ex cut sort uniq paste fold fmt diff cmp colordiff comm join column pr expand rev "
+    "cat tac head tail less more bat batcat nl od xxd hexdump hd strings base64 base32 uuencode view "
+    "nano emacs cut sort uniq paste fold fmt diff cmp colordiff comm join column pr expand rev "
     "split iconv dos2unix look pbcopy xclip pg gzip bzip2 xz zstd wc md5sum sha256sum yq ccat glow most sdiff "
     "vimdiff code subl open jless"
 )
@@ -249,8 +304,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "sed": (searcher, editor),
     "tee": (tee,),
     **rules_of("tar zip 7z bsdtar rar ar", archive),
+    "sponge": (sponge,),
+    **rules_of("ed red ex vi vim nvim", reader, line_editor),
     "unzip": (unzip,),
-    "patch": (patch,),
+    **rules_of("patch gpatch", patch),
     "dd": (dd,),
     **rules_of("curl wget http https xh", transfer),
     **rules_of("security secret-tool gpg gpg2 pass keyring op", keychain),

@@ -7,13 +7,12 @@ import re
 
 from agent_hooks.errors import HookUsageError
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.names import DECISIONS, UNDOING
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Text, Word
 from agent_hooks.patterns import found_in
 
 OURS = re.compile(r"agent[-_.]?hooks", re.IGNORECASE)
-# The text of a person's decision in code of another language.
-_DECISION = re.compile(r"\b(?:trust|untrust|unlock|install|uninstall)\b|allow.once")
 # Marks a text with the number of a process that judges calls.
 OWN_PROCESS = frozenset({"own-process"})
 
@@ -22,7 +21,7 @@ OWN_PROCESS = frozenset({"own-process"})
 
 
 def own(command: Command) -> None:
-    """`agent-hooks trust`, `unlock`, `install` and others are a person's decisions; `records` and `why` show records."""
+    """`agent-hooks trust`, `install`, `undo` and others are a person's decisions; `records` and `why` show records."""
     words = command.argv[1:]
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     if at == len(words):
@@ -34,8 +33,16 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "runs without the person's own hooks and settings")
     if any(word.startswith("--allow-once") for word in rest):
         command.report("write-guard-settings", "lets a call pass that only a person allows")
-    if verb in _DECISIONS and not _only_shows(verb, rest):
+    if any(word.startswith("--allow-remember") for word in rest):
+        command.report("write-guard-settings", "lets a client answer for always in the place of a person")
+    if verb in DECISIONS and not _only_shows(verb, rest):
         command.report("write-guard-settings", "only a person decides about hooks and their settings")
+    if verb == "doctor" and any(word.startswith("--clear") for word in rest):
+        command.report("write-guard-settings", "lifts an alarm that only a person lifts")
+    if verb == "guard" and rest[:1] == ["exceptions"] and any(word.startswith("--rev") for word in rest):
+        command.report("write-guard-settings", "ends an answer that only a person ends")
+    if verb == "undo" or (verb == "checkpoints" and rest[:1] and (rest[0] in UNDOING or not rest[0].known)):
+        command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
     if verb == "why" or (verb == "records" and rest[:1] != ["verify"]):
@@ -43,9 +50,6 @@ def own(command: Command) -> None:
     if not verb.known:
         reason = "the verb of a command that may be a person's decision is not known"
         command.interpreter.report("write-guard-settings", reason, command, undecidable=True)
-
-
-_DECISIONS = {"trust", "untrust", "unlock", "install", "uninstall", "new"}
 
 
 def _only_shows(verb: str, rest: list[Word]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import QUOTED, unquote
+from agent_hooks.guards.shell.names import DECISIONS, UNDOING
 from agent_hooks.guards.shell.options import ParsedOptions, named_files
 from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
@@ -58,7 +59,10 @@ _CHECKERS = {"ruff": r"check|rule|linter", "black": r"--check|--diff", "isort": 
 
 
 # Our command among the words of a program that may run it, a terminal for example.
-_DECISION = re.compile(r"(?:^|[\s/'\":])agent-hooks[\s,]+(?:trust|untrust|unlock|install|uninstall|new)\b")
+_DECISION = re.compile(
+    rf"(?:^|[\s/'\":])agent-hooks[\s,]+(?:{'|'.join(DECISIONS)}|doctor[\s,]+--clear"
+    rf"|undo|checkpoints[\s,]+(?:{'|'.join(UNDOING)}))\b"
+)
 
 
 # Options whose value is a text for people, and programs whose words are such texts.

@@ -10,12 +10,9 @@ import re
 
 from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.options import ParsedOptions, spelled_out
+from agent_hooks.guards.shell.options import TAR_VALUES, ParsedOptions, spelled_out
 from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
-
-# The letters of options of tar that take a value.
-_TAR_VALUES = "fCbTXKNVHILgF"
 
 # ---- archives --------------------------------------------------------------------------------------------------------
 
@@ -26,7 +23,7 @@ def _writes(command: Command, words: list[Word]) -> None:
 
 def _packed_by_tar(command: Command) -> list[Word]:
     """Return the archives that `tar` makes or changes."""
-    options = ParsedOptions(spelled_out(command.argv, _TAR_VALUES), _TAR_VALUES, ("--file", "--directory"))
+    options = ParsedOptions(spelled_out(command.argv, TAR_VALUES), TAR_VALUES, ("--file", "--directory"))
     long = ("--create", "--append", "--update", "--catenate", "--concatenate", "--delete")
     return options.value("f", "--file") if options.has("c", "r", "u", "A", *long) else []
 

@@ -1,6 +1,6 @@
-"""The extended packs, off by default: cloud, kubernetes, infrastructure as code, SQL, services.
+"""The extended packs: cloud, kubernetes, infrastructure as code, SQL, services.
 
-A pack is on when `guards.packs` in the settings names it.
+Their rules hold whether the settings name the pack or not; its name is the id of the findings.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from agent_hooks.guards.shell.command import Command, Rule
+from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data
 
 
 class PackRule(NamedTuple):
@@ -25,11 +26,6 @@ class PackRule(NamedTuple):
     excuse: str = r"--dry-?run(=(client|server|true))?\b|--help\b|\b--dryrun\b"
 
 
-_SQL = (
-    r"\b(drop\s+(table|database|schema|index|view|user|role)|truncate\s|"
-    r"alter\s+table\s+\S+\s+drop|delete\s+from\s+\S+\s*(;|$|['\"])|"
-    r"update\s+\S+\s+set\s+(?!.*\bwhere\b)|flushall|flushdb|dropdatabase|\.drop\()"
-)
 _PACK_RULES = (
     PackRule(
         "kubernetes",
@@ -66,12 +62,6 @@ _PACK_RULES = (
     ),
     PackRule(
         "iac", "ansible ansible-playbook", r"state=absent", "removes files, packages or services from hosts", r"--check"
-    ),
-    PackRule(
-        "sql",
-        "psql mysql mariadb sqlite3 sqlcmd mongosh mongo clickhouse-client cqlsh duckdb redis-cli valkey-cli",
-        _SQL,
-        "drops or empties data",
     ),
     PackRule("sql", "dropdb dropuser mysqladmin", r"^dropdb|^dropuser|\bdrop\b", "drops a database"),
     PackRule(
@@ -165,20 +155,29 @@ _PACK_RULES = (
         r"^(userdel|groupdel|deluser)|-L\b|--lock\b|passwd (-d|-l)",
         "removes or locks an account",
     ),
-    PackRule("services", "swapoff sysctl modprobe rmmod", r"-a\b|-w kernel\.|^rmmod|modprobe -r", "changes the kernel"),
+    PackRule(
+        "services",
+        "swapoff sysctl modprobe rmmod",
+        r"^swapoff .*-a\b|-w kernel\.|^rmmod|modprobe -r",
+        "changes the kernel",
+    ),
 )
 
 
 def _rule(row: PackRule) -> Rule:
-    harmful, excuse = re.compile(row.harmful, re.IGNORECASE), re.compile(row.excuse)
+    # Most programs of the table are never met, so their patterns are compiled when they are.
+    compiled: list[re.Pattern[str]] = []
 
     def rule(command: Command) -> None:
-        if row.pack not in command.interpreter.packs:
-            return
+        if not compiled:
+            compiled.extend((re.compile(row.harmful, re.IGNORECASE), re.compile(row.excuse)))
+        harmful, excuse = compiled
         text = " ".join([command.name, *command.argv[1:]])
-        if row.pack == "sql" and command.stdin.text:
-            text += f"\n{command.stdin.text}"
-        if harmful.search(text) and not excuse.search(text):
+        if not harmful.search(text) or excuse.search(text):
+            return
+        if row.pack == "sql" and (on_test_data(command) or (command.name == "dropdb" and names_test(command.argv[-1]))):
+            return
+        if row.pack != "kubernetes" or not re.search(LOCAL_CLUSTER, text):
             command.report(row.pack, row.reason)
 
     return rule

@@ -9,12 +9,18 @@ from msgspec.structs import replace
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.listings import EVERY
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.words import Text, Word, below
+from agent_hooks.guards.shell.searches import lost_root
+from agent_hooks.guards.shell.words import NOTHING, Text, Word, below, marked
 
 _NAME_TESTS = {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
 _OTHER_TESTS = {
     "-empty",
+    "-newermt",
+    "-newerct",
+    "-anewer",
+    "-cnewer",
     "-mtime",
     "-mmin",
     "-atime",
@@ -42,19 +48,23 @@ def rm(command: Command) -> None:
         if recursive and (force or command.level == "strict"):
             command.tree(word)
         elif recursive and command.is_root(word):
-            command.report("rm-rf", "removes a root of the system, of a home or of the project", word)
-        command.deletes(word)
+            reason = "removes a root of the system, of a home or of the project"
+            command.report("rm-rf", reason, word, wall=command.is_machine(word))
+        command.loses(word, tree=recursive)
 
 
 def unlink(command: Command) -> None:
     """`unlink`, `rmdir`, `truncate`, `shred` and others remove or empty files."""
     options = ParsedOptions(command.argv, "sniN", ("--size", "--iterations", "--reference"))
-    command.deletes(*options.operands)
+    command.loses(*options.operands)
 
 
 def remove_item(command: Command) -> None:
     """PowerShell's `Remove-Item -Recurse` and its aliases remove trees."""
-    words = [word for word in command.argv[1:] if not word.startswith("-") and not word.startswith("/s")]
+    given = [word for word in command.argv[1:] if not word.startswith("-") and not word.startswith("/s")]
+    words = (
+        [Word(part) for word in given for part in word.split(",") if part] if any("," in w for w in given) else given
+    )
     flags = " ".join(word.lower() for word in command.argv[1:] if word[:1] in "-/")
     if re.search(r"-r(ec\w*)?\b|/s\b", flags):
         command.tree(*words)
@@ -70,12 +80,19 @@ def find(command: Command) -> None:
         words = words[1:]
     first = next((at for at, word in enumerate(words) if word[:1] in ("-", "(", "!") and len(word) > 0), len(words))
     roots = words[:first] or [Word(".")]
-    tests = words[first:]
+    tests = _acting(words[first:])
     names = [tests[at + 1] for at, word in enumerate(tests[:-1]) if word in _NAME_TESTS and not _negated(tests, at)]
     names = [name for name in names if not re.fullmatch(r"[*./]*", name)]
     narrowed = bool(names) or any(word in _OTHER_TESTS for word in tests)
     found = [below(root, name) for root in roots for name in names] or [below(root, "*") for root in roots]
+    if not command.interpreter.judging:
+        found = [_at_any_depth(root, name) for root in roots for name in names or [Word("*")]]
     own = _own_files(command, roots, tests, names)
+    every = NOTHING
+    if lost_root(command, roots, named=bool(names), narrowed=narrowed) is not None:
+        every = EVERY
+        for path in found:
+            path.taint = EVERY
     if "-delete" in tests:
         command.deletes(*own, *(root for root in roots if command.controls(root)))
         _find_deletes(command, roots, found, named=bool(names), narrowed=narrowed)
@@ -88,8 +105,10 @@ def find(command: Command) -> None:
                 carried
                 and carried[0].rpartition("/")[2] in ("rm", "unlink", "shred")
                 and not _stays_here(command, roots)
+                and not (narrowed and all(command.path(root) in command.interpreter.directories.temp for root in roots))
             ):
-                command.report("find-delete", "removes files that are found in a root of the system or a home")
+                reason = "removes files that are found in a root of the system or a home"
+                command.report("find-delete", reason, wall=command.is_machine(*roots))
             for path in dict.fromkeys([*found[:16], *(root for root in roots if command.controls(root))]):
                 command.runs([_filled(word, path) for word in carried])
             before = len(command.interpreter.findings)
@@ -100,8 +119,27 @@ def find(command: Command) -> None:
         at += 1
     found += own
     ends = "\0" if "-print0" in tests else "\n"
-    text = ends.join(found) if names else None
-    command.output = Text(text)
+    text = ends.join(found) if names or command.recorded else None
+    command.output = Text(text, every)
+
+
+def _at_any_depth(root: Word, name: Word) -> Word:
+    """Return the word for the files of a name at any depth below a root."""
+    return marked(f"{root.rstrip('/')}/{UNKNOWN}{name.lstrip('*')}", below(root, name))
+
+
+def _acting(tests: list[Word]) -> list[Word]:
+    """Return the alternative that acts, of tests that are joined by `-o` without parentheses."""
+    if "(" in tests or not any(word in ("-o", "-or") for word in tests):
+        return tests
+    parts: list[list[Word]] = [[]]
+    for word in tests:
+        if word in ("-o", "-or"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    acting = [part for part in parts if any(word.startswith(("-exec", "-ok", "-delete")) for word in part)]
+    return acting[0] if len(acting) == 1 else tests
 
 
 def _name_remedy(command: Command, before: int) -> None:
@@ -143,34 +181,59 @@ def _negated(tests: list[Word], at: int) -> bool:
     return at > 0 and tests[at - 1] in ("!", "-not")
 
 
-def _filled(word: Word, path: str) -> Word:
+def _filled(word: Word, path: Word) -> Word:
     """Return a word of `-exec` with the path of a found file in the place of `{}`."""
     if "{}" not in word:
         return word
     put = Word(word.replace("{}", path))
-    put.taint, put.unsure, put.pattern = word.taint, word.unsure, True
+    put.taint, put.unsure, put.pattern = word.taint | path.taint, word.unsure, True
     return put
 
 
 def _find_deletes(command: Command, roots: list[Word], found: list[Word], *, named: bool, narrowed: bool) -> None:
-    # Empty files and directories are no loss.
-    empty = "-empty" in command.argv
-    for root in roots:
-        path = command.path(root)
-        directories = command.interpreter.directories
-        if directories.in_temp(path) or (path in directories.temp and narrowed):
-            continue
-        outside = UNKNOWN in path or not (path == directories.project or directories.in_project(path))
-        if named and not outside:
-            continue
-        if outside and (named or narrowed) and not command.is_root(root):
-            continue
-        if narrowed and (empty or not command.is_root(root)):
-            continue
-        if not directories.removable(path, command.level):
-            command.report("find-delete", "removes all files that are found", f"find {root} … -delete")
+    root = lost_root(command, roots, named=named, narrowed=narrowed)
+    if root is not None:
+        reason, wall = "removes all files that are found", command.is_machine(root)
+        command.report("find-delete", reason, f"find {root} … -delete", wall=wall)
     if named:
         command.deletes(*found)
+
+
+# The options of `fd` with a value, and those of them that narrow the search.
+_FD_VALUES, _FD_NARROW = "dtjcSEoe", ("e", "S", "o", "--extension", "--size", "--owner", "--changed-within",
+                                      "--changed-before", "--newer", "--older")  # fmt: skip
+_FD_LONG = ("--type", "--max-depth", "--min-depth", "--exact-depth", "--exclude", "--threads", "--color",
+            "--base-directory", "--search-path", *(name for name in _FD_NARROW if name[0] == "-"))  # fmt: skip
+
+
+def fd(command: Command) -> None:
+    """`fd -x rm` and `fd | xargs rm` remove the files that are found; a pattern narrows the search."""
+    words = command.argv
+    at = next((at for at, word in enumerate(words) if word in ("-x", "-X", "--exec", "--exec-batch")), len(words))
+    options = ParsedOptions(words[:at], _FD_VALUES, _FD_LONG)
+    pattern, *roots = options.operands or [Word(".")]
+    roots = roots or options.value("--search-path", "--base-directory") or [Word(".")]
+    if pattern not in (".", "", "*", ".*") or options.has(*_FD_NARROW):
+        return
+    if lost_root(command, roots, named=False, narrowed=False) is None:
+        return
+    command.output = Text(None, EVERY)
+    if at < len(words):
+        path = below(roots[0], "*")
+        path.taint = EVERY
+        carried = [_filled(word, path) for word in words[at + 1 :]]
+        command.runs(carried if any("{" in word for word in words[at + 1 :]) else [*carried, path])
+
+
+def lister(command: Command) -> None:
+    """`rg --files`, `tree -fi` and `du -a` print the names of all files."""
+    words = command.argv[1:]
+    options = ParsedOptions(command.argv, "gtTjdPI", ("--glob", "--iglob", "--type", "--max-depth"))
+    narrowed = options.has("g", "t", "P", "--glob", "--iglob", "--type")
+    lists = {"rg": "--files" in words, "tree": options.has("f"), "du": options.has("a", "--all")}[command.name]
+    roots = options.operands or [Word(".")]
+    if lists and not narrowed and lost_root(command, roots, named=False, narrowed=False) is not None:
+        command.output = Text(None, EVERY)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -179,4 +242,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("remove-item ri rd erase", remove_item),
     "find": (find,),
     "gfind": (find,),
+    **rules_of("fd fdfind", fd),
+    **rules_of("rg tree du", lister),
 }

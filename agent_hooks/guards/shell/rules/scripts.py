@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.outputs import taint_of
-from agent_hooks.guards.shell.words import Word, below, decode_ansi
+from agent_hooks.guards.shell.programs.reading import is_here
+from agent_hooks.guards.shell.words import EMPTY, Word, below, decode_ansi
 
 
 def xargs(command: Command) -> None:
@@ -21,12 +23,15 @@ def xargs(command: Command) -> None:
     )
     replaced = next(iter(options.value("I", "--replace")), "{}" if options.has("i", "I") else None)
     text = command.stdin.text
-    if options.has("a", "--arg-file"):
+    if options.has("a", "--arg-file") or (command.stdin is EMPTY and not command.interpreter.judging):
+        # Of the effects, a stdin that the command line does not show is unknown.
         text = None
     coming = [Word(UNKNOWN)] if text is None else [Word(word) for word in _items(text, options, bool(replaced))[:64]]
     for word in coming:
         word.taint = command.stdin.taint
         word.unsure = text is None
+        # A listed glob stands for each file that it matches.
+        word.pattern = not command.interpreter.judging and any(char in word for char in "*?[")
     if text is None:
         # The items may be found in the directories that the commands before name.
         coming += [word for word in map(Word, command.interpreter.pipeline_words) if command.controls(word)]
@@ -68,6 +73,9 @@ def parallel(command: Command) -> None:
     stops = [at for at, word in enumerate(options.operands) if word.startswith(":::")]
     carried = options.operands[: stops[0]] if stops else options.operands
     given = options.operands[stops[0] + 1 :] if stops else [Word(UNKNOWN)]
+    if not stops and command.stdin.taint:
+        given[0].taint = command.stdin.taint
+        command.runs([*(_replace(word, "{}", given[0]) for word in carried), given[0]])
     if carried and not any("{" in word for word in carried):
         command.shell_code(Word(" ".join(carried)))
     for each in given[:16]:
@@ -117,11 +125,23 @@ def ssh(command: Command) -> None:
     elsewhere = command.shell.copy()
     elsewhere.cwd = UNKNOWN
     if len(options.operands) > 1:
-        text = Word(" ".join(options.operands[1:]))
-        text.taint = taint_of(options.operands[1:])
-        command.interpreter.shell_code(text, elsewhere, "ssh", command.stdin)
-    else:
-        command.interpreter.shell_code(command.stdin, elsewhere, "ssh")
+        words = [word for word in options.operands[1:] if word != "--"]
+        text = Word(" ".join(words))
+        text.taint = taint_of(words)
+        with command.interpreter.apart() if not is_here(options.operands[0]) else nullcontext():
+            command.interpreter.shell_code(text, elsewhere, "ssh", command.stdin)
+    elif not {*"NWOQGVnf"} & set(options.flags):
+        with command.interpreter.apart():
+            command.interpreter.shell_code(command.stdin, elsewhere, "ssh")
+
+
+def vagrant(command: Command) -> None:
+    """`vagrant ssh -c script` runs a script in another machine."""
+    elsewhere = command.shell.copy()
+    elsewhere.cwd = UNKNOWN
+    for script in ParsedOptions(command.argv, "c", ("--command",)).value("c", "--command"):
+        with command.interpreter.apart():
+            command.interpreter.shell_code(script, elsewhere, "vagrant")
 
 
 def stdin_script(command: Command) -> None:
@@ -185,7 +205,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("parallel fd fdfind", parallel),
     **rules_of("su runuser script sg newgrp expect", script_option("c", "--command")),
     **rules_of("watch hyperfine tmux screen entr", script_words),
-    "ssh": (ssh,),
+    **rules_of("ssh autossh slogin mosh", ssh),
+    "vagrant": (vagrant,),
     **rules_of("at batch crontab", stdin_script),
     **rules_of("make gmake", make),
     **rules_of("tar bsdtar", tar),

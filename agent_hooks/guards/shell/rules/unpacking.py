@@ -10,18 +10,19 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from agent_hooks.guards.patches import patched_names
+from agent_hooks.guards.control import FOLDER, HOOK_NAMES
+from agent_hooks.guards.patches import applied_names, patched_names
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.git_verbs import GLOBAL_WITH_VALUE
 from agent_hooks.guards.shell.inspector import CONTROLS
-from agent_hooks.guards.shell.options import ParsedOptions, named_files, spelled_out
+from agent_hooks.guards.shell.options import TAR_VALUES, ParsedOptions, named_files, spelled_out
 from agent_hooks.guards.shell.words import Word
 
 _RULE = "write-guard-settings"
-_UNSEEN = f"unpacks over it what cannot be known: {CONTROLS}"
+_UNSEEN = f"unpacks files over it that cannot be listed: {CONTROLS}"
 # Names in `.agent`, which an archive brings there when it is unpacked inside.
-_INNER = ("hooks", "transformers", "settings.json", "command_intercept.yaml", ".agent")
-_TAR_VALUES = "fCbTXKNVHILgF"
+_INNER = (*HOOK_NAMES, FOLDER)
 _TAR_LONG = (
     *("--file", "--directory", "--strip-components", "--transform", "--xform", "--use-compress-program"),
     *("--files-from", "--exclude", "--exclude-from", "--to-command", "--suffix", "--owner", "--group", "--mode"),
@@ -107,8 +108,8 @@ def _unpacking(command: Command) -> Unpacking:
 
 
 def _tar(command: Command) -> Unpacking:
-    argv = spelled_out(command.argv, _TAR_VALUES)
-    options = ParsedOptions(argv, _TAR_VALUES, _TAR_LONG)
+    argv = spelled_out(command.argv, TAR_VALUES)
+    options = ParsedOptions(argv, TAR_VALUES, _TAR_LONG)
     # `has` would take `--file` for an abbreviation of `--files-from`.
     options.flags = [flag for flag in options.flags if flag != "--file"]
     into = Word("")
@@ -213,7 +214,6 @@ def patch(command: Command) -> None:
         _patches(command, options.value("i", "--input"), into[-1] if into else Word("."), strip)
 
 
-_GIT_VALUES = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
 _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary", "--cached", "--index-info")
 _GOES_ON = ("--continue", "--abort", "--skip", "--quit", "--show-current-patch")
 
@@ -223,7 +223,7 @@ def git_apply(command: Command) -> None:
     words = command.argv
     at = 1
     while at < len(words) and words[at].startswith("-"):
-        if words[at] in _GIT_VALUES:
+        if words[at] in GLOBAL_WITH_VALUE:
             at += 1
             if words[at - 1] in ("-C", "--work-tree") and at < len(words):
                 command = command.inside(words[at])
@@ -243,7 +243,10 @@ def _strip(values: Sequence[Word]) -> int | None:
 
 def _patches(command: Command, words: Sequence[Word], into: Word, strip: int | None) -> None:
     """Judge one patch: a file, or the text on stdin; `strip`: the number of leading components that are left out."""
-    text = None if words and words != ["-"] else command.stdin.text
+    text = command.stdin.text
+    if words and words != ["-"]:
+        # The command line may have written the patch itself.
+        text = command.interpreter.content(words[0], command.shell).text
     if text is not None and UNKNOWN not in text:
         names: Iterable[str] | None = patched_names(text)
     else:
@@ -252,13 +255,43 @@ def _patches(command: Command, words: Sequence[Word], into: Word, strip: int | N
     if names is None:
         _ask(command, into, f"a patch that cannot be read before may change it: {CONTROLS}")
         return
-    control, root = command.interpreter.control, command.path(into)
     for name in names:
         parts = name.split("/")
         tails = ("/".join(parts[at:]) for at in (range(min(len(parts), 8)) if strip is None else [strip]))
-        if any(control.stops_writing(posixpath.normpath(posixpath.join(root, tail))) for tail in tails if tail):
+        if name != "/dev/null":
+            _writes_named(command, into, [tail for tail in tails if tail])
+
+
+def _writes_named(command: Command, into: Word, names: Iterable[str]) -> None:
+    """Judge the files that a patch names, below a directory."""
+    control, root = command.interpreter.control, command.path(into)
+    for name in names:
+        path = posixpath.normpath(posixpath.join(root, name))
+        if control.stops_writing(path):
             command.report(_RULE, f"changes {name}: {CONTROLS}")
+        else:
+            command.writes(Word(path))
+
+
+def apply_patch(command: Command) -> None:
+    """`apply_patch` writes the files that its argument, or the text on stdin, names."""
+    words = command.argv[1:]
+    if command.name == "codex":
+        if _AS_PATCH not in words:
             return
+        words = words[words.index(Word(_AS_PATCH)) + 1 :]
+    text = str(words[0]) if words else command.stdin.text
+    names = None if text is None else applied_names(text)
+    if text is None and (path := _source(command, [])) is not None:
+        names = command.interpreter.call.machine.patched(path)
+    known = [name for name in names or () if UNKNOWN not in name]
+    _writes_named(command, Word("."), known)
+    if names is None or (text is not None and UNKNOWN in text):
+        _ask(command, Word("."), f"a patch that cannot be read before may change it: {CONTROLS}")
+
+
+# With this option, Codex is the program that applies a patch.
+_AS_PATCH = "--codex-run-as-apply-patch"
 
 
 # ---- copies of trees -------------------------------------------------------------------------------------------------
@@ -305,6 +338,7 @@ def _contents(command: Command, source: Word, target: Word) -> None:
 RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("tar bsdtar unzip bsdunzip 7z 7za 7zz cpio pax rar unrar", archive),
     **rules_of("cp gcp rsync ditto", tree_copy),
-    "patch": (patch,),
+    **rules_of("patch gpatch", patch),
+    **rules_of("apply_patch applypatch codex", apply_patch),
     "git": (git_apply,),
 }

@@ -1,0 +1,165 @@
+"""The tables of an agent whose hooks are commands: its events, the fields of its payloads, the layout of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from agent_hooks.bridges.base.installation import EventRow
+from agent_hooks.bridges.templates import Templates
+
+Kind = Literal[
+    "call",
+    "result",
+    "failure",
+    "prompt",
+    "permission",
+    "start",
+    "end",
+    "stop",
+    "before_compact",
+    "compact",
+    "other",
+]
+"""The kinds of events: the things that an event of another agent can be for us."""
+_RESULT = ("tool_result", "tool.after", "after_tool_call", "redaction")
+
+
+class _KindRow(Struct, frozen=True):
+    """One kind of events.  `feeds`, `gate`, `always`: as in `EventRow`.
+
+    `waits`: hooks get all the time that the agent gives, because it goes on without their answer when that is over.
+    """
+
+    feeds: tuple[str, ...] = ()
+    gate: bool = False
+    always: bool = False
+    waits: bool = False
+
+
+_KINDS: Mapping[Kind, _KindRow] = {
+    "call": _KindRow(("tool.before", "before_tool_call", "tool_call", "redaction"), gate=True, waits=True),
+    "result": _KindRow((*_RESULT, "filter_output"), waits=True),
+    "failure": _KindRow(_RESULT, waits=True),
+    "prompt": _KindRow(("message.before", "agent_start", "turn_start", "undo"), gate=True, waits=True),
+    "permission": _KindRow(("permission.ask",)),
+    "start": _KindRow(("session",), always=True),
+    "end": _KindRow(("session",), always=True),
+    # A stop is always installed, because any hook may call `api.send`.
+    "stop": _KindRow(("agent_end",), always=True),
+    "before_compact": _KindRow(("session",)),
+    "compact": _KindRow(("session",)),
+    "other": _KindRow(),
+}
+
+
+class Row(Struct, frozen=True):
+    """One event of the agent.
+
+    `says`: a template for each word of a verdict that the agent takes there.
+    `timeout`: seconds; without it, an entry of a tool call, a result or a prompt gets the longest, any other none.
+    `decides_nothing`, `always`, `feeds`: as in `EventRow`; without `always` and `feeds`, as the kind has them.
+    """
+
+    name: str
+    kind: Kind = "other"
+    says: Templates = {}
+    timeout: int | None = None
+    decides_nothing: bool = False
+    always: bool | None = None
+    feeds: tuple[str, ...] | None = None
+
+    def event(self, longest: int, usual: int) -> EventRow:
+        """Return the row for the other rooms.
+
+        `longest`, `usual`: the seconds that the agent waits at most, and without a timeout in the entry.
+        """
+        kind = _KINDS[self.kind]
+        given = self.timeout
+        if given is None and kind.waits and longest != usual:
+            given = longest
+        return EventRow(
+            self.name,
+            gate=kind.gate and "block" in self.says,
+            # At a stop, a text keeps the agent going, so this depends on the payload.
+            takes_context="context" in self.says and self.kind != "stop",
+            decides_nothing=self.decides_nothing,
+            always=kind.always if self.always is None else self.always,
+            timeout=None if given is None else min(given, longest),
+            feeds=kind.feeds if self.feeds is None else self.feeds,
+        )
+
+
+class Fields(Struct, frozen=True, kw_only=True):
+    """The names of a payload's fields.  An empty name stands for a fact that payloads do not hold.
+
+    `file`: the transcript's path; `agent`: the id of a sub-agent; `call`: the id of a tool call.
+    `parent`: the session whose sub-agent this session is.
+    `asked_input`: the input in the event of kind `permission`.
+    `error`: the text of a failure; `duration`: the milliseconds that the tool took.
+    `said`: the last words of the model at a stop.
+    `continued`: whether hooks have kept the agent going before this stop, or how often.
+    `source`, `reason`: the cause of a session's start and of its end.
+    `summary`, `instructions`: the text of a compaction, and the person's wish for it.
+    """
+
+    event: str = "hook_event_name"
+    session: str = "session_id"
+    file: str = "transcript_path"
+    cwd: str = "cwd"
+    agent: str = "agent_id"
+    parent: str = ""
+    tool: str = "tool_name"
+    input: str = "tool_input"
+    asked_input: str = "tool_input"
+    call: str = "tool_use_id"
+    result: str = "tool_response"
+    error: str = "error"
+    duration: str = "duration_ms"
+    prompt: str = "prompt"
+    said: str = "last_assistant_message"
+    continued: str = "stop_hook_active"
+    source: str = "source"
+    reason: str = "reason"
+    summary: str = "compact_summary"
+    instructions: str = "custom_instructions"
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    """The form of the agent's settings.
+
+    `files`: the path of each settings file, by the names that `Bridge.settings_files` returns; `{home}` stands for the
+    agent's own directory.
+    `home`: the variable that holds this directory, and its path without the variable.
+    `flat`: the entries of an event stand in one list; otherwise they stand in groups, under `hooks`.
+    `command`: the key of the command; `args`: the key that held its arguments in
+    entries of earlier versions; now each command is one line for the shell, as some agents ignore that key.
+    `timeout`: the key of the timeout; `unit`: its unit; `longest`: the most seconds that the agent takes.
+    `entry`: the other keys of each entry; `gate`: keys that only the entry of a gate has, and that make a failure deny.
+    `mark`: the key of a text for persons, by which an entry of ours is known.
+    `every_tool`: the matchers that match each tool; `None` stands for no matcher.
+    `top`: the keys that the file must have.
+    `first`: our group comes before all others, because the agent knows entries by their position.
+    `exits`: the agent takes an exit code of 2 for a denial.
+    `off`: the path of the setting that switches hooks off; `off_value`: its value then.
+    """
+
+    files: Mapping[str, str]
+    home: tuple[str, str] = ("", "~")
+    flat: bool = False
+    command: str = "command"
+    args: str = ""
+    timeout: str = "timeout"
+    unit: Literal["s", "ms"] = "s"
+    longest: int = 600
+    entry: Mapping[str, Any] = field(default_factory=lambda: {"type": "command"})
+    gate: Mapping[str, Any] = {}
+    mark: str = ""
+    every_tool: tuple[str | None, ...] = (None, "", "*")
+    top: Mapping[str, Any] = {}
+    first: bool = False
+    exits: bool = True
+    off: tuple[str, ...] = ()
+    off_value: Any = True

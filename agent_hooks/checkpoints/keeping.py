@@ -1,0 +1,65 @@
+"""Save the working tree around the turns of agents: before the first call that changes files, and at the turn's end.
+
+`pipeline.saving` decides when; a process of one event without such a call never loads this module.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
+from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
+from agent_hooks.checkpoints.pruning import prune_when_due
+from agent_hooks.checkpoints.snapshot import rules, take
+from agent_hooks.checkpoints.store import MAX_FILE_SIZE
+from agent_hooks.errors import os_reason
+from agent_hooks.turn_notes import Work, note_closed, note_open
+
+LIMIT = 60.0
+"""Seconds that one checkpoint may take; a call does not wait longer."""
+
+
+async def begin(cwd: str, work: Work) -> Mark:
+    """Save the files before the first call of a turn.  Raises `CheckpointError`."""
+    worktree = await open_worktree(cwd)
+    try:
+        return await _save(cwd, "begin", work, calls=1, worktree=worktree)
+    # Of whatever kind the failure is: undo will not know the turn, so other agents need not reckon with it.
+    except BaseException:
+        note_closed(worktree.store, work.turn)
+        raise
+
+
+async def between(cwd: str, work: Work, calls: int) -> None:
+    """Save the files before or after a call, while other turns go on here.  Raises `CheckpointError`."""
+    await _save(cwd, "call", work, calls=calls)
+
+
+async def end(cwd: str, work: Work) -> None:
+    """Save the files at the end of a turn, and remove what is too old.  Raises `CheckpointError`."""
+    worktree = await open_worktree(cwd)
+    try:
+        await _save(cwd, "end", work, calls=0, worktree=worktree)
+    finally:
+        note_closed(worktree.store, work.turn)
+    await prune_when_due(worktree)
+
+
+async def _save(cwd: str, kind: Kind, work: Work, *, calls: int, worktree: Worktree | None = None) -> Mark:
+    try:
+        with anyio.fail_after(LIMIT):
+            worktree = worktree or await open_worktree(cwd)
+            async with worktree.locked():
+                _note(worktree, work, calls)
+                running = running_turns(worktree)
+                snapshot = await take(worktree, rules(worktree, cwd, MAX_FILE_SIZE, ()), quick=kind != "end")
+                return write_mark(worktree, kind, work, snapshot, running=running)
+    except TimeoutError:
+        raise CheckpointError(f"it took longer than {LIMIT:g} s; `checkpoints.enabled` turns checkpoints off") from None
+
+
+def _note(worktree: Worktree, work: Work, calls: int) -> None:
+    try:
+        note_open(worktree.store, work.turn, calls=calls)
+    except OSError as exc:
+        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {os_reason(exc)}") from None

@@ -1,0 +1,157 @@
+"""List the files that a snapshot has to look at, with as few git processes as possible.
+
+git is asked for four lists at a time: the untracked files, the files whose status is not that of the private index (their
+rights count too), the ignored files in the person's index, and those in the private index.  The last two depend on the
+indexes and on the ignore files alone, so a quick listing leaves them out while these are the same.  An ignore file that
+itself is ignored is the exception; the next full listing counts it, at the end of the turn.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from agent_hooks.checkpoints.facts import Signature, signature
+from agent_hooks.checkpoints.git import Output, Worktree, names_in
+from agent_hooks.storage.files import StorageError, read_regular, write_atomically
+
+_NAME = "listing"
+_LONGEST = 1 << 26
+_FILES = ("ls-files", "-z", "--exclude-standard")
+_LISTS = {
+    "new": (*_FILES, "-o"),
+    # Unlike `ls-files -m`, this names a file with other rights and the same content.
+    "changed": ("diff-files", "-z", "--name-only", "--ignore-submodules=all"),
+    "theirs": (*_FILES, "-c", "-i"),
+    "ours": (*_FILES, "-c", "-i"),
+}
+_IGNORE_FILE = ".gitignore"
+
+
+class Listing(Struct, frozen=True):
+    """The state of the last snapshot: what its lists came from, and its tree.
+
+    `waiting`: the ignored files in the person's index that were not there to be saved; `large`: the files that were found
+    to be untracked and large.
+    """
+
+    files: dict[str, Signature]
+    index: Signature
+    tree: str
+    waiting: tuple[str, ...] = ()
+    large: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """The files to look at.
+
+    `changed`: those that differ from the private index, or that it lacks; `new`: the latter; `forced`: the ignored ones
+    that the person tracks; `hidden`: those that were saved before they became ignored; `last`: the last snapshot, if it
+    counts; `err`: git's messages.
+    """
+
+    changed: tuple[str, ...]
+    new: frozenset[str]
+    forced: frozenset[str]
+    hidden: frozenset[str]
+    last: Listing | None
+    err: str
+
+
+async def list_files(worktree: Worktree, *, quick: bool) -> Found:
+    """List the files; `quick`: leave out what is as at the last snapshot.  Raises `CheckpointError`."""
+    last = _last(worktree) if quick else None
+    outputs = await _ask(worktree, ("new", "changed") if last else ("new", "changed", "theirs", "ours"))
+    new = names_in(outputs["new"].need())
+    changed = (*new, *names_in(outputs["changed"].need()))
+    if last is not None and any(os.path.basename(path) == _IGNORE_FILE for path in changed):
+        last = None
+        outputs |= await _ask(worktree, ("theirs", "ours"))
+    if last is not None:
+        forced = frozenset(path for path in last.waiting if os.path.lexists(os.path.join(worktree.top, path)))
+        hidden: frozenset[str] = frozenset()
+    else:
+        # The files that the person tracks although they are ignored.
+        forced = frozenset(names_in(outputs["theirs"].need()))
+        # The files that were saved before they became ignored.
+        hidden = frozenset(names_in(outputs["ours"].need())) - forced
+    return Found(changed, frozenset(new), forced, hidden, last, outputs["new"].err)
+
+
+def note_listing(worktree: Worktree, found: Found, tree: str, waiting: frozenset[str], large: frozenset[str]) -> None:
+    """Note the state of a snapshot for the next quick listing; without it, the next one is full."""
+    last = found.last
+    listing = Listing(
+        _files(worktree, tree),
+        signature(worktree.index),
+        tree,
+        tuple(sorted(waiting)),
+        tuple(sorted(large | {*(last.large if last else ())})),
+    )
+    if listing != last:
+        with suppress(OSError, StorageError):
+            write_atomically(os.path.join(worktree.store, _NAME), _encoded(listing), secret=True)
+
+
+async def _ask(worktree: Worktree, keys: tuple[str, ...]) -> dict[str, Output]:
+    found: dict[str, Output] = {}
+
+    async def ask(key: str) -> None:
+        run = worktree.theirs if key == "theirs" else worktree.git
+        found[key] = await run(*_LISTS[key])
+
+    async with anyio.create_task_group() as tasks:
+        for key in keys:
+            tasks.start_soon(ask, key)
+    return found
+
+
+def _last(worktree: Worktree) -> Listing | None:
+    """Return the state of the last snapshot, `None` if the ignored files may be others by now."""
+    path = os.path.join(worktree.store, _NAME)
+    try:
+        listing = _decoded(read_regular(path, path, _LONGEST))
+    except (OSError, StorageError, ValueError, RecursionError):
+        return None
+    same = worktree.is_whole and listing.index == signature(worktree.index) and listing.index is not None
+    return listing if same and listing.files == _files(worktree, listing.tree) else None
+
+
+def _files(worktree: Worktree, tree: str) -> dict[str, Signature]:
+    """Return the signatures of the files that decide what is tracked and ignored, and of those that hold the tree."""
+    paths = [os.path.join(worktree.store, "info", "exclude"), _excludes(worktree)]
+    if worktree.repository is not None:
+        paths.append(os.path.join(worktree.repository, "index"))
+    objects = os.path.join(worktree.store, "objects")
+    paths.append(os.path.join(objects, tree[:2], tree[2:]))
+    with suppress(OSError):
+        paths += [entry.path for entry in os.scandir(os.path.join(objects, "pack"))]
+    return {path: signature(path) for path in paths}
+
+
+def _excludes(worktree: Worktree) -> str:
+    """Return the path of the person's own file of ignored paths."""
+    name = "core.excludesfile="
+    own = [each.removeprefix(name) for each in worktree.settings if each.startswith(name)]
+    if own:
+        return os.path.join(worktree.top, os.path.expanduser(own[-1]))
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "git", "ignore")
+
+
+def _encoded(listing: Listing) -> bytes:
+    # Imported here, as msgspec does for most files: a path may hold bytes that are no UTF-8, which only it can escape.
+    import json
+
+    return json.dumps(msgspec.to_builtins(listing)).encode()
+
+
+def _decoded(data: bytes) -> Listing:
+    import json  # here, as above
+
+    return msgspec.convert(json.loads(data), Listing)

@@ -1,0 +1,64 @@
+"""`agent-hooks undo`: take back what the last turns of agents changed in a working tree."""
+
+from __future__ import annotations
+
+import anyio
+import click
+
+from agent_hooks import checkpoints
+from agent_hooks.checkpoints import CheckpointError, printable
+from agent_hooks.cli.lifetime import FAILED
+from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.screen.turns import not_saved, turn_line
+from agent_hooks.cli.screen.undone import report_undone
+from agent_hooks.cli.streams import can_show_question, echo
+from agent_hooks.cli.trusting import confirm
+from agent_hooks.errors import count
+from agent_hooks.trust.ancestors import refuse_below_an_agent
+
+# The files of one turn that are listed.
+_MOST = 20
+
+
+@click.command("undo")
+@click.argument("turns", required=False, default=1, type=click.IntRange(min=1), metavar="[N]")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@cwd_option
+@click.pass_context
+def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
+    """Take back what the last turn, or the last N, changed in this working tree.
+
+    The turns of all sessions and agents count. Later edits, yours or another agent's, are kept beside. Files that git
+    ignores, and the repository itself, are not touched.
+    """
+    refuse_below_an_agent("undo")
+    plan = anyio.run(checkpoints.plan_undo, cwd, turns)
+    _show(plan)
+    if not plan.paths:
+        echo("nothing to take back" if plan.left else "nothing to take back: the files are as they were before")
+        return
+    if not yes:
+        if not can_show_question():
+            raise CheckpointError("nothing was changed; without a terminal, say --yes to take these turns back")
+        if not confirm(f"Take back {count(len(plan.turns), 'turn')}?"):
+            echo("nothing was changed")
+            ctx.exit(FAILED)
+    done = anyio.run(checkpoints.take_back, cwd, plan)
+    if not report_undone(done):
+        ctx.exit(FAILED)
+
+
+def _show(plan: checkpoints.UndoPlan) -> None:
+    edited = set(plan.edited)
+    for turn in plan.turns:
+        echo(turn_line(turn))
+        for path in turn.paths[:_MOST]:
+            echo(f"    {printable(path)}{'  (edited since; the edit is kept beside)' if path in edited else ''}")
+        if len(turn.paths) > _MOST:
+            echo(f"    and {count(len(turn.paths) - _MOST, 'more file')}")
+    for left in plan.left:
+        echo(f"not taken back: {left}")
+    if plan.ignored:
+        echo(not_saved(plan.ignored))
+    if plan.damaged:
+        echo(f"the store was damaged: {count(plan.damaged, 'state')} of the files cannot be read", err=True)

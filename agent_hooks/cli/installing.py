@@ -1,0 +1,263 @@
+"""Install into one agent's settings, and take the entries out again: the edits are printed, then made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from agent_hooks.bridges.base import Bridge
+from agent_hooks.bridges.base.installation import Address
+from agent_hooks.cli.screen.wording import short
+from agent_hooks.cli.streams import complain, echo
+from agent_hooks.errors import AgentHooksError, SettingsError, count
+from agent_hooks.installs.edits import Edit
+from agent_hooks.installs.generated import stub_path
+from agent_hooks.installs.git_ignore import how_to_ignore
+from agent_hooks.installs.places import (
+    PROGRAM,
+    Installation,
+    at_target,
+    doubled,
+    installations,
+    reading,
+    runs_gates,
+    targets,
+    uninstall_line,
+)
+from agent_hooks.installs.plan import check_links, choose_address, diff_of, installing, uninstalling
+from agent_hooks.installs.registry import elsewhere, forget, generated_files, missing_directories, remember
+from agent_hooks.installs.writing import finish, make_all
+from agent_hooks.server.control import refresh_ports
+from agent_hooks.server.fixed import fixed_here
+from agent_hooks.server.journal import forget_agent, forget_starts
+from agent_hooks.server.stub import write_stub
+from agent_hooks.storage.files import StorageError
+
+
+class Wish(NamedTuple):
+    """The wishes of the person for an installation, and the directory to install for.
+
+    `target`: the settings file; `by_http`: whether events are posted, `None` for no change.
+    `listened`: the events that hooks listen to.
+    """
+
+    cwd: str
+    target: str | None
+    listened: Collection[str] = ()
+    dry_run: bool = False
+    all_events: bool = False
+    by_http: bool | None = None
+
+
+def default_target(bridge: Bridge, cwd: str) -> str:
+    """Return the settings file of an installation without an option: the person's own file of the project, if any."""
+    known = targets(bridge, cwd)
+    return "local" if "local" in known else "user"
+
+
+def lacks(bridge: Bridge, wish: Wish) -> str | None:
+    """Return the reason why an agent has no such settings file; `None` if it has."""
+    if wish.target is None or wish.target in targets(bridge, wish.cwd):
+        return None
+    whose = {"local": "of a project for one person", "project": "that the people of a project share"}
+    return f"{bridge.name} has no settings file {whose.get(wish.target, wish.target)}"
+
+
+# ---- in --------------------------------------------------------------------------------------------------------------
+
+
+def install(bridge: Bridge, wish: Wish) -> None:
+    """Install into one settings file of an agent, and print each change.  Raises `SettingsError`."""
+    cwd, name = wish.cwd, wish.target or default_target(bridge, wish.cwd)
+    _finish(bridge, wish)
+    known, before = targets(bridge, cwd), installations(bridge, cwd)
+    if name == "local" and (shared := _shared_gates(bridge, wish.cwd, before)):
+        echo(f"{short(shared.target.path)} already has entries that run your hooks, for all people of this project")
+        echo("nothing was changed, because with entries in both files your hooks would run twice for each event")
+        _warn_of_the_rest(bridge, cwd, before)
+        return
+    address = choose_address(at_target(before, known["local"]), wish.by_http) if name == "local" else None
+    edits = installing(bridge, cwd, name, before, listened=wish.listened, address=address, all_events=wish.all_events)
+    path = edits[0].path
+    unignored = how_to_ignore(os.path.realpath(path), short) if name == "local" else None
+    if address is not None and unignored is not None:
+        raise SettingsError(f"{short(path)}: git would commit the port and the token; first run: {unignored}")
+    _show(bridge, edits)
+    if not wish.dry_run:
+        _make(bridge, edits, generated=name != "project")
+        refresh_ports(cwd)
+    _report(bridge, edits, address, dry_run=wish.dry_run)
+    echo(f"to remove it: {uninstall_line(bridge, name)}")
+    _warn_of_the_rest(bridge, cwd, before if wish.dry_run else installations(bridge, cwd))
+    if bridge.is_untried:
+        warn(f"no real {bridge.name} has tried these entries, which come from its documents")
+    if name == "project" and shutil.which(PROGRAM) is None:
+        warn(f"there is no {PROGRAM} on the PATH, so every tool call here is denied; each person here needs it there")
+    if unignored is not None:
+        warn(f"git does not ignore {short(path)}; to make it ignore the file: {unignored}")
+
+
+def _finish(bridge: Bridge, wish: Wish) -> None:
+    """Finish the changes of a command that was killed; a dry run changes nothing."""
+    for path in [] if wish.dry_run else finish(bridge):
+        echo(f"{short(path)}: changed, to finish a command that was interrupted")
+
+
+def _shared_gates(bridge: Bridge, cwd: str, before: Sequence[Installation]) -> Installation | None:
+    """Return the file that people share, if it runs our command at every gate."""
+    project = targets(bridge, cwd).get("project")
+    shared = at_target(before, project) if project is not None else None
+    return shared if shared is not None and runs_gates(bridge, shared) else None
+
+
+def _show(bridge: Bridge, edits: Iterable[Edit]) -> None:
+    for each in edits:
+        if each.changes:
+            echo(f"{diff_of(bridge, each)}\n")
+
+
+def _make(bridge: Bridge, edits: Sequence[Edit], *, generated: bool) -> None:
+    """Write the generated files, then the settings that name them, and then the trust in the entries."""
+    made = missing_directories([str(stub_path(bridge)), *(each.path for each in edits)])
+    try:
+        if generated:
+            write_generated(bridge)
+    except StorageError as exc:
+        raise SettingsError(f"{exc}; nothing was changed") from None
+    remember(bridge, edits[0].path, made)
+    make_all(bridge, edits)
+    if edits[0].changes:
+        forget_starts(bridge.name)
+
+
+def write_generated(bridge: Bridge) -> None:
+    """Write the files that entries name, unless they are up to date.  Raises `StorageError`."""
+    if bridge.plugin:
+        # Imported here, because most agents run a command.
+        from agent_hooks.server.plugin_file import write_plugin
+
+        write_plugin(bridge, fixed=fixed_here())
+    else:
+        write_stub(bridge, fixed_here())
+
+
+def _report(bridge: Bridge, edits: Sequence[Edit], address: Address | None, *, dry_run: bool) -> None:
+    """Print a line for each changed file and each backup, and one for the events by HTTP."""
+    first, would_be = edits[0], "would be " * dry_run
+    echo(f"{short(first.path)}: {_outcome(bridge, first, would_be)}")
+    for each in edits:
+        if each is not first and each.changes:
+            echo(f"{short(each.path)}: {would_be}{_other_outcome(each)}")
+        if each.keep and each.changes:
+            echo(f"{short(each.backup)}: {would_be}written, with the old text of the file")
+    if address is not None:
+        echo(_posted_events(bridge, first, address))
+
+
+def _outcome(bridge: Bridge, planned: Edit, would_be: str) -> str:
+    """Return in words how an edit changes our entries."""
+    if not planned.changes:
+        return "is installed already"
+    before, after = ({entry.event for entry in bridge.installed(settings)} for settings in planned.settings())
+    added, removed = after - before, before - after
+    done = f"{would_be}installed, {count(len(added), 'event')} added, {len(removed)} removed"
+    return done if added or removed else f"{done}, the entries brought up to date"
+
+
+def _other_outcome(planned: Edit) -> str:
+    """Return in words the purpose of an edit beside that of the settings."""
+    if planned.format == "toml":
+        return "changed, so that the entries are trusted"
+    return "taken out, because each event would fire twice"
+
+
+def _posted_events(bridge: Bridge, planned: Edit, address: Address) -> str:
+    """Return in words which events come by HTTP from now on."""
+    if posted := [entry.event for entry in bridge.installed(planned.settings()[1]) if entry.address is not None]:
+        return f"by HTTP, to port {address.port} of this machine: {', '.join(posted)}"
+    again = f"{PROGRAM} install {bridge.name} --http"
+    return f"by HTTP: no event so far; once hooks listen to one that may be posted, again: {again}"
+
+
+def _warn_of_the_rest(bridge: Bridge, cwd: str, found: Sequence[Installation]) -> None:
+    """Warn of unreadable settings files, and of events that fire twice; name the entries that another agent runs too."""
+    for each in found:
+        if each.problem:
+            warn(each.problem)
+    for pair in doubled(bridge, found):
+        warn(f"{pair.text(short)}; take one out: {pair.remedy}")
+    for text in reading(bridge, cwd, short):
+        echo(text)
+
+
+def warn(text: str) -> None:
+    """Print a warning on stderr."""
+    echo(f"warning: {text}", err=True)
+
+
+# ---- out -------------------------------------------------------------------------------------------------------------
+
+
+def uninstall(bridge: Bridge, wish: Wish) -> bool:
+    """Take our entries out of an agent's settings, and print each change; return whether that was possible.
+
+    The generated files go with the last entry that names them.  Raises `SettingsError`.
+    """
+    _finish(bridge, wish)
+    known = targets(bridge, wish.cwd)
+    asked = [known[name].path for name in known if wish.target in (None, name)]
+    found = [each for each in installations(bridge, wish.cwd) if wish.target in (None, each.target.name)]
+    for each in found:
+        if each.problem:
+            complain(each.problem)
+        else:
+            _take_out(bridge, each, wish)
+    if not found:
+        echo(f"{', '.join(map(short, asked))}: nothing of agent_hooks is there")
+    _clean_up(bridge, wish, [each.target.path for each in found if not each.problem])
+    return not any(each.problem for each in found)
+
+
+def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
+    check_links(bridge, installation.target, wish.cwd)
+    edits = uninstalling(bridge, installation)
+    for planned in edits:
+        if planned.changes:
+            echo(diff_of(bridge, planned))
+    if not wish.dry_run:
+        make_all(bridge, edits)
+        refresh_ports(wish.cwd)
+    for planned in edits:
+        if planned.changes:
+            gone = "; the file held nothing else, so it is removed" if planned.after is None else ""
+            echo(f"{short(planned.path)}: {'would be ' * wish.dry_run}uninstalled{gone}")
+        if os.path.lexists(planned.backup) and not planned.spent:
+            text = "the file was changed since; its text from before the installation is in"
+            echo(f"{text} {short(planned.backup)}")
+
+
+def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
+    """Remove the generated files, unless entries name them; print the places of these entries then.
+
+    `done`: the settings files that hold no entries of ours any more, or would hold none.
+    """
+    left = [each.target.path for each in installations(bridge, wish.cwd) if each.target.path not in done]
+    others = elsewhere(bridge, [*left, *done])
+    for path in others:
+        echo(f"{path}: is installed too; the generated file stays for it")
+    if left or others:
+        return
+    if wish.dry_run:
+        gone = generated_files(bridge)
+    else:
+        forget_agent(bridge.name)
+        gone = forget(bridge)
+    for path in gone:
+        echo(f"{short(path)}: {'would be ' * wish.dry_run}removed")
+
+
+def failing(bridge: Bridge, exc: AgentHooksError) -> None:
+    """Print the failure of one agent, after which the others follow."""
+    complain(f"{bridge.name}: {exc}")

@@ -1,0 +1,64 @@
+"""Lists of all files of a tree, and the programs that keep such a list whole.
+
+`find`, `git ls-files`, `ls` and others print the names of files.  A list of every file, that is with no test that narrows
+it, marks its text with `EVERY`.  A filter that leaves most names in the list keeps the mark, and any other program drops
+it.  A program that removes the files of a marked list removes the tree.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_hooks.guards.shell.words import Word
+
+EVERY = frozenset({"every-file"})
+"""Marks the names of all files of a tree that is neither temporary nor build output."""
+# Filters that leave the names as they are, or change them.
+_WHOLE_LINE = "cat tee sort uniq tr nl tac rev shuf column cut paste echo printf pv sponge perl realpath comm"
+_WHOLE = frozenset(_WHOLE_LINE.split())
+_ALL = re.compile(r"|\.\*?|\^|\$|\^\.\*?")
+# Programs that `xargs` gives the names to, and that print them again.
+_ECHOES = frozenset({"echo", "printf", "ls", "realpath", "readlink"})
+# Code that removes the files that it reads the names of.
+_REMOVES = re.compile(
+    r"\bunlink(?:Sync)?\b|rmSync\b|\bos\.(?:remove|unlink)\b|\brmtree\b|rm_rf?\b|File\.delete|remove_tree"
+    r"|\b(?:system|exec|popen|run)\b.*[\"'(]\s*rm\b"
+)
+
+
+def keeps_every(name: str, argv: list[Word]) -> bool:
+    """Return whether a program that reads a list of names prints most of them."""
+    words = [str(word) for word in argv[1:]]
+    operands = [word for word in words if not word.startswith("-")]
+    if name in ("grep", "egrep", "fgrep", "rg"):
+        inverts = any(re.match(r"-[a-zA-Z]*v|--invert-match", word) for word in words)
+        return inverts or bool(_ALL.fullmatch("".join(operands[:1])))
+    if name == "sed":
+        return not any(re.match(r"-\w*n|--quiet|--silent", word) for word in words)
+    if name in ("awk", "gawk", "mawk"):
+        return any(re.match(r"\s*(?:\{|!)", word) for word in operands[:2])
+    if name in ("xargs", "gxargs"):
+        return not operands or operands[0] in _ECHOES
+    return name in _WHOLE
+
+
+def lists_here(argv: list[Word]) -> bool:
+    """Return whether `ls` prints the names of all files of the current directory."""
+    return all(word.startswith("-") or word in (".", "./", "*", "*/", "./*") for word in argv[1:])
+
+
+# A walk over all files of the current directory in other languages, and tests that leave some of them out.
+_WALKS = re.compile(
+    r"readdir(?:Sync)?\(\s*['\"]\.?/?['\"]|Dir(?:\.glob\s*\(?|\[)\s*['\"](?:\*\*/)?\*['\"]|Dir\.(?:children|each_child|foreach)\b"
+)
+_CHOOSES = re.compile(r"\.(?:filter|endsWith|includes|match|test|select|grep|end_with\?|extname)\b|=~")
+
+
+def walks_here(code: str) -> bool:
+    """Return whether code of a language goes through all files of the current directory."""
+    return bool(_WALKS.search(code)) and not _CHOOSES.search(code)
+
+
+def removes_files(code: str) -> bool:
+    """Return whether code of a language removes files."""
+    return bool(_REMOVES.search(code))

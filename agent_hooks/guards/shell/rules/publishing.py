@@ -1,0 +1,142 @@
+"""Rules about publishing: packages, images, charts, releases and apps that others get from then on."""
+
+from __future__ import annotations
+
+from agent_hooks.guards.shell.rules.outside import Loss, losses
+
+_WHY = "publishes something, which others get from then on"
+_WITHDRAWN = "withdraws a published package"
+RULES = losses(
+    (
+        Loss(
+            "publish",
+            "npm pnpm yarn bun jsr vlt",
+            r"^\S+ (?:-\S+ |[\w@/.-]+=\S+ )*(?:npm )?publish\b|^\S+ .*-r publish\b|^\S+ stage publish",
+            _WHY,
+        ),
+        Loss(
+            "publish",
+            "npm pnpm yarn",
+            r"^\S+ (?:npm )?(?:unpublish|deprecate|undeprecate|dist-tag (?:add|rm|remove))\b",
+            _WITHDRAWN,
+        ),
+        Loss(
+            "publish",
+            "cargo",
+            r"^cargo (?:\+\S+ )?(?:publish|yank|release\b.*--execute|workspaces publish|smart-release .*--execute)\b",
+            _WHY,
+        ),
+        Loss("publish", "twine", r"^twine (?:upload|register)\b", _WHY),
+        Loss("publish", "uv poetry pdm flit hatch rye maturin setuptools", r"^\S+ (?:publish|upload)\b", _WHY),
+        Loss("publish", "gem", r"^gem (?:push|yank)\b", _WHY),
+        Loss("publish", "rake", r"\brake (?:release|gem:push)\b", _WHY),
+        Loss(
+            "publish",
+            "docker podman nerdctl buildah img",
+            (
+                r"^\S+ (?:(?:image|manifest|compose|plugin|model|sandbox) )?push\b|^\S+ .*\bbuild\b.* --push\b|"
+                r"--output[= ]type=registry"
+            ),
+            _WHY,
+            # A registry of this machine.
+            r" (?:localhost|127\.0\.0\.1|registry\.localhost|kind-registry)(?::\d+)?/",
+        ),
+        Loss("publish", "helm", r"^helm (?:push|cm-push|s3 push|chart push)\b", _WHY),
+        Loss(
+            "publish",
+            "gh glab tea hub",
+            (
+                r"^\S+ release (?:create|upload|edit|delete|delete-asset)\b|^gh extension publish|^gh gist (?:edit|"
+                r"delete)\b|^gh repo (?:create\b.* --public|edit\b.* --visibility[= ]public)"
+            ),
+            _WHY,
+        ),
+        Loss("publish", "goreleaser", r"^goreleaser (?:release|publish|announce|continue)\b", _WHY),
+        Loss("publish", "dotnet nuget", r"\b(?:nuget )?(?:push|delete|unlist)\b", _WHY),
+        Loss(
+            "publish",
+            "mvn mvnw mill",
+            r"\b(?:deploy|release:perform|nexus-staging:\w*release\w*|central-publishing:publish|publish)\b",
+            _WHY,
+            r"-Dmaven\.deploy\.skip",
+        ),
+        Loss(
+            "publish",
+            "gradle gradlew sbt",
+            (
+                r"\b(?:publish(?!ToMavenLocal|Local|M2)\w*|uploadArchives|closeAndRelease\w*|sonatypeRelease|"
+                r"bintrayUpload)\b"
+            ),
+            _WHY,
+        ),
+        Loss("publish", "vsce ovsx", r"^\S+ (?:publish|unpublish)\b", _WHY),
+        Loss("publish", "semantic-release release-it np standard-release", r"", _WHY, r"--ci=false|\bnp --preview"),
+        Loss(
+            "publish",
+            "lerna changeset changesets nx rush beachball",
+            r"^\S+ (?:release )?publish\b|^nx release(?! (?:version|plan))",
+            _WHY,
+        ),
+        Loss(
+            "publish",
+            "crane skopeo oras regctl ko kaniko jib cosign wkg",
+            (
+                r"^\S+ (?:image |artifact |tag |manifest )?(?:push|copy|cp|append|attach|upload|publish|apply|resolve|"
+                r"put|delete|del|rm|tag)\b"
+            ),
+            _WHY,
+            r"\b(?:copy|cp) \S+ (?:dir|oci|docker-archive|oci-archive|docker-daemon):",
+        ),
+        Loss(
+            "publish",
+            "fastlane",
+            r"^fastlane (?:\w+ )?(?:release|deliver|supply|pilot|beta|upload_\w+|deploy|upload)\b",
+            _WHY,
+        ),
+        Loss(
+            "publish",
+            "xcrun altool eas expo shorebird codepush appcenter",
+            (
+                r"--upload-app|^eas (?:submit|update)\b|^expo publish\b|^xcrun (?:notarytool submit|altool)|"
+                r"^shorebird release|release-react|^appcenter distribute"
+            ),
+            _WHY,
+            r"--validate-app",
+        ),
+        Loss("publish", "hex mix rebar3", r"\bhex[. ](?:publish|retire|build_and_publish)|^rebar3 hex publish", _WHY),
+        Loss("publish", "dart flutter pub", r"\bpub (?:publish|lish)\b|^pub publish", _WHY),
+        Loss("publish", "pod", r"^pod (?:trunk push|trunk delete|trunk deprecate|repo push)\b", _WHY),
+        Loss(
+            "publish",
+            (
+                "luarocks cpan-upload cabal stack opam conan vcpkg dub shards wapm wasmer elm deno jsr composer "
+                "anaconda conda-build bump deb-s3 dput dupload copr snapcraft flatpak-builder charmcraft rsconnect "
+                "quarto mkdocs mike ghp-import gh-pages surge shiv"
+            ),
+            (
+                r"\b(?:upload|publish|push|gh-deploy|register)\b|^(?:cpan-upload|dput|dupload|surge|ghp-import|"
+                r"gh-pages) \S|^surge$|^snapcraft release"
+            ),
+            _WHY,
+        ),
+        Loss(
+            "publish",
+            "aws",
+            (
+                r"\b(?:codeartifact publish-|ecr-public (?:put-image|create-repository)|serverlessrepo create-|"
+                r"ssm modify-document-permission|ec2 modify-(?:image|snapshot)-attribute)"
+            ),
+            _WHY,
+        ),
+        Loss(
+            "publish",
+            "huggingface-cli hf kaggle ollama replicate cog wandb",
+            (
+                r"^(?:huggingface-cli|hf) (?:upload\S*|repos? (?:create|delete|settings)|repo-files delete|"
+                r"delete\S*)\b|^kaggle .*(?:create|version)\b|^(?:ollama|cog) push\b"
+            ),
+            _WHY,
+        ),
+        Loss("publish", "terraform tofu pulumi", r"^\S+ (?:package publish|login .*publish)", _WHY),
+    )
+)

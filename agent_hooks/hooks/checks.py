@@ -1,0 +1,70 @@
+"""The arguments of `api.on`, `api.send` and `api.register_tool`: checked where they are given, with the remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from agent_hooks.dispatch.interceptors import ALIASES
+from agent_hooks.dispatch.points import POINTS
+from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, rows_of
+from agent_hooks.errors import HookUsageError, did_you_mean, shown
+from agent_hooks.hooks.options import ToolOptions
+from agent_hooks.values.content import Attachment
+
+
+def check_on(event: str, options: Mapping[str, object]) -> None:
+    """Raise `HookUsageError` for arguments of `api.on` that cannot work."""
+    if callable(event):
+        raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
+    if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
+        raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
+    if event not in EVENT_NAMES:
+        raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
+    where = f"api.on({event!r})"
+    known = ToolOptions.__annotations__
+    for name, value in options.items():
+        if name not in known:
+            raise HookUsageError(f"{where}: unknown option {name!r}{did_you_mean(name, known)}")
+        if name == "priority" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise HookUsageError(f"{where}: priority wants an int, not {shown(value)}")
+    if (on_error := options.get("on_error")) not in (None, "block", "continue"):
+        raise HookUsageError(f'{where}: on_error is "block" or "continue", not {shown(on_error)}')
+    if on_error == "block" and not any(row.can_block for row in rows_of(event)):
+        raise HookUsageError(f'{where}: on_error="block" cannot work: nothing can be blocked on {event}')
+    if (tool := options.get("tool")) is not None:
+        if event not in TOOL_EVENTS:
+            raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
+        _check_matcher(where, tool)
+
+
+def check_attachments(attachments: Sequence[object]) -> None:
+    """Raise `HookUsageError` for attachments of `api.send` that no model can read."""
+    if not attachments:
+        return
+    # Imported here, because it takes a millisecond, and few messages have attachments.
+    from base64 import b64decode
+
+    for each in attachments:
+        if not isinstance(each, Attachment):
+            raise HookUsageError(f"api.send(attachments) wants Attachment(...) values, not {shown(each)}")
+        try:
+            b64decode(each.content, validate=True)
+        # No model can read such a file, and the session could not be resumed.
+        except ValueError as exc:
+            raise HookUsageError(
+                f"api.send(attachments): the content of {each.file_name} is no base64: {exc}"
+            ) from None
+
+
+def _is_text_pattern(part: object) -> bool:
+    return isinstance(part, re.Pattern) and isinstance(part.pattern, str)
+
+
+def _check_matcher(where: str, tool: object) -> None:
+    # One exact name is the most common matcher.
+    if type(tool) is str and tool:
+        return
+    parts = tool if isinstance(tool, Sequence) and not isinstance(tool, str) else [tool]
+    if not parts or not all((isinstance(part, str) and part) or _is_text_pattern(part) for part in parts):
+        raise HookUsageError(f"{where}: tool= wants a name, a compiled pattern or a list of those, not {shown(tool)}")

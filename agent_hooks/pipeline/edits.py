@@ -1,0 +1,59 @@
+"""The diff of an edit that a person is asked about: of the file as it is, and as the call would leave it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from agent_hooks.effects.machine import LocalMachine
+from agent_hooks.storage.files import StorageError, check_regular, read_regular
+
+_MOST_BYTES = 256 * 1024
+# With more lines, difflib takes long, and no person reads them.
+_MOST_LINES = 400
+
+
+def diff_of(tool: str, input: Mapping[str, Any], cwd: str) -> str:
+    """Return the unified diff of a call of `write` or `edit`, empty for other calls and for a file that cannot be shown.
+
+    `edit` is shown by its two texts, without the file around them.
+    """
+    path = input.get("path")
+    if not isinstance(path, str):
+        return ""
+    if tool == "edit":
+        return _unified(path, input.get("oldText"), input.get("newText"))
+    if tool == "write":
+        return _unified(path, _text_of(path, cwd), input.get("content"))
+    return ""
+
+
+def _text_of(path: str, cwd: str) -> str | None:
+    """Return the text of a file, empty when there is none; `None` when it is no short text, or may not answer."""
+    if "\0" in path:
+        return None
+    machine = LocalMachine(cwd, cwd, os.path.expanduser("~"))
+    real = machine.real(os.path.join(cwd, os.path.expanduser(path)))
+    if not machine.answers(real):
+        return None
+    try:
+        check_regular(os.stat(real), path)
+        data = read_regular(real, path, _MOST_BYTES + 1)
+        return None if len(data) > _MOST_BYTES else data.decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, StorageError):
+        return None
+
+
+def _unified(path: str, before: object, after: object) -> str:
+    if not isinstance(before, str) or not isinstance(after, str):
+        return ""
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) + len(new) > _MOST_LINES:
+        return f"{len(old)} lines become {len(new)} lines"
+    # Imported here, because few calls are asked about.
+    import difflib
+
+    return "\n".join(difflib.unified_diff(old, new, path, path, lineterm=""))

@@ -1,0 +1,99 @@
+"""The matrix: every case in every real client.
+
+A cell is `yes`, a limit with its reason from `Bridge.limits`, or red.  A limit that has gone away is red too.  Each cell
+leaves a file in .bench/matrix, from which `make matrix` writes docs/agents.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from agent_hooks.bridges import BRIDGES
+from clients.cases import CASES, Case, NothingHereError
+from clients.drivers import DRIVERS
+from clients.installing import LATEST, PINNED, ROOT, installed_version
+from clients.seat import Seat
+
+pytestmark = pytest.mark.client
+# Where each cell is written, and whether the newest versions run, which `make matrix LATEST=1` sets.
+OUT = Path(os.environ.get("MATRIX_OUT", ROOT / ".bench/matrix/pinned"))
+INSTALLED = LATEST if os.environ.get("MATRIX_LATEST") else PINNED
+# The clients that run; `make matrix ARGS='--only pi'` sets it.
+ONLY = os.environ.get("MATRIX_ONLY", "").split()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The outcome of a case in a client.  `kind`: yes, limit, none (the client has no such thing) or red."""
+
+    client: str
+    model: str
+    case: str
+    kind: str
+    why: str
+    seconds: float
+    version: str
+
+
+def cells() -> Iterator[object]:
+    """Yield the parameters of all cells: a case that depends on the tools runs with each of the client's models."""
+    for name, driver in DRIVERS.items():
+        if name not in BRIDGES or (ONLY and name not in ONLY):
+            continue
+        for number, model in enumerate(driver.models):
+            for case in CASES.values():
+                if number and not case.models:
+                    continue
+                marks = [pytest.mark.terminal] if case.terminal else []
+                if not driver.fast and (number or not case.core):
+                    marks.append(pytest.mark.slow)
+                word = f"{name}-{case.name}" + (f"-{model}" if number else "")
+                yield pytest.param(name, model, case, id=word, marks=marks)
+
+
+@pytest.mark.behaviour("B20", "MX3", "MX4", "MX5")
+@pytest.mark.parametrize(("name", "model", "case"), list(cells()))
+def test_cell(name: str, model: str, case: Case, project: Path, home: Path) -> None:
+    """The case holds in the client, or the client's own limit is the reason why not."""
+    began = time.monotonic()
+    kind, why = "red", ""
+    try:
+        with closing(DRIVERS[name](project, home, model, INSTALLED)) as client:
+            seat = Seat(client)
+            limit = seat.limits.get(case.power or "")
+            kind, why = outcome(case, seat, limit)
+    except BaseException as exc:
+        why = f"{type(exc).__name__}: {exc}".splitlines()[0][:300]
+        raise
+    finally:
+        seconds = round(time.monotonic() - began, 1)
+        keep(Cell(name, model, case.name, kind, why, seconds, installed_version(name, INSTALLED)))
+    assert kind != "red", why
+
+
+def outcome(case: Case, seat: Seat, limit: str | None) -> tuple[str, str]:
+    """Run a case, and return the kind of its cell with the reason."""
+    try:
+        works = case.run(seat)
+    except NothingHereError as exc:
+        return "none", str(exc)
+    if works and limit:
+        return "red", f"the limit has gone away: hooks can do this, though Bridge.limits says {limit!r}"
+    if not works and not limit:
+        return "red", "hooks cannot do this, and Bridge.limits states no reason"
+    return ("yes", "") if works else ("limit", limit or "")
+
+
+def keep(cell: Cell) -> None:
+    """Write a cell's outcome."""
+    path = OUT / cell.client / f"{cell.case}@{cell.model}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(cell)))

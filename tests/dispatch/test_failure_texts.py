@@ -1,0 +1,178 @@
+"""The texts of failures: their length, and the remedy for content that is read as a text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agent_hooks import AgentHooksError, Ask, Block, Cancel, HookContext, SessionEvent, wrap_tool
+from agent_hooks.errors import LONGEST_TEXT, capped
+from agent_hooks.testing import ScriptedUI
+from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage
+from running import Command
+from support import EchoTool, call_of, hook_on, runner_of
+
+HUGE = 20_000_000
+MESSAGES: list[Message] = [
+    UserMessage(content="asked", timestamp=1),
+    AssistantMessage(content="answered", timestamp=1, provider="p", model="m"),
+    ToolResultMessage(content="found", timestamp=1, tool_call_id="1", tool_name="bash"),
+]
+
+
+# ---- VX4: content that is read as a text
+
+
+@pytest.mark.behaviour("VX4")
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda content: content.strip(),
+        lambda content: "".join([content]),
+        lambda content: "text: " + content,
+        lambda content: __import__("re").sub("a", "b", content),
+    ],
+)
+async def test_a_compaction_that_reads_content_as_a_text_is_told_that_it_is_a_list(message: Message, read: Any) -> None:
+    """The failure names `message.text`, which every message has."""
+
+    def compact(event: SessionEvent, ctx: HookContext) -> None:
+        for each in event.messages_to_summarize or ():
+            read(each.content)
+
+    runner, errors = runner_of(hook_on("session", compact, inline=True))
+    await runner.emit(SessionEvent(reason="before_compact", messages_to_summarize=(message,)))
+    [error] = errors
+    assert error.error.endswith("the content of a message or a result is a list of blocks; its text is message.text")
+
+
+@pytest.mark.behaviour("VX4")
+def test_every_message_has_its_text() -> None:
+    """The text is that of the text blocks."""
+    assert [message.text for message in MESSAGES] == ["asked", "answered", "found"]
+
+
+# ---- VX6: long texts
+
+
+@pytest.mark.behaviour("VX6")
+def test_a_long_text_keeps_both_ends_and_the_number_of_characters_between_them() -> None:
+    """A text of the longest length stays as it is."""
+    assert capped("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
+    cut = capped("a" + "x" * LONGEST_TEXT * 2 + "z")
+    assert cut.startswith("ax")
+    assert cut.endswith("xz")
+    assert "…[20,002 characters cut]…" in cut
+
+
+@pytest.mark.behaviour("VX6")
+@pytest.mark.parametrize("kind", [RuntimeError, AgentHooksError])
+async def test_a_huge_exception_of_a_gate_becomes_a_short_denial_and_report(kind: type[Exception]) -> None:
+    """The call is blocked as with a short exception."""
+
+    def fail(event: Any, ctx: HookContext) -> None:
+        raise kind("x" * HUGE)
+
+    runner, errors = runner_of(hook_on("tool_call", fail, inline=True))
+    output = await wrap_tool(EchoTool(), runner).execute("1", {"command": "ls"})
+    assert output.is_error
+    assert "characters cut" in output.text
+    [error] = errors
+    for text in (output.text, str(error), error.traceback):
+        assert len(text) < 2 * LONGEST_TEXT
+
+
+@pytest.mark.behaviour("VX6")
+async def test_a_huge_reason_is_cut() -> None:
+    """The reason of a block or of a cancellation is cut when the answer is made."""
+    runner, _ = runner_of(hook_on("tool_call", lambda event, ctx: {"block": True, "reason": "x" * HUGE}, inline=True))
+    answer = await runner.emit(call_of())
+    assert isinstance(answer, Block)
+    for reason in (answer.reason, Cancel("x" * HUGE).reason or ""):
+        assert len(reason) < LONGEST_TEXT + 100
+        assert "characters cut" in reason
+
+
+@pytest.mark.behaviour("VX6")
+def test_a_huge_exception_is_short_in_the_host_in_bridges_and_in_records(command: Command) -> None:
+    """Denial, report, stderr and records have the same cut text."""
+    command.add_hook(f"""
+        def register(api):
+            @api.on("tool_call")
+            def fail(event, ctx):
+                raise ValueError("x" * {HUGE})
+    """)
+    ran = command("run", "--no-session", "@bash echo hi")
+    payload = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "s",
+        "cwd": str(command.project),
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+    }
+    said = command("bridge", "claude-code", stdin=json.dumps(payload))
+    assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    records = command("records", "--json", code=None)
+    for text in (ran.stdout, ran.stderr, said.stdout, said.stderr, records.stdout):
+        assert len(text) < 10 * LONGEST_TEXT
+    for text in (ran.stdout, ran.stderr, said.stdout):
+        assert "characters cut" in text
+    client = command.rpc("--no-session")
+    client.send("prompt", id=1, message="@bash echo hi")
+    error = client.expect("hook_error")
+    client.end()
+    assert "characters cut" in error["error"]
+    assert len(json.dumps(error)) < 3 * LONGEST_TEXT
+
+
+# ---- half of a surrogate pair
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_failure_with_half_a_surrogate_pair_can_be_passed_on() -> None:
+    """The text of the failure, its traceback, and an answer's reason have a question mark in its place."""
+
+    def broken(event: object, ctx: HookContext) -> None:
+        raise ValueError("\ud800 and \udfff")
+
+    def blocks(event: object, ctx: HookContext) -> Block:
+        return Block("because \ud800")
+
+    runner, errors = runner_of(hook_on("tool_call", broken, inline=True))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert verdict.reason == "ValueError: ? and ?"
+    assert "ValueError: ? and ?" in errors[0].traceback
+    runner, _ = runner_of(hook_on("tool_call", blocks, inline=True))
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Block)
+    assert verdict.reason == "because ?"
+    assert Cancel("\ud800").reason == "?"
+
+
+# ---- questions and notices
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
+    """A person cannot read 20 MB, and a client would take minutes for them; the text says how much is cut."""
+    ui = ScriptedUI(True, "a line", "one")
+
+    async def asks(event: object, ctx: HookContext) -> Ask:
+        await ctx.ui.confirm("t" * HUGE, "m" * HUGE)
+        await ctx.ui.input("t" * HUGE)
+        await ctx.ui.select("t" * HUGE, ["one"])
+        ctx.ui.notify("n\ud800" * HUGE)
+        return Ask("t" * HUGE, "m" * HUGE)
+
+    runner, _ = runner_of(hook_on("tool_call", asks), ui=ui)
+    verdict = await runner.emit(call_of())
+    assert isinstance(verdict, Ask)
+    texts = [verdict.title, verdict.message, *(asked.title for asked in ui.asked), str(ui.asked[0].more)]
+    assert len(texts) == 7
+    assert all(len(text) < LONGEST_TEXT + 100 and "characters cut" in text for text in texts)
+    assert ui.asked[3].title.isascii() is False
+    assert "\ud800" not in ui.asked[3].title

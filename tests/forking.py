@@ -1,0 +1,206 @@
+"""Command lines of `agent-hooks` in processes that share their imports.
+
+A server imports the command line once and forks for each command. An environment with other variables that the
+interpreter reads at its start has a server of its own. So each command is a process of its own, with its
+arguments, directory, environment and standard streams, but it does not spend 0.3 s on imports.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+# The interpreter and its libraries read these when they start: with other values, a command cannot be a fork.
+_AT_START = ("COVERAGE", "LANG", "LC_", "LD_", "PYTHON", "TZ")
+_ENVIRONMENT = dict(os.environ)
+# Modules that a command imports late.
+_LATE = (
+    "agent_hooks.bridges.claude_code",
+    "agent_hooks.cli.answering",
+    "agent_hooks.cli.modes.print",
+    "agent_hooks.cli.screen.output",
+    "agent_hooks.concurrency.deadlines.asyncio",
+    "agent_hooks.guards.shell",
+    "agent_hooks.host.models.puppet",
+    "anyio._backends._asyncio",
+    "anyio._core._subprocesses",
+    "jsonschema_rs",
+    "rich.live",
+)
+# Bytes of the length that begins a request.
+_HEAD = 8
+
+
+def fits(environment: Mapping[str, str]) -> bool:
+    """Return whether a command with this environment may be a fork of the server."""
+    return _read_at_start(environment) == _read_at_start(_ENVIRONMENT)
+
+
+def run(
+    args: tuple[str, ...],
+    cwd: Path,
+    stdin: str,
+    timeout: float,
+    first: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line to its end, with an environment or that of this process, after the Python code `first`.
+
+    The modules of the command line are imported before that code runs.  Raise `subprocess.TimeoutExpired` after `timeout`
+    seconds.
+    """
+    environment = dict(os.environ if environment is None else environment)
+    request = json.dumps([args, str(cwd), environment, first]).encode()
+    given, written, failed = os.pipe(), os.pipe(), os.pipe()
+    with socket.socket(socket.AF_UNIX) as client, ThreadPoolExecutor(3) as pool:
+        client.settimeout(timeout)
+        client.connect(_server(_read_at_start(environment)))
+        theirs = [given[0], written[1], failed[1]]
+        socket.send_fds(client, [len(request).to_bytes(_HEAD, "big")], theirs)
+        for fd in theirs:
+            os.close(fd)
+        client.sendall(request)
+        pool.submit(_write, given[1], stdin)
+        outputs = [pool.submit(_read, fd) for fd in (written[0], failed[0])]
+        with client.makefile() as answer:
+            pid = int(answer.readline())
+            try:
+                code = int(answer.readline())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(list(args), timeout) from None
+        return subprocess.CompletedProcess(list(args), code, *(each.result() for each in outputs))
+
+
+# A program that needs no imports of ours: it asks the server to fork, with its own standard streams.
+_CLIENT = """\
+#!{python} -IS
+import json, os, socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect({path!r})
+request = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ), ""]).encode()
+socket.send_fds(client, [len(request).to_bytes({head}, "big")], [0, 1, 2])
+client.sendall(request)
+sys.exit(int(client.makefile().read().split()[1]))
+"""
+
+
+@cache
+def command_directory() -> str:
+    """Return a directory for the PATH, whose program `agent-hooks` is a fork of the server; signals do not reach it."""
+    path = _server(_read_at_start(_ENVIRONMENT))
+    program = Path(path).with_name("agent-hooks")
+    program.write_text(_CLIENT.format(python=sys.executable, path=path, head=_HEAD))
+    program.chmod(0o755)
+    return str(program.parent)
+
+
+def _read_at_start(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, value) for name, value in environment.items() if name.startswith(_AT_START)))
+
+
+def _write(fd: int, text: str) -> None:
+    with suppress(BrokenPipeError), os.fdopen(fd, "w") as file:
+        file.write(text)
+
+
+def _read(fd: int) -> str:
+    with os.fdopen(fd) as file:
+        return file.read()
+
+
+@cache
+def _server(at_start: tuple[tuple[str, str], ...]) -> str:
+    """Start a server of this process, which ends with it, and return the path of its socket.
+
+    `at_start`: the variables that the interpreter reads when it starts.
+    """
+    others = {name: value for name, value in _ENVIRONMENT.items() if not name.startswith(_AT_START)}
+    directory = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = os.path.join(directory, "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(16)
+        # The end of this pipe ends the server.
+        alive, held = os.pipe()
+        server = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(listener.fileno())],
+            stdin=alive,
+            env={**others, **dict(at_start)},
+            pass_fds=[listener.fileno()],
+        )
+        os.close(alive)
+
+    def end() -> None:
+        os.close(held)
+        server.wait()
+
+    atexit.register(end)
+    return path
+
+
+def _serve(listener: socket.socket) -> None:
+    """Fork for each connection until stdin ends; return in the process of each command too, which goes on with `main`."""
+    while 0 not in select.select([listener.fileno(), 0], [], [])[0]:
+        client, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            _run_below(client)
+            return
+        client.close()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+    sys.exit()
+
+
+def _run_below(client: socket.socket) -> None:
+    """Fork for the command, and tell its pid and its exit code; return in its process only, which is prepared for it."""
+    head, streams, _, _ = socket.recv_fds(client, _HEAD, 3)
+    with client.makefile("rb") as file:
+        args, cwd, environment, first = json.loads(file.read(int.from_bytes(head, "big")))
+    if child := os.fork():
+        for fd in streams:
+            os.close(fd)
+        client.sendall(f"{child}\n".encode())
+        client.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n".encode())
+        os._exit(0)
+    client.close()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = ["agent-hooks", *args]
+    exec(first, {})
+
+
+if __name__ == "__main__":
+    # Ctrl-C ends the tests, and their end ends the server.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from agent_hooks.__main__ import main
+    from agent_hooks.cli.main import COMMANDS
+
+    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE):
+        import_module(name)
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    main()

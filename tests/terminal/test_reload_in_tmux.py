@@ -1,0 +1,51 @@
+"""Hooks are mended in an editor while the agent waits at the prompt, in a real terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+from running import Command
+from tmux import Tmux
+
+pytestmark = pytest.mark.terminal
+Terminal = Callable[..., Tmux]
+
+GATE = """
+    def register(api):
+        @api.on("tool_call", tool="bash")
+        def gate(event, ctx):
+            return {{"block": True, "reason": "by the {} gate"}}
+"""
+
+
+@pytest.mark.behaviour("Y8")
+def test_a_hook_mended_in_the_editor_judges_the_next_call(terminal: Terminal, command: Command) -> None:
+    """A broken edit keeps the gate and is named; `/reload` and `/hooks` say it too."""
+    hook = command.add_hook(GATE.format("old"))
+    tmux = terminal(columns=100)
+    tmux.start_agent("--no-session")
+    tmux.enter("@bash echo one")
+    tmux.sees("by the old gate")
+
+    hook.write_text(dedent(GATE.format("mended")))
+    tmux.enter("@bash echo two")
+    tmux.sees("by the mended gate")
+
+    hook.write_text("def register(api:\n")
+    tmux.enter("@bash echo three")
+    tmux.sees("its former version stays in force")
+    tmux.sees("by the mended gate", times=2)
+    tmux.enter("/hooks")
+    tmux.sees("tool_call  .agent/hooks/hook.py")
+    tmux.sees("its former version stays in force", times=2)
+
+    hook.write_text("def register(api): pass\n")
+    tmux.enter("/reload")
+    tmux.sees("in force: 1 hook")
+    tmux.enter("@bash echo f'o'ur")
+    tmux.sees("→ ok")
+    tmux.enter("/quit")
+    tmux.sees("left with 0")
