@@ -18,6 +18,9 @@ from agent_hooks.guards.shell.words import EMPTY, Text, Word
 # Environment variables whose value switches the repository's own hooks off.
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
 
+LISTED = frozenset({"listed-secrets"})
+"""Marks a list of variables that holds those of a file with secrets."""
+
 # Lines of a known text that `read` is followed for.
 _MOST_LINES = 1000
 
@@ -52,7 +55,9 @@ def pwd(command: Command) -> Text:
 
 
 def export(command: Command) -> Text:
-    """`export`, `declare`, `local`, `readonly`: their `NAME=value` words are assignments."""
+    """`export`, `declare`, `local`, `readonly`: their `NAME=value` words are assignments, and without words they list."""
+    if command.name != "local" and all(word.startswith("-") and "F" not in word for word in command.argv[1:]):
+        return listing(command)
     exported = command.name == "export" or any(re.fullmatch(r"-\w*x\w*", word) for word in command.argv[1:])
     for word in command.argv[1:]:
         name, equals, value = word.partition("=")
@@ -69,6 +74,17 @@ def export(command: Command) -> Text:
         if name == "PROMPT_COMMAND":
             command.shell_code(kept)
     return EMPTY
+
+
+def listing(command: Command) -> Text:
+    """`export -p`, `declare -p`, `set` and `env` list all variables; a shell that has sourced secrets shows these too."""
+    inspector, line = command.interpreter, command.interpreter.line
+    written = line is not None and any(operator.startswith((">", "&>")) for operator, _ in line.redirects)
+    if kind := command.shell.secrets:
+        if inspector.flow == "shown" or written:
+            inspector.report(f"read-{kind}", "shows the variables of a file with secrets", command)
+        return Text(None, LISTED)
+    return Text(None)
 
 
 def switches_off_hooks(command: Command, name: str, value: str) -> None:
@@ -98,9 +114,13 @@ def source(command: Command) -> Text:
     name = words[0]
     if name == "/dev/stdin" or (name.startswith("/dev/fd/0")):
         return command.interpreter.shell_code(command.stdin, command.shell, "source")
-    path = command.path(name)
-    if not re.search(r"/\.(bash|zsh|k?sh|profile|nvm)[^/]*$|/(bash|zsh)\.?rc$", path):
-        command.reads(name)
+    command.effect("read", name)
+    if command.shell.traced:
+        command.interpreter.judge_read(name, command.shell)
+    else:
+        command.interpreter.judge_run(name, command.shell)
+    if (kind := command.interpreter.secret(name, command.shell)) == "environment-file":
+        command.shell.secrets = kind
     content = command.interpreter.content(name, command.shell)
     return command.interpreter.shell_code(content, command.shell, "source")
 
@@ -207,7 +227,11 @@ def unset(command: Command) -> Text:
 def positional(command: Command) -> Text:
     """`set -- a b`; after `set -a`, a program gets variables that a file may have set."""
     words = command.argv[1:]
+    if not words:
+        return listing(command)
     options = words[: words.index(Word("--"))] if "--" in words else words
+    if any(re.fullmatch(r"[-+]\w*[xv]\w*", word) for word in options) or {"xtrace", "verbose"} & set(options):
+        command.shell.traced = any(word[0] == "-" for word in options)
     if "allexport" in options or any(re.fullmatch(r"-\w*a\w*", word) for word in options):
         command.shell.lose("*")
     if "--" in words:

@@ -19,10 +19,11 @@ class Command:
 
     `name`: the plain name of the program; `argv`: all words; `shell`: the state of the shell that runs it; `stdin`: the
     text that it reads; `environment`: the assignments before it; `output`: the text that it prints, which a rule may
-    set; `recorded`: the table of programs has recorded its effects, so its rules record nothing.
+    set; `recorded`: the table of programs has recorded its effects, so its rules record nothing; `told`: the table of
+    programs has told all files that the words name, and they have been judged.
     """
 
-    __slots__ = ("argv", "environment", "interpreter", "name", "output", "recorded", "shell", "stdin")
+    __slots__ = ("argv", "environment", "interpreter", "name", "output", "recorded", "shell", "stdin", "told")
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Command:
         self.stdin = stdin
         self.environment = environment
         self.output: Text | None = None
-        self.recorded = False
+        self.recorded = self.told = False
 
     def __str__(self) -> str:
         """Return the command as one line."""
@@ -165,7 +166,8 @@ class Book:
     `rules`: judge a program; `builtins`: change the shell, and return the text that is printed; `carriers`: rules for
     programs that carry a command, applied before the carried command is judged; `interpreter`: judges shells and
     languages; `every`: judges each program after its rules; `effects`: records the effects of a program before its rules
-    are applied, and returns whether they are known; `followers`: the rules that find effects, without those that only
+    are applied, and returns whether they are known; `files`: judges the files of a program, also of one that carries
+    another; `followers`: the rules that find effects, without those that only
     judge; `consoles`: judges each program that the agent may type into; `script`: judges the text of each script;
     `globbed`: the names that a glob for a program may match, `rm` first.
     """
@@ -179,12 +181,14 @@ class Book:
         every: Rule,
         consoles: Rule,
         effects: Callable[[Command], bool],
+        files: Rule,
         followers: Mapping[str, tuple[Rule, ...]],
         script: Callable[[Inspector, str], None],
     ) -> None:
         self.followers = followers
         self.every = every
         self.effects = effects
+        self.files = files
         self.consoles = consoles
         self.script = script
         self.rules = rules

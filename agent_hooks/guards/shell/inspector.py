@@ -46,6 +46,8 @@ _MOST_FINDINGS = 200
 _MOST_FOLLOWED = 200
 
 
+# Files with secrets that are scripts of a shell: to run one is to use it.
+_SCRIPTS = ("environment-file", "shell-profile")
 # A name with an ending.
 _FILE_NAME = re.compile(r"[^.].*\.(?!d$|git$)\w{1,10}")
 _NO_CONTROL = ControlFiles()
@@ -56,10 +58,11 @@ class Shell:
 
     `cwd`: the current directory, `UNKNOWN` when it is not known; `files`: the texts that this command line has written,
     by path; `links`: the targets of the links that it has made to files which control the agent, by path; `stack`: the
-    directories of `pushd`.
+    directories of `pushd`; `secrets`: the kind of the file with secrets that it has sourced, empty without one; `traced`:
+    it prints each command before it runs it.
     """
 
-    __slots__ = ("cwd", "exports", "files", "functions", "links", "stack", "variables")
+    __slots__ = ("cwd", "exports", "files", "functions", "links", "secrets", "stack", "traced", "variables")
 
     def __init__(self, variables: Variables, cwd: str) -> None:
         self.variables = variables
@@ -71,11 +74,14 @@ class Shell:
         self.files: dict[str, Text] = {}
         self.links: dict[str, str] = {}
         self.stack: list[str] = []
+        self.secrets = ""
+        self.traced = False
 
     def copy(self) -> Shell:
         """Return the state of a new subshell; all shells share the files and links."""
         shell = Shell(self.variables.copy(), self.cwd)
         shell.links, shell.exports = self.links, dict(self.exports)
+        shell.secrets, shell.traced = self.secrets, self.traced
         shell.functions, shell.files, shell.stack = dict(self.functions), self.files, list(self.stack)
         return shell
 
@@ -105,7 +111,7 @@ class Inspector(ABC):
     `line`: the program that is being judged; `pipeline_words`: the words of the commands of the pipeline so far;
     `unread`: a part of the command line was not read; `recorder`: the effects so far; `running`: the program that is
     judged, and `via` the programs that carry it; `limit`: the time that is left; `judging`: files are judged, not only
-    recorded; `flow`: where the output of the present program goes: `shown`, `pipe`, or `kept` in a word; `taken`: a word
+    recorded; `text`: the present script; `flow`: where the output of the present program goes: `shown`, `pipe`, or `kept` in a word; `taken`: a word
     or a program that signs in takes the output of the whole pipeline; `elsewhere`: the present program runs on another
     machine or in a container, whose paths are not those of this machine.
     """
@@ -124,6 +130,7 @@ class Inspector(ABC):
         self.pipeline_words: list[str] = []
         self.unread = False
         self.flow = "shown"
+        self.text = ""
         self.taken = False
         self.limit = Limit()
         self.recorder = Recorder()
@@ -321,7 +328,8 @@ class Inspector(ABC):
         own = {"own-process"} if self.controls(word, shell) else NOTHING
         return shell.files.get(self.path(word, shell)) or Text(None, word.taint | {"file"} | own)
 
-    def _sensitive(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
+    def secret(self, word: Word, shell: Shell, *, write: bool = False) -> str | None:
+        """Return the kind of secret that a file holds, `None` for any other file; `write`: it would be written."""
         path = self.path(word, shell)
         if any(char in path for char in "*?[") and len(path) <= LONGEST_PATH:
             return sensitive_glob(path, home=self.directories.home, write=write)
@@ -376,22 +384,35 @@ class Inspector(ABC):
     def reads(self, word: Word, shell: Shell) -> None:
         """Record and judge a file whose content is read, copied or sent."""
         self.effect("read", word, shell)
-        if not self.judging:
-            return
-        path = self.path(word, shell) if word else ""
-        if word and (self.control.stops_reading(path) or self.control.stops_reading(self._real(path))):
-            self.report("read-records", "reads records of decisions", word)
-        elif word and (rule := self._sensitive(word, shell)):
+        self.judge_read(word, shell)
+
+    def judge_read(self, word: Word, shell: Shell) -> None:
+        """Judge a file whose content is shown, copied or sent."""
+        if self.judging and word and not self.judge_use(word, shell) and (rule := self.secret(word, shell)):
             self.report(f"read-{rule}", "reads a file with secrets", word)
+
+    def judge_use(self, word: Word, shell: Shell) -> bool:
+        """Judge a file that a program uses and does not show, and return whether it was reported."""
+        path = self.path(word, shell)
+        stopped = self.control.stops_reading(path) or self.control.stops_reading(self._real(path))
+        if stopped:
+            self.report("read-records", "reads records of decisions", word)
+        return stopped
+
+    def judge_run(self, word: Word, shell: Shell) -> None:
+        """Judge a file that is run; a shell shows the lines of it that are no commands."""
+        if self.secret(word, shell) not in _SCRIPTS:
+            self.judge_read(word, shell)
 
     def writes(self, word: Word, shell: Shell, *, overwrite: bool = True, tree: bool = False) -> None:
         """Record and judge a file that is written; `tree`: everything inside may be written."""
         if not word:
             return
         self.effect("write", word, shell, tree=tree)
-        self._judge_write(word, shell, overwrite=overwrite)
+        self.judge_write(word, shell, overwrite=overwrite)
 
-    def _judge_write(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
+    def judge_write(self, word: Word, shell: Shell, *, overwrite: bool = True) -> None:
+        """Judge a file that is written; `overwrite`: its content is lost."""
         if not self.judging:
             return
         path = self.path(word, shell)
@@ -401,7 +422,7 @@ class Inspector(ABC):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif rule := self._sensitive(word, shell, write=True):
+        elif rule := self.secret(word, shell, write=True):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
 
     def deletes(self, word: Word, shell: Shell, *, tree: bool = False) -> None:
@@ -409,9 +430,13 @@ class Inspector(ABC):
         if not word:
             return
         self.effect("delete", word, shell, tree=tree)
-        self._judge_write(word, shell)
+        self.judge_delete(word, shell)
+
+    def judge_delete(self, word: Word, shell: Shell) -> None:
+        """Judge a file or a tree that is removed, emptied or moved away."""
         if not self.judging:
             return
+        self.judge_write(word, shell)
         path = self.path(word, shell)
         if self.control.stops_removing(path):
             self.report("write-guard-settings", CONTROLS, word)

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from agent_hooks.guards.base import Level, Run
 from agent_hooks.guards.recorder import as_pattern, words_of
 from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.shell.builtins import listing
 from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Book, Command
 from agent_hooks.guards.shell.expand import Expander
@@ -128,12 +129,13 @@ class Interpreter(Inspector):
         self._count()
         self.book.script(self, text)
         self._nesting += 1
-        around = self.enter()
+        around, outer = self.enter(), self.text
+        self.text = text
         try:
             return self.run(parse(text, self.limit), shell, stdin)
         finally:
             self._nesting -= 1
-            self.around = around
+            self.around, self.text = around, outer
 
     def run(self, node: Node, shell: Shell, stdin: Text) -> Text:
         """Follow one node, and return the text that it prints."""
@@ -352,7 +354,10 @@ class Interpreter(Inspector):
         for _ in range(MAX_NESTING):
             if not argv:
                 # `env` alone prints all variables.
-                return Text(None, marks_of([self.running])) if self.running == "env" else EMPTY
+                if self.running != "env":
+                    return EMPTY
+                listed = listing(Command(self, "env", [Word("env")], shell, stdin, environment))
+                return Text(None, listed.taint | marks_of(["env"]))
             name = self.program(argv[0])
             if UNKNOWN in name or (argv[0].unsure and not name):
                 return self._dynamic(argv, shell, stdin)
@@ -366,7 +371,9 @@ class Interpreter(Inspector):
             if inner is None:
                 return self._judge(name, argv, shell, stdin, environment)
             self._record_program(name, argv, shell)
-            if not self.recorder.paused:
+            if self.judging:
+                self.book.files(Command(self, name, argv, shell, stdin, environment))
+            elif not self.recorder.paused:
                 self.book.effects(Command(self, name, argv, shell, stdin, environment))
             self.via = (*self.via, name)
             if name == "env":
@@ -517,8 +524,9 @@ class Interpreter(Inspector):
             book.consoles(context)
         if builtin := book.builtins.get(name):
             return builtin(context)
-        # A program is judged by its rules, and recorded by its row.
         known = self.judging or book.effects(context)
+        if self.judging and not _asks_for_help(name, argv):
+            book.files(context)
         if name in SHELLS or LANGUAGES.fullmatch(name):
             if not known:
                 context.unknown("opaque", "it runs code that is not known")

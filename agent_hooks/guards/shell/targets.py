@@ -21,6 +21,17 @@ _BUILD_OUTPUT = (
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
 _OUTPUT = re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
+# Caches below the home: their programs fetch or make the content again.  Models that took hours to fetch are none.
+_CACHES = re.compile(
+    r"(?:\.cache|Library/Caches)/(?:pip|uv|pre-commit|go-build|golangci-lint|yarn|pnpm|npm|node|node-gyp|deno|bun|poetry|pypoetry"
+    r"|pipx|black|ruff|mypy|pylint|virtualenv|Homebrew|ms-playwright|Cypress|electron|electron-builder|typescript|turbo|sccache"
+    r"|ccache|bazel|bazelisk|composer|thumbnails|fontconfig|mesa_shader_cache|helm|terraform|cargo-update|nix|zig|act)(?:/.*)?"
+    r"|\.npm/(?:_cacache|_npx|_logs)(?:/.*)?|\.cargo/(?:registry/(?:cache|src|index)|git/(?:db|checkouts))(?:/.*)?"
+    r"|\.gradle/(?:caches|daemon)(?:/.*)?|\.m2/repository(?:/.*)?|\.ivy2/cache(?:/.*)?|\.yarn/(?:berry/)?cache(?:/.*)?"
+    r"|\.bun/install/cache(?:/.*)?|\.composer/cache(?:/.*)?|\.pub-cache/hosted(?:/.*)?|\.nuget/packages(?:/.*)?"
+    r"|\.local/share/pnpm/store(?:/.*)?|\.ccache(?:/.*)?|\.bundle/cache(?:/.*)?|\.cocoapods/repos(?:/.*)?|go/pkg/mod/cache(?:/.*)?"
+    r"|Library/Developer/Xcode/DerivedData(?:/.*)?"
+)
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
 # A last component that matches every file of the directory.
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
@@ -57,10 +68,17 @@ class Directories:
             return False
         if self.in_temp(path):
             return True
+        if level == "project" and self.is_cache(path):
+            return True
         if level != "project" or not self.in_project(path):
             return False
         parts = path[len(self.project) :].strip("/").split("/")
         return any(_OUTPUT.fullmatch(part) for part in parts)
+
+    def is_cache(self, path: str) -> bool:
+        """Return whether a path lies in a cache of the home that its program fills again by itself."""
+        inside = path[len(self.home) + 1 :] if path.startswith(f"{self.home}/") else ""
+        return bool(inside) and not _EVERYTHING.search(inside) and bool(_CACHES.fullmatch(inside))
 
     def machine(self, path: str) -> bool:
         """Return whether a path is a root, and more than the project."""

@@ -19,6 +19,8 @@ Roles of words:
     w file written  e file read and written     W tree that is written in     E tree that is read and written
     d file deleted  D tree that is deleted      m moved away                  t target of the operands before it
     x file that is run                          a archive: read, or written   q another file that is read
+    u U file or tree that is used, not shown    A file that is added to       n file that gets another name
+    M directory that is made
     h URL or host that content comes from       H URL or host it goes to      @ text to send; `@file` is read
     y like r, or `host:path`                    Y like t, or `host:path`      z Z the same for a container
     i package to install, or its directory      k process that is ended       b device that is written
@@ -40,9 +42,10 @@ Facts:
     @in=HOST @out=HOST    content comes from, or goes to, a host; without a name it is not known
     @r=PATH @w=PATH @e=PATH @d=PATH    a fixed path; with a slash at its end, a tree
     @install @kill @root @lose=WORK    packages that the project names; any process; rights of root; work that is lost
+    @rights         only the rights of the written files change
     @do=NAME        a function of `special` reads the words
 """
 
-from agent_hooks.guards.shell.programs.deeds import Deed, deeds_of
+from agent_hooks.guards.shell.programs.deeds import Deed, deeds_of, has_row, names_files
 
-__all__ = ["Deed", "deeds_of"]
+__all__ = ["Deed", "deeds_of", "has_row", "names_files"]

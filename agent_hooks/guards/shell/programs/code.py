@@ -7,7 +7,7 @@ python, pypy, ipython, ptpython, micropython : -c=c:_* -m=_:_* -W,-X=_ @early @d
 perl : -e,-E=c:_* -n,-p:r* -i?=_:~re -F,-I,-M,-m,-l,-0,-C,-D?=_ -c:r @early x? _*
 ruby : -e=c:_* -n,-p:r* -r,-I=_ -C=/ -i?=_:~re -F,-K,-x,-T?=_ -c:r @early x? _*
 node, nodejs : -e,-p,--eval,--print=c:_*
- -r,-C,--require,--import,--loader,--env-file,--conditions,--max-old-space-size=_ --test,--run,--watch:@opaque
+ -r,-C,--require,--import,--loader,--conditions,--max-old-space-size=_ --env-file=u --test,--run,--watch:@opaque
  -c,--check:r @early x? _*
 php : -r,-R,-B,-E=c:_* -d,-c,-t,-S,-z=_ -f,-F=x:_* -l:r -S=_:@opaque @early x? _*
 lua, luajit : -e=c:_* -l=_ @early x? _*
@@ -69,7 +69,7 @@ flake8, pylint, pyflakes, pycodestyle, pydocstyle, bandit, vulture, radon, xenon
  cfn-lint, cloc, tokei, scc, sloccount, ctags, ripsecrets, dupl, jscpd, knip, depcheck, madge, ts-prune, unimported,
  size-limit, bundlesize, license-checker, syft, grype, snyk, osv-scanner :
  -c,-f,-s,-e,-l,-p,-d,--config,--format,--exclude,--ignore,--select,--rcfile,--disable,--enable,--severity,--shell,--rules=_
- -o,--output,--output-file,--report-path,--out=w -w,--write-changes,--fix,--autocorrect,-F:~RE R*=.
+ -o,--output,--output-file,--report-path,--out=w -w,--write-changes,--fix,--autocorrect,-F:~UE U*=.
 ctags : -f,-o=w --languages,--exclude=_ @w=tags R*
 shfmt : -i,-ln,-p=_ -w,--write:~RE R*=.
 eslint, stylelint, xo, standard, tslint, biome, oxlint, rome, prettier, dprint, jscodeshift, semistandard, rubocop,
@@ -79,8 +79,8 @@ eslint, stylelint, xo, standard, tslint, biome, oxlint, rome, prettier, dprint, 
  sqlformat, pg_format, gofumpt, golines, gci, treefmt, buildifier, markdown-toc, doctoc, fixjsstyle, htmlbeautifier :
  -c,-f,-l,-t,-s,--config,--ext,--parser,--format,--style,--plugin,--rule,--max-warnings,--ignore-path,--rulesdir,--only,--except,--edition=_
  -o,--output-file,--out=w
- --fix,--write,--apply,--fix-all,-w,-a,-A,-i,--autocorrect,--autocorrect-all,--auto-correct,--inplace,--in-place:~RE
- --check,--fix-dry-run,--list-different:~ER @verbs @global R*
+ --fix,--write,--apply,--fix-all,-w,-a,-A,-i,--autocorrect,--autocorrect-all,--auto-correct,--inplace,--in-place:~UE
+ --check,--fix-dry-run,--list-different:~EU @verbs @global U*
 biome check, biome lint, biome ci, biome format : --write,--fix,--apply,--apply-unsafe,--unsafe:~RE R*=.
 rustfmt, php-cs-fixer, phpcbf, nixfmt, nixpkgs-fmt, alejandra, stylua, yamlfix, mdformat, jscodeshift, doctoc, astyle,
  treefmt, buildifier, fourmolu : --config,--edition,--config-path,-t,--transform,--style=_ --check,--dry-run,-n,-d:~ER

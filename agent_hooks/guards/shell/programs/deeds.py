@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.programs.reading import Deed, Reading, inside
@@ -10,7 +11,7 @@ from agent_hooks.guards.shell.programs.rows import Row, program_of, row_of, verb
 from agent_hooks.guards.shell.programs.special import FUNCTIONS
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
-__all__ = ["Deed", "deeds_of"]
+__all__ = ["Deed", "deeds_of", "has_row", "names_files"]
 
 # The words of a command that asks for help; in a longer one, `--help` may belong to something else.
 _LONGEST_HELP = 4
@@ -41,6 +42,18 @@ def deeds_of(name: str, argv: Sequence[Word], stdin: Text = EMPTY) -> tuple[list
     reading = Reading(program, words, row if shared is None else row.with_options_of(shared), stdin, FUNCTIONS)
     reading.directory = directory
     return reading.read(), reading.known
+
+
+def has_row(name: str) -> bool:
+    """Return whether the table has a row for a program."""
+    return row_of(program_of(name)) is not None
+
+
+@lru_cache(1024)
+def names_files(name: str) -> bool:
+    """Return whether the words of a program may name files, as far as its row tells."""
+    row = row_of(program_of(name))
+    return row is not None and row.names_files
 
 
 def _verb(program: str, row: Row, words: list[Word]) -> tuple[str, list[Word], Word | None] | None:

@@ -28,15 +28,16 @@ split, csplit : -a,-b,-C,-l,-n,-t,-f,--bytes,--lines,--number,--suffix-length,--
  --filter=_:@opaque @do=split
 diff, colordiff, sdiff, vimdiff : -U,-C,-W,-x,-X,-I,-F,-L,-D,--unified,--context,--exclude,--label,--width=_
  -o,--output=w -r,--recursive:~rR r*
-file : -F,-m,-P,-e,--magic-file=_ -f,--files-from=q r*
+file : -F,-m,-P,-e,--magic-file=_ -f,--files-from=q u*
 iconv : -f,-t,--from-code,--to-code=_ -o,--output=w r*
 dos2unix, unix2dos, mac2unix : -n,--newfile:r+w -c,-i=_ e*
 tr : _*
-tee, gtee : w*
+tee, gtee : -a,--append:~wA w*
 sponge : w?
 truncate : -s,--size=_ -r,--reference=q w*
 touch : -d,-t,--date,--time=_ -r,--reference=q w*
-mkdir, mkfifo, gmkdir : -m,-Z,--mode=_ w*
+mkdir, gmkdir : -m,-Z,--mode=_ M*
+mkfifo : -m,-Z,--mode=_ w*
 mknod : -m,--mode=_ w _*
 mktemp : -p,--tmpdir,--suffix=_ @do=mktemp
 rm, grm, srm, trash, trash-put, rmtrash, del, erase : -r,-R,--recursive:D* --interactive?=_ d*
@@ -47,7 +48,7 @@ cp, gcp, ditto : -S,--suffix=_ --sparse,--reflink,--backup,--preserve,--no-prese
  -r,-R,-a,--recursive,--archive:~rR -t,--target-directory=t:r* r* t
 mv, gmv : -S,--suffix=_ -t,--target-directory=t:m* m* t
 install, ginstall : -m,-o,-g,-S,--mode,--owner,--group,--suffix=_ -t,--target-directory=t:r* -d,--directory:w* r* t
-ln, link, gln : -S,--suffix=_ -t,--target-directory=t:l* l* t
+ln, link, gln : -S,--suffix=_ -t,--target-directory=t:n* n* t
 rename, prename, perl-rename : -n,--nono,--no-act:! -e=_:-1 _ m* @w=./
 mmv, qmv, vidir : @opaque @w=./
 readlink, realpath, basename, dirname, stat, pathchk, namei, lsattr, getfacl, getfattr :
@@ -56,13 +57,13 @@ ls, ll, la, dir, vdir, exa, eza, lsd : -I,-w,-T,-L,-s,--ignore,--hide,--width,--
 tree : -L,-P,-I,-T,-H,--filelimit,--sort,--charset=_ -o=w --fromfile:r* l*=.
 du, dust, ncdu : -d,-B,-t,--max-depth,--block-size,--threshold,--exclude,--time-style=_ -X,--exclude-from=q l*=.
 df, findmnt, lsblk, blkid, mountpoint : -t,-x,-B,-o,--type,--output,--block-size=_ l*
-chmod, gchmod : --reference=q:w* -R,--recursive:_+W* _ w* @do=chmod
-chown, chgrp, gchown : --reference=q:w* --from=_ -R,--recursive:_+W* _ w*
-chattr, chflags : -R:_+W* _ w*
-setfacl : -m,-x,-M,-X,--modify,--remove=_ -R,--recursive:W* w*
-setfattr : -n,-v,-x,--name,--value,--remove=_ w*
-xattr : -p,-l:_* -w:_+_+w* -d:_+w* -c:w* w*
-attr, chcon : -s,-r,-V,-t,-u=_ -R:W* _ w*
+chmod, gchmod : --reference=u:w* -R,--recursive:_+W* _ w* @do=chmod @rights
+chown, chgrp, gchown : --reference=u:w* --from=_ -R,--recursive:_+W* _ w* @rights
+chattr, chflags : -R:_+W* _ w* @rights
+setfacl : -m,-x,-M,-X,--modify,--remove=_ -R,--recursive:W* w* @rights
+setfattr : -n,-v,-x,--name,--value,--remove=_ w* @rights
+xattr : -p,-l:_* -w:_+_+w* -d:_+w* -c:w* w* @rights
+attr, chcon : -s,-r,-V,-t,-u=_ -R:W* _ w* @rights
 dd, gdd : if==r of==w bs==_ count==_ skip==_ seek==_ conv==_ iflag==_ oflag==_ status==_ ibs==_ obs==_ cbs==_
 fallocate : -l,-o,--length,--offset=_ w
 patch, gpatch : -p,-B,-D,-F,-V,-Y,-z,-g,--strip,--fuzz,--prefix,--suffix=_ -i,--input=q -o,--output=w
@@ -78,7 +79,7 @@ rg, ag, ack, ripgrep :
 ast-grep, sg : -p,-r,-l,--pattern,--rewrite,--lang=_ -U,--update-all:~RE @verbs @global R*=.
 sed, gsed : -l,--line-length=_ -n,-E,-r,-s,-u,-z -e,--expression=_:-1 -f,--file=q:-1 -i,--in-place?=_:~re _ r* @do=sed
 awk, gawk, mawk, nawk, busybox-awk : -F,-v,--field-separator,--assign=_ -f,--file=q:-1 -i,--include=_ _ r* @do=awk
-jq, gojq, jaq : --arg,--argjson=_2 --slurpfile,--rawfile=_2 -L,--indent=_ -f,--from-file=q:-1 --args,--jsonargs:_* _
+jq, gojq, jaq : --arg,--argjson=_2 --slurpfile,--rawfile=r2 -L,--indent=_ -f,--from-file=q:-1 --args,--jsonargs:_* _
  r*
 yq : -o,-p,-I,--output-format,--input-format,--indent,--expression=_ --from-file=q:-1 -i,--inplace:~re @verbs @global
  _ r*
@@ -92,7 +93,8 @@ xargs, gxargs : -a,--arg-file=q -E,-I,-L,-n,-P,-s,-d,--replace,--max-args,--max-
  s*
 parallel : -a,--arg-file=q -j,-I,-N,-S,-d,--jobs,--colsep,--tmpdir=_ --joblog=w --results=W @early s*
 ed, red : -p=_ @do=saves @opaque e*
-vi, vim, nvim, ex : -c,-S,-s,-u,-i,-T,-V,-w,--cmd=_ -R:~er @do=saves @opaque e*
+vi, vim, nvim : -c,-S,-s,-u,-i,-T,-V,-w,--cmd=_ -R:~er @do=saves @opaque e*
+ex : -c,-S,-u,-i,-T,-V,-w,--cmd=_ -R:~er @do=saves @opaque e*
 nano, pico, micro, emacs, joe, jed, mg, kak, helix, hx, code, subl, cursor, zed :
  -c,-S,-s,-u,-i,-T,-V,-w,--cmd,--eval,--load=_ @opaque e*
 open, xdg-open, gio, start : -a,-b,-e=_ @opaque l*
@@ -119,7 +121,7 @@ gzip, pigz, bzip2, pbzip2, xz, lzma, lzip, zstd, lz4, compress, gunzip, bunzip2,
  brotli : -S,-T,-b,-p,-q,-w,--suffix,--threads,--quality=_ -o,--output=w @do=compress
 pax : -f,-s,-x,-b=_ -r:@w=./ -w:R* _*
 gpg, gpg2 : -r,-u,--recipient,--local-user,--homedir,--passphrase,--keyserver,--cipher-algo=_ -o,--output=w
- --passphrase-file=q
+ --passphrase-file=u
  -k,-K,--list-keys,--list-secret-keys,--list-packets,--export,--export-secret-keys,--fingerprint:_*
  --delete-secret-keys,--delete-keys,--delete-secret-and-public-key:_*&@lose=keys --recv-keys,--search-keys:_*&@in
  --send-keys:_*&@out --gen-key,--full-generate-key,--quick-generate-key:_* r*
@@ -128,14 +130,17 @@ openssl enc, openssl dgst, openssl rsa, openssl rsautl, openssl pkeyutl, openssl
  openssl x509, openssl req, openssl genrsa, openssl genpkey, openssl ec, openssl ecparam, openssl rand, openssl
  dhparam, openssl base64, openssl crl, openssl asn1parse, openssl verify, openssl smime, openssl cms, openssl ca,
  openssl md5, openssl sha256, openssl pkey : @dash
- -in,-inkey,-key,-CA,-CAkey,-CAfile,-config,-extfile,-certfile,-certs,-sign,-verify,-kfile,-signature=r
+ -in,-inkey=r -key,-CA,-CAkey,-CAfile,-config,-extfile,-certfile,-certs,-sign,-verify,-kfile,-signature=u
  -out,-keyout,-CAserial=w
  -pass,-passin,-passout,-k,-K,-iv,-S,-days,-subj,-newkey,-name,-algorithm,-pkeyopt,-addext,-md,-iter=_ r*
+openssl x509, openssl req, openssl verify, openssl crl, openssl asn1parse : @dash
+ -in,-inkey,-key,-CA,-CAkey,-CAfile,-config,-extfile,-untrusted,-signkey=u -out,-keyout,-CAserial=w
+ -pass,-passin,-passout,-days,-subj,-newkey,-addext,-md,-set_serial,-nameopt,-inform,-outform=_ u*
 openssl rand, openssl genrsa, openssl dhparam, openssl genpkey : @dash -out=w -algorithm,-pkeyopt,-rand,-pass=_ _*
-openssl s_client, openssl s_server : @dash -connect=H -key,-cert,-CAfile=r -servername,-port,-accept=_ @out @in
+openssl s_client, openssl s_server : @dash -connect=H -key,-cert,-CAfile=u -servername,-port,-accept=_ @out @in
 openssl version, openssl help, openssl list, openssl ciphers, openssl speed : @dash _*
-age, rage, minisign, signify : -r,-p=_ -R,-i,-s=q -o,-x=w r*
-sops : -e,-d,--encrypt,--decrypt --input-type,--output-type,--kms,--age,--pgp=_ -i,--in-place:~re --output=w r*
+age, rage, minisign, signify : -r,-p=_ -R,-i,-s=u -o,-x=w r*
+sops : -e,-d,--encrypt,--decrypt --input-type,--output-type,--kms,--age,--pgp=_ -i,--in-place:~ue --output=w u*
 base58, xsel, wl-copy, xclip, pbcopy, clip : -selection,-t=_ @dash r*
 pbpaste, wl-paste : _*
 pandoc : -f,-t,-V,-M,--from,--to,--pdf-engine,--toc-depth,--metadata,--variable=_ -o,--output=w

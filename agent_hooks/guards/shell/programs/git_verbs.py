@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.programs.reading import Function, Reading, inside
+from agent_hooks.guards.shell.programs.reading import Function, Manner, Reading, inside
 from agent_hooks.guards.shell.words import Word, marked
 
 # A word of `git checkout` that can be no branch.
@@ -203,9 +203,10 @@ def config(reading: Reading) -> bool:
                 else ".git/config"
             )
         ]
+    manner: Manner = "" if reading.has("f", "--file") else "own"
     for file in files:
-        reading.add("read", file)
-        reading.add("write", file)
+        reading.add("read", file, manner=manner)
+        reading.add("write", file, manner=manner)
     return True
 
 

@@ -6,14 +6,14 @@ curl, curlie :
  --proxy,--range,--connect-timeout,--retry,--retry-delay,--retry-max-time,--resolve,--interface,--limit-rate,--oauth2-bearer,--max-redirs=_
  --ciphers,--tls-max,--proxy-user,--dns-servers,--connect-to,--aws-sigv4,--keepalive-time,--expect100-timeout,--local-port,--noproxy=_
  -o,--output,-c,--cookie-jar,-D,--dump-header,--trace,--trace-ascii,--stderr,--etag-save=w --output-dir=> --url=h
- -K,--config,-E,--cert,--key,--cacert,--netrc-file,--etag-compare,--unix-socket=q --capath=_
+ -K,--config,--etag-compare=q -E,--cert,--key,--cacert,--netrc-file,--unix-socket=u --capath=_
  -d,-F,--data,--data-ascii,--data-binary,--data-urlencode,--form,--form-string,--json,--url-query=@:~hH
  --data-raw=_:~hH -T,--upload-file=r:~hH -X,--request=_:@do=method -O,--remote-name,--remote-name-all,-J:@do=basename
  h*
 wget, wget2 :
  -t,-T,-w,-Q,-U,-e,-l,-A,-R,-D,-I,-X,-B,--header,--user,--password,--user-agent,--tries,--timeout,--level,--accept,--reject=_
  --method,--referer,--limit-rate,--domains,--quota,--wait,--cut-dirs,--http-user,--http-password,--load-cookies=_
- -O,-o,-a,--output-document,--output-file,--append-output,--save-cookies=w -P,--directory-prefix=> -i,--input-file=q
+ -O,-o,-a,--output-document,--output-file,--append-output,--save-cookies=w -P,--directory-prefix=> -i,--input-file=q --certificate,--private-key,--ca-certificate=u
  --post-data,--body-data=_:~hH --post-file,--body-file=r:~hH --spider:! -r,-m,-p,--recursive,--mirror:@w=./
  @do=basename h*
 http, https, xh, httpie :
@@ -25,10 +25,10 @@ lynx, links, w3m, elinks, fetch, get, lwp-request, lwp-download, youtube-dl, yt-
 scp : -3,-4,-6,-B,-C,-p,-q,-r,-v -c,-F,-i,-J,-l,-P,-S,-D,-X=_ -o=_:@do=filter y* Y
 rsync :
  -f,-T,-B,-M,-@,--exclude,--include,--filter,--bwlimit,--timeout,--chmod,--chown,--max-size,--min-size,--port,--suffix,--info,--debug=_
- --exclude-from,--include-from,--files-from,--password-file=q --log-file=w --backup-dir,--partial-dir,--temp-dir=W
+ --exclude-from,--include-from,--files-from=q --password-file=u --log-file=w --backup-dir,--partial-dir,--temp-dir=W
  -e,--rsh,--rsync-path=_:@do=filter -n,--dry-run,--list-only:! --remove-source-files:@do=moves
  --delete,--delete-before,--delete-after,--delete-during,--delete-excluded,--del,--delete-delay:@do=mirror y* Y
-sshpass : -f=q -d,-p,-P=_ @early s*
+sshpass : -f=u -d,-p,-P=_ @early s*
 ssh, autossh, mosh, slogin : -b,-c,-D,-e,-F,-i,-I,-J,-l,-L,-m,-O,-o,-p,-Q,-R,-S,-W,-w,-B=_ -E=w @early H s*
 sftp, ftp, lftp, tftp, ncftp, smbclient, rclone, croc, wormhole, magic-wormhole, transfer, ngrok, cloudflared,
  localtunnel, lt, bore, tailscale : @verbs @out @in @opaque _*
@@ -38,8 +38,8 @@ rclone ls, rclone lsd, rclone lsl, rclone size, rclone check, rclone cat, rclone
  version : @in _*
 rclone delete, rclone purge, rclone cleanup, rclone deletefile : -n,--dry-run:! @out @lose=remote-files _*
 ssh-keygen : -f=> -t,-b,-C,-N,-P,-m,-I,-n,-V,-z,-O,-D=_ -R,-H:@e=~/.ssh/known_hosts @do=keygen
-ssh-copy-id : -p,-o=_ -i=r H
-ssh-add, ssh-agent : -t,-c=_ r*
+ssh-copy-id : -p,-o=_ -i=u H
+ssh-add, ssh-agent : -t,-c=_ u*
 ssh-keyscan : -p,-t,-T=_ -f=q h*
 nc, ncat, netcat, nc.openbsd, nc.traditional, telnet : -p,-s,-w,-x,-X,-i,-q,-I,-O,-P,-T,-V,-o,-g,-G=_
  -e,-c=_:@do=filter -l,--listen:_*&@out&@in -z:h+_* H _* @in
@@ -61,10 +61,10 @@ docker ps, docker images, docker image ls, docker inspect, docker logs, docker s
 docker run, docker create : -d,-i,-t @do=dockerrun @opaque
 docker compose run : -d,-i,-t @do=dockerrun @opaque
 docker exec, docker compose exec :
- -e,-u,-w,-T,--env,--user,--workdir,--env-file,--index,--name,--entrypoint,-v,-p=_ @early _ s*
+ -e,-u,-w,-T,--env,--user,--workdir,--index,--name,--entrypoint,-v,-p=_ --env-file=u @early _ s*
 docker build, docker buildx build, docker compose build, docker builder build, docker image build :
  -t,--tag,--build-arg,--target,--platform,--label,--network,--cache-from,--cache-to,--progress,--secret,--ssh=_
- -f,--file=q --iidfile,--metadata-file=w -o,--output=_ --push:@out @opaque R*
+ -f,--file=u --iidfile,--metadata-file=w -o,--output=_ --push:@out @opaque R*
 docker compose up, docker compose start, docker compose restart, docker compose create, docker compose watch : @opaque
  _*
 docker pull, docker compose pull, docker image pull : --platform=_ @in=registry-1.docker.io i*
@@ -88,7 +88,7 @@ kubectl, microk8s :
  @verbs @global @out
 kubectl get, kubectl describe, kubectl logs, kubectl top, kubectl version, kubectl explain, kubectl api-resources,
  kubectl api-versions, kubectl cluster-info, kubectl auth can-i, kubectl rollout status, kubectl rollout history,
- kubectl events, kubectl wait, kubectl diff, kubectl options : -f,--filename=q
+ kubectl events, kubectl wait, kubectl diff, kubectl options : -f,--filename=u
  --tail,--since,--for,--timeout,--field-selector,--sort-by=_ @in _*
 kubectl config view, kubectl config get-contexts, kubectl config current-context, kubectl completion, kubectl
  kustomize, kubectl help : _*
@@ -96,9 +96,9 @@ kubectl config use-context, kubectl config set-context, kubectl config set, kube
  delete-context : @e=~/.kube/config _*
 kubectl apply, kubectl create, kubectl replace, kubectl patch, kubectl set, kubectl edit, kubectl label, kubectl
  annotate, kubectl expose, kubectl run, kubectl scale, kubectl autoscale, kubectl rollout restart, kubectl rollout
- undo, kubectl cordon, kubectl uncordon, kubectl taint : -f,-k,--filename,--kustomize=R
+ undo, kubectl cordon, kubectl uncordon, kubectl taint : -f,-k,--filename,--kustomize=U
  --from-file,--from-env-file,--patch-file=@ --dry-run=_:! --image,-p,--patch,--replicas,--type,--port=_ @out _*
-kubectl delete, kubectl drain : -f,--filename=R --grace-period,--timeout=_ --dry-run=_:! @out @lose=cluster-resources
+kubectl delete, kubectl drain : -f,--filename=U --grace-period,--timeout=_ --dry-run=_:! @out @lose=cluster-resources
  _*
 kubectl exec, kubectl attach, kubectl debug : @out _*
 kubectl cp : z Z
@@ -110,8 +110,8 @@ kustomize build : R
 helm : -n,--namespace,--kube-context,--kubeconfig=_ @verbs @global @out
 helm list, helm ls, helm status, helm get, helm history, helm version, helm env, helm search, helm show, helm repo
  list, helm plugin list : @in _*
-helm template, helm lint, helm dependency list : -f,--values=q --set,--set-string=_ --output-dir=W _ R*
-helm install, helm upgrade, helm rollback, helm test : -f,--values=q
+helm template, helm lint, helm dependency list : -f,--values=u --set,--set-string=_ --output-dir=W _ R*
+helm install, helm upgrade, helm rollback, helm test : -f,--values=u
  --set,--set-string,--set-file,--version,--timeout=_ --dry-run:! @out _*
 helm uninstall, helm delete : --dry-run:! @out @lose=cluster-resources _*
 helm pull, helm repo add, helm repo update, helm dependency update, helm dependency build : -d,--destination=W @in _*
@@ -119,7 +119,7 @@ helm push : @out r _
 helm create : W
 helm package : -d,--destination=W:^ @w=*.tgz R
 terraform, tofu, terragrunt : -chdir=/ @verbs @global @dash @opaque
-terraform plan, tofu plan, terragrunt plan : -out=w -var,-target=_ -var-file=q @dash @in @opaque _*
+terraform plan, tofu plan, terragrunt plan : -out=w -var,-target=_ -var-file=u @dash @in @opaque _*
 terraform init, tofu init, terragrunt init, terraform get, terraform providers : @dash -backend-config=_ @in
  @w=.terraform/ @opaque _*
 terraform fmt, tofu fmt : -check:! -diff,-recursive -write=_ @dash E*=.
@@ -127,7 +127,7 @@ terraform validate, terraform version, terraform show, terraform output, terrafo
  state list, terraform state show, terraform workspace list, terraform workspace show, tofu validate, tofu show, tofu
  output, tofu version, tofu state list : @dash _*
 terraform apply, tofu apply, terragrunt apply, terraform import, terraform refresh, terraform taint, terraform
- untaint, terraform state push : @dash -var,-target=_ -var-file=q @out @e=terraform.tfstate @opaque _*
+ untaint, terraform state push : @dash -var,-target=_ -var-file=u @out @e=terraform.tfstate @opaque _*
 terraform destroy, tofu destroy, terragrunt destroy, terraform state rm, tofu state rm, terraform force-unlock,
  terraform workspace delete : @dash -var,-target=_ @out @e=terraform.tfstate @lose=infrastructure @opaque _*
 terraform state pull : @in _*

@@ -17,11 +17,17 @@ _PATHS = frozenset(("read", "write", "delete", "list", "execute"))
 _HARMLESS = frozenset(("read", "list", "in"))
 
 
+Manner = Literal["", "used", "named", "added", "rights", "own", "made", "filled"]
+
+
 class Deed(NamedTuple):
     """One effect of a program.
 
     `word`: the path, host, package, process, right or code, as it is written; `tree`: everything inside is meant too;
-    `what`: the content of a transfer; `member`: the file is written only if the path before its name is a directory.
+    `what`: the content of a transfer; `member`: the file is written only if the path before its name is a directory;
+    `manner`: how the program treats the file, for the guards: `used` by the program, which shows and sends none of it;
+    `named` by another name from now on; `added` to; only its `rights` change; the program's `own`, which no word names;
+    a directory that is `made`, or that is `filled` with the files of another one.
     """
 
     kind: Kind
@@ -29,10 +35,17 @@ class Deed(NamedTuple):
     tree: bool = False
     what: str = ""
     member: bool = False
+    manner: Manner = ""
 
 
+_MANNERS: dict[str, Manner] = {"u": "used", "U": "used", "n": "named", "A": "added", "M": "made"}
 # The deeds of a role that concern files.
 _OF_ROLE: dict[str, tuple[tuple[Kind, bool], ...]] = {
+    "u": (("read", False),),
+    "U": (("read", True),),
+    "n": (("list", False),),
+    "A": (("write", False),),
+    "M": (("write", False),),
     "r": (("read", False),),
     "q": (("read", False),),
     "a": (("read", False),),
@@ -72,7 +85,7 @@ class Reading:
         self, name: str, words: Sequence[Word], row: Row, stdin: Text, functions: Mapping[str, Function]
     ) -> None:
         self.name, self.row, self.stdin, self.functions = name, row, stdin, functions
-        self.words = _without_pairs(spelled_out(words, TAR_VALUES) if row.has("old") else list(words), row)
+        self.words, pairs = _without_pairs(spelled_out(words, TAR_VALUES) if row.has("old") else list(words), row)
         self.options = ParsedOptions(
             self.words,
             row.short,
@@ -93,11 +106,13 @@ class Reading:
         self._stays: set[int] = set()
         self.directory: Word | None = None
         self.elsewhere: Word | None = None
+        for option, word in pairs:
+            self._play(row.roles[option], word)
 
     # ---- used by the functions of rows
 
-    def add(self, kind: Kind, word: str, *, tree: bool = False, what: str = "") -> None:
-        self.deeds.append(Deed(kind, word if isinstance(word, Word) else Word(word), tree, what))
+    def add(self, kind: Kind, word: str, *, tree: bool = False, what: str = "", manner: Manner = "") -> None:
+        self.deeds.append(Deed(kind, word if isinstance(word, Word) else Word(word), tree, what, manner=manner))
 
     def values(self, *names: str) -> list[Word]:
         return self.options.value(*names)
@@ -135,7 +150,14 @@ class Reading:
             if name := source.rstrip("/").rpartition("/")[2]:
                 self.add("write", _member(word, name, source), tree=self._copies_trees)
                 self.deeds[-1] = self.deeds[-1]._replace(member=alone)
-        self.add("write", word, tree=whole or self.row.has("trees") or self._copies_trees)
+        everything = whole or self.row.has("trees") or self._copies_trees
+        self.add("write", word, tree=everything, manner="filled" if whole or _all_of(sources) else "")
+
+    def _changes_rights(self) -> None:
+        """Say of all written files that only their rights change."""
+        for at, deed in enumerate(self.deeds):
+            if deed.kind == "write":
+                self.deeds[at] = deed._replace(manner="rights")
 
     @property
     def _copies_trees(self) -> bool:
@@ -145,25 +167,30 @@ class Reading:
 
     def read(self) -> list[Deed]:
         """Return the deeds."""
-        for change in self.row.changes:
-            if any(self._is_given(name) for name in change.names):
-                for each in change.changes:
-                    self._change(each)
-        self._values()
+        if self.options.flags:
+            for change in self.row.changes:
+                if any(map(self._is_given, change.names)):
+                    for each in change.changes:
+                        self._change(each)
+            self._values()
         own = len(self.deeds)
         done = [self.functions[value](self) for name, value in self.facts if name == "do"]
         if not any(done):
             self._operands()
-        self._facts()
-        self._inside(own)
+        if self.facts:
+            self._facts()
+        if self.elsewhere is not None or self.directory is not None:
+            self._inside(own)
         if self.keeps_all:
             self.deeds = [deed for deed in self.deeds if deed.kind in _HARMLESS]
             self.known = True
         return self.deeds
 
     def _is_given(self, name: str) -> bool:
-        plain, equals, value = name.partition("=")
-        return self.has(plain) and (not equals or value in self.values(plain))
+        if "=" not in name:
+            return name in self.options.flags or (name[:1] == "-" and self.has(name))
+        plain, _, value = name.partition("=")
+        return self.has(plain) and value in self.values(plain)
 
     def _change(self, change: str) -> None:
         if change == "!":
@@ -184,8 +211,9 @@ class Reading:
             self.operands = [operand(word) for word in change.split("+")]
 
     def _values(self) -> None:
-        for name, role in self.row.roles.items():
-            for word in self.options.values.get(name, ()):
+        for name, words in self.options.values.items():
+            role = self.row.roles.get(name, "_")
+            for word in words if role != "_" else ():
                 if role == "/":
                     self.directory = word if self.directory is None else inside(self.directory, word)
                 elif role == "C":
@@ -235,9 +263,9 @@ class Reading:
         role = self.renamed.get(role, role)
         if deeds := _OF_ROLE.get(role):
             for kind, tree in deeds:
-                if role in "aq":
+                if role in "aqu":
                     self._stays.add(len(self.deeds))
-                self.add(kind, word, tree=tree)
+                self.add(kind, word, tree=tree, manner=_MANNERS.get(role, ""))
         elif role == "t":
             self.target(word, self.given)
         elif role == "h":
@@ -280,7 +308,7 @@ class Reading:
                 name = (source.rpartition(":")[2] if _is_remote(source) else source).rstrip("/").rpartition("/")[2]
                 if name and not source.endswith("/"):
                     self.add("write", _member(word, name, source), tree=True)
-            self.add("write", word, tree=True)
+            self.add("write", word, tree=True, manner="filled" if _all_of(sources) else "")
         elif remote:
             self.add("out", host_of(word), what=", ".join(sources) or "files")
 
@@ -294,7 +322,9 @@ class Reading:
                     if "**" in value:
                         path = marked(value.replace("**", UNKNOWN + "*"), path)
                     for kind, _ in _OF_ROLE[_FACTS[name]]:
-                        self.add(kind, path, tree=tree)
+                        self.add(kind, path, tree=tree, manner="" if path in (".", "*") else "own")
+            elif name == "rights":
+                self._changes_rights()
             elif name in ("in", "out"):
                 self.add("in" if name == "in" else "out", value or UNKNOWN, what=", ".join(self.sent) or self.name)
             elif name == "install" and not any(deed.kind == "install" for deed in self.deeds):
@@ -318,19 +348,26 @@ class Reading:
                 self.deeds[at] = deed._replace(word=word)
 
 
-def _without_pairs(words: list[Word], row: Row) -> list[Word]:
-    """Return the words without the options that take two values."""
+def _all_of(sources: Sequence[Word]) -> bool:
+    """Return whether all files of a directory are among the sources, each with its own name."""
+    return any(source.endswith(("/", "/.", "/*")) or source in (".", "*") for source in sources)
+
+
+def _without_pairs(words: list[Word], row: Row) -> tuple[list[Word], list[tuple[str, Word]]]:
+    """Return the words without the options that take two values, and each of these with its second value."""
     if not row.pairs:
-        return words
-    kept, skipped = [], 0
-    for word in words:
-        if skipped:
-            skipped -= 1
-        elif word in row.pairs:
-            skipped = 2
-        else:
-            kept.append(word)
-    return kept
+        return words, []
+    kept: list[Word] = []
+    pairs: list[tuple[str, Word]] = []
+    at = 0
+    while at < len(words):
+        if words[at] not in row.pairs:
+            kept.append(words[at])
+            at += 1
+            continue
+        pairs += [(str(words[at]), word) for word in words[at + 2 : at + 3]]
+        at += 3
+    return kept, pairs
 
 
 def inside(directory: Word, word: Word) -> Word:

@@ -82,6 +82,14 @@ class Row:
     def has(self, fact: str) -> bool:
         return any(name == fact for name, _ in self.facts)
 
+    @property
+    def names_files(self) -> bool:
+        """Whether a word of the program may be a file: by its role, by a function, or by the row of a verb."""
+        roles = {*self.roles.values(), *self.assigns.values(), *(each.role for each in self.operands)}
+        facts = {name for name, _ in self.facts}
+        changed = any(set(change) - set("_*+!^.") for each in self.changes for change in each.changes)
+        return changed or not roles <= set("_kcs/") or bool(facts & {"verbs", "do"})
+
     def with_options_of(self, other: Row) -> Row:
         """Return the row with the options of another one beside its own."""
         both = Row("")
@@ -183,9 +191,12 @@ def program_of(name: str) -> str:
 
 def verb_row(program: str, words: list[str]) -> tuple[str, int]:
     """Return the name of the row of a program's verb and the number of words that it takes, or an empty name."""
-    for count in (3, 2, 1):
-        if count > len(words):
-            continue
+    return _verb_row(program, *words[:3])
+
+
+@lru_cache(1024)
+def _verb_row(program: str, *words: str) -> tuple[str, int]:
+    for count in range(len(words), 0, -1):
         name = " ".join([program, *words[:count]])
         if name in _texts():
             return name, count

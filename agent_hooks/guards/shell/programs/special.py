@@ -272,7 +272,7 @@ def keygen(reading: Reading) -> bool:
     files = reading.values("f")
     shows = reading.has("l", "y", "F", "B", "L", "e", "i", "E")
     for file in files or ([] if shows or reading.has("R", "A", "H") else [Word("~/.ssh/id_ed25519")]):
-        reading.add("read", file)
+        reading.add("read", file, manner="used")
         if not shows:
             reading.add("write", file)
             reading.add("write", f"{file}.pub")
@@ -295,18 +295,18 @@ def dockerrun(reading: Reading) -> bool:
         path, colon, rest = word.partition(":")
         if (colon and "/" in path) or path in (".", "~"):
             path_word = marked(path, word)
-            reading.add("read", path_word, tree=True)
+            reading.add("read", path_word, tree=True, manner="used")
             if not rest.endswith(":ro"):
-                reading.add("write", path_word, tree=True)
+                reading.add("write", path_word, tree=True, manner="used")
     for word in options.value("--mount"):
         parts = dict(part.partition("=")[::2] for part in word.split(","))
         source = parts.get("src") or parts.get("source") or ""
         if "/" in source:
-            reading.add("read", source, tree=True)
+            reading.add("read", source, tree=True, manner="used")
             if "readonly" not in parts and "ro" not in parts:
-                reading.add("write", source, tree=True)
+                reading.add("write", source, tree=True, manner="used")
     for word in options.value("--env-file", "--cidfile"):
-        reading.add("read", word)
+        reading.add("read", word, manner="used")
     if options.has("--privileged"):
         reading.add("gain", "root")
     return True
@@ -320,7 +320,7 @@ _ASKS = re.compile(
 )
 # `\\copy t to 'file'`, `\\o file`, `.output file`.
 _DATABASE_FILES = re.compile(
-    r"(?:^|;|\n)\s*(?:\\copy\b[^;\n]*?\s|[.\\](?=[a-z]))(to|from|o|out|output|once|backup|save|w|i|ir|read|restore)\s+"
+    r"(?:^|;|\n)\s*(?:\\copy\b[^;\n]*?\s|[.\\](?=[a-z]))(to|from|o|out|output|once|backup|save|w|i|ir|read|restore|import)\s+"
     r"('[^']+'|\"[^\"]+\"|[^\s|;'\"]+)",
     re.I,
 )

@@ -12,6 +12,7 @@ from agent_hooks.guards.shell.command import Book, Command, Rule
 from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS
 from agent_hooks.guards.shell.program_effects import record_program
+from agent_hooks.guards.shell.program_judging import judge_program
 from agent_hooks.guards.shell.rules import (
     access,
     backups,
@@ -120,6 +121,7 @@ def _every(command: Command) -> None:
     fetching.program(command)
     sending.redirected(command)
     own_files.every_program(command)
+    secret_stores.shows_list(command)
 
 
 def _interpreter(command: Command) -> None:
@@ -166,6 +168,7 @@ BOOK = Book(
     every=_every,
     consoles=consoles.console,
     effects=record_program,
+    files=judge_program,
     followers=_joined(*(subject.RULES for subject in _SUBJECTS if subject not in _JUDGES)),
     script=_script,
 )

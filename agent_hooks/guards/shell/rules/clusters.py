@@ -44,7 +44,11 @@ RULES = losses(
                 r"\bdelete-all\b"
             ),
             _WHY,
-            r"\bget\b|\blist\b",
+            # One cluster in containers of this machine can be made again.
+            (
+                r"\bget\b|\blist\b|^kind delete cluster(?: --name[= ]\S+| -n \S+)?$|^k3d cluster delete(?: (?!-)\S+)?$"
+                r"|^minikube delete(?: (?:-p|--profile)[= ]\S+)?$"
+            ),
         ),
         Loss(
             "kubernetes",

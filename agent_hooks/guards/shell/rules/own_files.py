@@ -43,10 +43,12 @@ _WRITERS = (
 
 def every_program(command: Command) -> None:
     """Ask about a program that is not known to read only, when one of its words names a file that controls the agent."""
-    if command.name in _READERS or _only_checks(command):
+    reads = command.name in _READERS or _only_checks(command)
+    if not reads:
+        _names_a_decision(command)
+    if reads or command.told:
         outputs(command)
         return
-    _names_a_decision(command)
     for word in named_files(command.argv[1:]):
         if command.controls(word):
             command.interpreter.report("write-guard-settings", f"may be changed: {CONTROLS}", word, undecidable=True)

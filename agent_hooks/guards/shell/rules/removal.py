@@ -46,11 +46,33 @@ def rm(command: Command) -> None:
     force = options.has("f", "--force") or command.name in ("rimraf", "del-cli")
     for word in options.operands:
         if recursive and (force or command.level == "strict"):
-            command.tree(word)
+            if not _is_built_again(command, word, options.operands):
+                command.tree(word)
         elif recursive and command.is_root(word):
             reason = "removes a root of the system, of a home or of the project"
             command.report("rm-rf", reason, word, wall=command.is_machine(word))
         command.loses(word, tree=recursive)
+
+
+# What makes `bin` and `vendor` again.
+_BUILDS = (
+    r"(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|composer (?:install|update)|dotnet (?:build|restore)"
+    r"|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)|mvn|gradle|\./gradlew|\./build\.sh)\b"
+)
+_BUILT = re.compile(rf"\brm\s+-[^;&|\n]*(?:&&|;|\n)\s*(?:[^;&|\n]+(?:&&|;|\n)\s*)*?{_BUILDS}")
+
+
+def _is_built_again(command: Command, word: Word, words: list[Word]) -> bool:
+    """Return whether `bin` or `vendor` of the project is build output: a build follows, or `obj` is removed with it.
+
+    Alone, each may hold scripts or changed sources that no program makes again.
+    """
+    if command.level != "project" or command.path(word).rpartition("/")[0] != command.interpreter.directories.project:
+        return False
+    name = command.path(word).rpartition("/")[2]
+    if name == "bin" and any(each.rstrip("/") == "obj" for each in words):
+        return True
+    return name in ("bin", "vendor") and bool(_BUILT.search(command.interpreter.text))
 
 
 def unlink(command: Command) -> None:

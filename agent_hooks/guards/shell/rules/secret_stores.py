@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.shell.builtins import LISTED, listing
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.origins import SECRET, names_secret
 from agent_hooks.guards.shell.outputs import taint_of
@@ -265,7 +266,9 @@ _PRINTS = (
 
 
 def printenv(command: Command) -> None:
-    """`printenv NAME` prints one variable."""
+    """`printenv NAME` prints one variable, and `printenv` alone all of them."""
+    if all(word.startswith("-") for word in command.argv[1:]):
+        command.output = listing(command)
     if any(names_secret(word) for word in command.argv[1:]):
         command.report("print-secret", _SHOWN)
 
@@ -309,6 +312,20 @@ def passes(command: Command) -> None:
     written = line is not None and any(operator.startswith((">", "&>")) for operator, _ in line.redirects)
     if shown and not written and command.stdin.taint & SECRET and "cut" not in earlier(command):
         command.report("print-secret", _SHOWN)
+
+
+# Programs of which no line of the list comes out, and those that a pattern narrows.
+_HIDES = frozenset({"wc", "true", "cksum", "md5sum", "sha256sum", "curl", "wget", "nc", "ncat", "netcat", "ssh"})
+_NARROWS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack"})
+
+
+def shows_list(command: Command) -> None:
+    """`source .env; env | sort`: the list of variables comes out of another program."""
+    if command.stdin.taint >= LISTED and command.name not in _HIDES | _NARROWS:
+        if command.interpreter.flow == "shown":
+            command.report("read-environment-file", "shows the variables of a file with secrets")
+        else:
+            command.output = Text(None, command.stdin.taint)
 
 
 def _listed(command: Command) -> None:
