@@ -170,9 +170,10 @@ def path_of(input: Mapping[str, Any]) -> str | None:
     return None
 
 
-def remedy(rule: str) -> str:
-    """Return how a person allows the calls that a rule stops; the person reads it, and no model."""
-    if rule in SELF_PROTECTION:
+def remedy(*rules: str) -> str:
+    """Return how a person allows the calls that some rules stop; the person reads it, and no model."""
+    if set(rules) <= set(SELF_PROTECTION):
         return "only a person does this; to let the agent change hooks for a limited time: agent-hooks unlock 15m"
-    always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run --allow-once {rule}"
+    options = " ".join(f"--allow-once {rule}" for rule in dict.fromkeys(rules) if rule not in SELF_PROTECTION)
+    always, once = "guards.exceptions in .agent/settings.json", f"agent-hooks run {options}"
     return f"a person can allow it: {always}, or once: {once}"

@@ -148,13 +148,21 @@ def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     return Question(
         title=title,
         call=_call_line(call),
-        reasons=tuple(_reason(ask, title) for ask in asks),
+        reasons=tuple(
+            _reason(ask, title, remedied=ask.remedy not in [other.remedy for other in asks[at + 1 :]])
+            for at, ask in enumerate(asks)
+        ),
         answers=("no", "once") if handed_over else _answers(asks, call),
     )
 
 
-def _reason(ask: Ask, title: str) -> str:
-    """Return the line of one that asks; the title is not repeated where a remedy follows it."""
+def _reason(ask: Ask, title: str, *, remedied: bool) -> str:
+    """Return the line of one that asks; the title is not repeated where a remedy follows it.
+
+    `remedied`: the remedy follows; the last of several askers with the same one has it.
+    """
+    if not remedied:
+        return f"{ask.signature}: {ask.message or ask.title}"
     repeated = not ask.message and ask.title == title and ask.remedy
     return f"{ask.signature}: {ask.remedy if repeated else ask.explanation}"
 

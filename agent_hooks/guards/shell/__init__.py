@@ -22,6 +22,7 @@ from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.rules import BOOK
 from agent_hooks.guards.shell.script import MAX_LENGTH, Unreadable
 from agent_hooks.guards.shell.targets import Directories
+from agent_hooks.guards.specific import most_specific
 from agent_hooks.guards.tools import use_of
 
 __all__ = ["CommandSafetyGuard"]
@@ -130,5 +131,5 @@ class CommandSafetyGuard:
             # The effects that were found before stand beside it.
             interpreter.recorder.paused = 0
             interpreter.recorder.unknown("unparsed", command[:200], text)
-        interpreter.findings.sort(key=lambda finding: finding.undecidable)
+        interpreter.findings = sorted(most_specific(interpreter.findings), key=lambda finding: finding.undecidable)
         return interpreter

@@ -13,7 +13,7 @@ echo, printf, true, false, yes, seq, expr, bc, dc, env, printenv, uname, arch, w
  lvs, pvs, smartctl, xdpyinfo, xrandr, fc-list, fc-match, infocmp, toe : -c,-n,-o,-p,-u,-s,-f,-d,-S,-I,-t=_ _*
 pv : -L,-s,-N,-i,-B=_ r*
 dmesg : -c,-C,--clear,--read-clear:@lose=kernel-messages _*
-date, gdate : -d,-r,-I,-f,--date,--reference,--iso-8601,--file=_ -s,--set=_:@root _*
+date, gdate : -d,-r,-I,--date,--reference,--iso-8601=_ -f,--file=q -s,--set=_:@root _*
 history : -c:@lose=shell-history -w,-a=_ _*
 uptime, which : _*
 fuser : -k,--kill:k* -n=_ _*

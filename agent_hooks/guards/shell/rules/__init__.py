@@ -15,6 +15,7 @@ from agent_hooks.guards.shell.program_effects import record_program
 from agent_hooks.guards.shell.program_judging import judge_program
 from agent_hooks.guards.shell.rules import (
     access,
+    applying,
     backups,
     clouds,
     clusters,
@@ -70,6 +71,7 @@ _SUBJECTS = (
     packs,
     own_links,
     fetching,
+    applying,
     injection,
     kernel,
     sending,

@@ -46,6 +46,7 @@ def _shell(command: Command) -> None:
         return
     operands = options.operands
     inner = command.shell.copy()
+    inner.traced = inner.traced or options.has("x", "v")
     if "c" in options.flags and operands:
         _positional(inner, operands[1:])
         text = operands[0]

@@ -115,15 +115,17 @@ def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
     options = ParsedOptions([Word(verb), *rest], _RUN_WITH_VALUE, _RUN_LONG, stop_early=True)
     inner = options.operands[1:]
     mounts: list[str] = []
+    secrets: dict[str, str] = {}
     if verb == "run":
         mounts = [word.partition(":")[0] for word in options.value("v", "--volume")]
         mounted = any(command.is_root(Word(path)) and path.startswith("/") for path in mounts)
-        if command.interpreter.judging and not mounted:
+        secrets = _mounted_secrets(command, options.value("v", "--volume"))
+        if command.interpreter.judging and not (mounted or secrets):
             return
     before = len(command.interpreter.findings)
     if inner:
         inside = command.shell.copy()
-        inside.cwd = "/"
+        inside.cwd, inside.links = "/", {**inside.links, **secrets}
         attached = options.has("i", "--interactive") or command.argv[1:2] == ["compose"]
         with command.interpreter.apart():
             command.interpreter.command(inner, inside, command.stdin if attached else EMPTY)
@@ -131,6 +133,16 @@ def _docker_runs(command: Command, verb: str, rest: list[Word]) -> None:
         # What the container removes may be the machine's.
         findings = command.interpreter.findings
         findings[before:] = [replace(each, wall=True) if each.rule == "rm-rf" else each for each in findings[before:]]
+
+
+def _mounted_secrets(command: Command, volumes: list[Word]) -> dict[str, str]:
+    """Return the places in a container of the files with secrets that it gets, each with its path on this machine."""
+    parts = [word.split(":") for word in volumes]
+    return {
+        each[1]: command.path(each[0])
+        for each in parts
+        if len(each) > 1 and "/" in each[0] and command.interpreter.secret(Word(each[0]), command.shell)
+    }
 
 
 def kubectl(command: Command) -> None:

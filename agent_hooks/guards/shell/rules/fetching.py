@@ -14,7 +14,7 @@ _TREE = "/**"
 """The end of the key under which the texts of a shell hold a whole fetched directory."""
 
 
-def _fetched(command: Command, word: Word) -> bool:
+def fetched(command: Command, word: Word) -> bool:
     """Return whether a word names a file that was fetched, or that lies in a fetched directory."""
     files, path = command.shell.files, command.path(word)
     known = files.get(path)
@@ -47,7 +47,7 @@ def unpack(command: Command) -> None:
     """`curl … | tar xz -C DIRECTORY`, and `unzip` of a fetched archive: the directory is fetched too."""
     words = command.argv[1:]
     inputs = [word for word in words if not word.startswith("-")]
-    if not ("download" in command.stdin.taint or any(_fetched(command, word) for word in inputs)):
+    if not ("download" in command.stdin.taint or any(fetched(command, word) for word in inputs)):
         return
     directory = next(
         (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "-d", "--directory", "-o")), Word(".")
@@ -67,7 +67,7 @@ def copied(command: Command) -> None:
         else operands[:-1]
     )
     for word in sources:
-        if command.name in ("scp", "rsync") or _fetched(command, word):
+        if command.name in ("scp", "rsync") or fetched(command, word):
             command.shell.files[command.path(operands[-1])] = Text(None, _SAVED)
 
 
@@ -159,7 +159,7 @@ def program(command: Command) -> None:
 
 def installs(command: Command) -> None:
     """`dpkg -i`, `rpm -i`, `installer -pkg` of a fetched package."""
-    if any(_fetched(command, word) for word in command.argv[1:] if not word.startswith("-")):
+    if any(fetched(command, word) for word in command.argv[1:] if not word.startswith("-")):
         command.report("download-exec", "a fetched package is installed unseen")
 
 

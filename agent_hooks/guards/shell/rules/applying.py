@@ -1,0 +1,78 @@
+"""Rules about fetched content that a program applies unseen: to a cluster, a database, a host, a store of images.
+
+A manifest, a dump or an image does as much as a script.  Fetched content that is only shown, searched, compared or kept
+in a file meets no rule, and neither does data for a statement that stands in the command.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_hooks.guards.shell.command import Command, Rule
+from agent_hooks.guards.shell.rules.fetching import fetched
+from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data, only_tries, plain_text
+
+# The words by which programs apply a content; an empty pattern: they do nothing else with it.
+_APPLIES: dict[str, str] = {
+    "kubectl k oc": r" (?:apply|create|replace|patch)\b",
+    "helm": r" (?:install|upgrade)\b",
+    "docker podman nerdctl": (
+        r" (?:image )?(?:load|import)\b| stack (?:deploy|up)\b| (?:play kube|kube play)\b| (?:build|buildx build|image build)\b"
+        r"| compose\b.* (?:up|create|run|start)\b"
+    ),
+    "docker-compose podman-compose": r" (?:up|create|run|start)\b",
+    "ctr k3s crictl": r" images? import\b",
+    "nomad": r" (?:job )?run\b",
+    "consul": r" (?:kv import|snapshot restore)\b| config write\b",
+    "vault bao": r" (?:policy )?write\b",
+    "argocd": r" create\b",
+    "virsh": r" (?:define|create|net-define)\b",
+    "terraform tofu pulumi": r" (?:apply|up|import)\b",
+    "aws": r" cloudformation (?:deploy|create-stack|update-stack)\b",
+    "ansible ansible-playbook salt puppet": r"",
+    "psql mysql mariadb sqlite3 sqlcmd clickhouse-client cqlsh cockroach mongosh mongo redis-cli valkey-cli": r"",
+    "pg_restore mongorestore": r"",
+    "iptables-restore ip6tables-restore debconf-set-selections ldapmodify ldapadd newusers chpasswd": r"",
+    "nft": r" (?:-f|--file)\b",
+    "zfs": r" (?:receive|recv)\b",
+    "pip pip3 uv": r" install\b.* (?:-r|--requirement)\b",
+}
+_STATEMENT = re.compile(r"(?:^| )(?:-c|-e|-x|-q|--command|--execute|--eval|--query)(?:[ =]|$)")
+_LOCAL = re.compile(LOCAL_CLUSTER)
+
+
+def _rule(pattern: str) -> Rule:
+    searched = re.compile(pattern)
+
+    def rule(command: Command) -> None:
+        if not _takes_fetched(command):
+            return
+        text = plain_text(command)
+        if searched.search(text) and not only_tries(command) and not _is_spared(command, text):
+            command.report("download-exec", "fetched content is applied unseen")
+
+    return rule
+
+
+def _takes_fetched(command: Command) -> bool:
+    """Return whether a program gets fetched content on stdin, or as a file."""
+    if command.stdin.taint & {"download", "saved-download"}:
+        return True
+    return any("download" in word.taint or fetched(command, word) for word in command.argv[1:])
+
+
+def _is_spared(command: Command, text: str) -> bool:
+    """Return whether the content is data for a statement, or goes to test data or to a cluster of this machine."""
+    operands = [word for word in command.argv[1:] if not word.startswith("-")]
+    if command.name == "sqlite3":
+        inside = command.interpreter.directories.in_temp
+        return len(operands) > 1 or any(word == ":memory:" or inside(command.path(word)) for word in operands)
+    if command.name in _DATABASES and (_STATEMENT.search(text) or any(map(names_test, operands))):
+        return True
+    return on_test_data(command) or bool(_LOCAL.search(text))
+
+
+_DATABASES = frozenset(next(names for names in _APPLIES if names.startswith("psql")).split())
+RULES: dict[str, tuple[Rule, ...]] = {
+    program: (_rule(pattern),) for programs, pattern in _APPLIES.items() for program in programs.split()
+}
