@@ -41,7 +41,9 @@ def most_specific(findings: list[Finding]) -> list[Finding]:
     if len(findings) < 2:
         return findings
     answered = set(_answered(findings))
-    return [each for each in findings if not _is_question(each) or (each.subject, each.words, each.rule) not in answered]
+    return [
+        each for each in findings if not _is_question(each) or (each.subject, each.words, each.rule) not in answered
+    ]
 
 
 def _answered(findings: Iterable[Finding]) -> Iterable[tuple[str, tuple[str, ...], str]]:

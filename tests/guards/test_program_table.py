@@ -19,8 +19,8 @@ from agent_hooks.guards.shell.programs.special import FUNCTIONS
 from agent_hooks.guards.shell.words import Word
 from agent_hooks.values.effects import Effects
 
-ROLES = set("_rRlwWeEdDmtxaqhH@yYzZikbc/Cs>")
-FACTS_TEXT = "verbs global dash early old stdin trees opaque in out r w e d install kill root lose do"
+ROLES = set("_rRuUlwWAMeEdDmnxtaqhH@yYzZikbc/Cs>")
+FACTS_TEXT = "verbs global dash early old stdin trees opaque rights in out r w e d install kill root lose do"
 FACTS = set(FACTS_TEXT.split())
 # Programs that an agent really runs.
 USUAL_TEXT = """

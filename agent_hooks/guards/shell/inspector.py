@@ -111,9 +111,9 @@ class Inspector(ABC):
     `line`: the program that is being judged; `pipeline_words`: the words of the commands of the pipeline so far;
     `unread`: a part of the command line was not read; `recorder`: the effects so far; `running`: the program that is
     judged, and `via` the programs that carry it; `limit`: the time that is left; `judging`: files are judged, not only
-    recorded; `text`: the present script; `flow`: where the output of the present program goes: `shown`, `pipe`, or `kept` in a word; `taken`: a word
-    or a program that signs in takes the output of the whole pipeline; `elsewhere`: the present program runs on another
-    machine or in a container, whose paths are not those of this machine.
+    recorded; `text`: the present script; `flow`: where the output of the present program goes: `shown`, `pipe`, or
+    `kept` in a word; `taken`: a word or a program that signs in takes the output of the whole pipeline; `elsewhere`: the
+    present program runs on another machine or in a container, whose paths are not those of this machine.
     """
 
     def __init__(self, directories: Directories, level: Level) -> None:

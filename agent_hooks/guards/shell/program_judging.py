@@ -40,15 +40,15 @@ def judge_program(command: Command) -> None:
 def _spared(command: Command, deeds: list[Deed], written: list[Deed]) -> list[Deed]:
     """Return the written files that nobody loses anything by."""
     read = [deed.word for deed in deeds if deed.kind == "read"]
-    if len(read) == 1 and _SAMPLE.fullmatch(read[0]):
+    if any(deed.kind == "delete" for deed in deeds):
+        return []
+    to_environment = all(deed.member or _ENVIRONMENT.fullmatch(deed.word) for deed in written)
+    if len(read) == 1 and _SAMPLE.fullmatch(read[0]) and to_environment:
         # A project's sample of an environment file is copied to the environment file.
-        if all(deed.member or _ENVIRONMENT.fullmatch(deed.word) for deed in written):
-            return written
+        return written
     if command.name in ("openssl", "ssh-keygen"):
         return [deed for deed in written if _is_new_key(command, deed.word)]
     names = {_name(word) for word in read if command.controls(word)}
-    if not names or any(deed.kind == "delete" for deed in deeds):
-        return []
     # Copies of one's own hooks in a temporary directory control nothing.
     temporary = command.interpreter.directories.in_temp
     return [deed for deed in written if _name(deed.word) in names and temporary(command.path(deed.word))]

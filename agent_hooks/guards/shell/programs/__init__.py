@@ -42,7 +42,7 @@ Facts:
     @in=HOST @out=HOST    content comes from, or goes to, a host; without a name it is not known
     @r=PATH @w=PATH @e=PATH @d=PATH    a fixed path; with a slash at its end, a tree
     @install @kill @root @lose=WORK    packages that the project names; any process; rights of root; work that is lost
-    @rights         only the rights of the written files change
+    @rights         only the rights or times of the written files change
     @do=NAME        a function of `special` reads the words
 """
 

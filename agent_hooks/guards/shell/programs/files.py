@@ -35,7 +35,7 @@ tr : _*
 tee, gtee : -a,--append:~wA w*
 sponge : w?
 truncate : -s,--size=_ -r,--reference=q w*
-touch : -d,-t,--date,--time=_ -r,--reference=q w*
+touch : -d,-t,--date,--time=_ -r,--reference=u w* @rights
 mkdir, gmkdir : -m,-Z,--mode=_ M*
 mkfifo : -m,-Z,--mode=_ w*
 mknod : -m,--mode=_ w _*

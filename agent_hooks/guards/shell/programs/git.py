@@ -10,10 +10,11 @@ git status, git log, git rev-parse, git rev-list, git describe, git shortlog, gi
  git merge-base, git name-rev, git cat-file, git show-ref, git for-each-ref, git symbolic-ref, git var, git version,
  git help, git count-objects, git fsck, git check-ignore, git check-attr, git cherry, git whatchanged, git blame, git
  annotate, git verify-commit, git verify-tag, git show-branch, git range-diff, git diff-tree, git bundle, git notes,
- git pack-refs, git maintenance, git repack, git commit-graph, git multi-pack-index, git verify-pack, git hash-object,
+ git pack-refs, git maintenance, git repack, git commit-graph, git multi-pack-index, git verify-pack,
  git mktree, git write-tree, git commit-tree, git interpret-trailers, git stripspace, git column, git fmt-merge-msg,
  git mailinfo, git request-pull, git replace, git rerere, git bugreport, git diagnose, git update-server-info, git
  --version, git --help : --output=w _*
+git hash-object : -t,--path=_ -w:~ur u*
 git reflog expire, git reflog delete : -n,--dry-run:! @lose=reflog _*
 git bundle create : w _*
 git show, git diff, git diff-index, git diff-files : -O,-S,-G,--output-indicator-new=_ --output=w --no-index:r*

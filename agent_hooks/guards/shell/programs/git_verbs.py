@@ -100,7 +100,8 @@ def stash(reading: Reading) -> bool:
     _overwrites(reading, paths or [Word(".")], lost=False)
     if reading.has("u", "a", "--include-untracked", "--all"):
         for word in paths or [Word(".")]:
-            reading.add("delete", _magic(word), tree=True)
+            # A rule of git knows which files of the whole project it moves.
+            reading.add("delete", _magic(word), tree=True, manner="" if paths else "own")
     return True
 
 

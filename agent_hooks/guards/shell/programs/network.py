@@ -13,7 +13,8 @@ curl, curlie :
 wget, wget2 :
  -t,-T,-w,-Q,-U,-e,-l,-A,-R,-D,-I,-X,-B,--header,--user,--password,--user-agent,--tries,--timeout,--level,--accept,--reject=_
  --method,--referer,--limit-rate,--domains,--quota,--wait,--cut-dirs,--http-user,--http-password,--load-cookies=_
- -O,-o,-a,--output-document,--output-file,--append-output,--save-cookies=w -P,--directory-prefix=> -i,--input-file=q --certificate,--private-key,--ca-certificate=u
+ -O,-o,-a,--output-document,--output-file,--append-output,--save-cookies=w -P,--directory-prefix=> -i,--input-file=q
+ --certificate,--private-key,--ca-certificate=u
  --post-data,--body-data=_:~hH --post-file,--body-file=r:~hH --spider:! -r,-m,-p,--recursive,--mirror:@w=./
  @do=basename h*
 http, https, xh, httpie :

@@ -34,7 +34,6 @@ from agent_hooks.guards.shell.rules import (
     own_commands,
     own_files,
     own_links,
-    own_outputs,
     packages,
     packs,
     publishing,
@@ -58,7 +57,6 @@ Builtin = Callable[[Command], Text]
 _SUBJECTS = (
     own_commands,
     own_files,
-    own_outputs,
     unpacking,
     removal,
     files,
@@ -91,7 +89,7 @@ _SUBJECTS = (
 )
 
 # They judge and find no effect that the table of programs does not know.
-_JUDGES = (own_files, own_outputs, own_links, rights, packs)
+_JUDGES = (own_files, own_links, rights, packs)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
@@ -162,7 +160,6 @@ BOOK = Book(
     carriers={
         **scripts.CARRIERS,
         **own_files.CARRIERS,
-        **own_outputs.CARRIERS,
         **secret_stores.CARRIERS,
         "exec": _opened,
     },

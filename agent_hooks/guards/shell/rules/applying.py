@@ -17,8 +17,8 @@ _APPLIES: dict[str, str] = {
     "kubectl k oc": r" (?:apply|create|replace|patch)\b",
     "helm": r" (?:install|upgrade)\b",
     "docker podman nerdctl": (
-        r" (?:image )?(?:load|import)\b| stack (?:deploy|up)\b| (?:play kube|kube play)\b| (?:build|buildx build|image build)\b"
-        r"| compose\b.* (?:up|create|run|start)\b"
+        r" (?:image )?(?:load|import)\b| stack (?:deploy|up)\b| (?:play kube|kube play)\b"
+        r"| (?:build|buildx build|image build)\b| compose\b.* (?:up|create|run|start)\b"
     ),
     "docker-compose podman-compose": r" (?:up|create|run|start)\b",
     "ctr k3s crictl": r" images? import\b",

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
-from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.names import DECISIONS, UNDOING
-from agent_hooks.guards.shell.options import ParsedOptions, named_files
+from agent_hooks.guards.shell.options import named_files
 from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
 
@@ -35,10 +34,6 @@ _READERS_TEXT = (
     "emacs nano"
 )
 _READERS = frozenset(_READERS_TEXT.split())
-_WRITERS = (
-    "touch sponge dos2unix unix2dos mac2unix mkfifo mknod ed ex vi vim nvim emacs nano pico micro kak chattr chflags "
-    "setfattr xattr umount fusermount jed joe mg"
-)
 
 
 def every_program(command: Command) -> None:
@@ -100,7 +95,7 @@ def _only_checks(command: Command) -> bool:
 
 
 def writer(command: Command) -> None:
-    """`touch`, `ed`, `dos2unix`, `chattr` and others change the files they name."""
+    """An editor changes the files that its words or its own commands name; `umount` uncovers another tree."""
     for word in named_files(command.argv[1:]):
         if command.controls(word):
             command.writes(word)
@@ -116,39 +111,8 @@ def _texts(command: Command, texts: Iterable[str]) -> None:
             command.writes(path)
 
 
-def output_option(letters: str, *long: str, operand: int | None = None) -> Rule:
-    """Return a rule for programs that write the file of an option, or the operand of that number."""
-
-    def rule(command: Command) -> None:
-        options = ParsedOptions(command.argv, letters + "kSTtsbnalC", long)
-        command.writes(*options.value(*letters, *long))
-        if operand is not None:
-            command.writes(*options.operands[operand : operand + 1])
-
-    return rule
-
-
-def compressor(command: Command) -> None:
-    """`gzip` and others put another file in the place of each."""
-    options = ParsedOptions(command.argv, "SbT")
-    if not options.has("c", "k", "l", "t", "--stdout", "--to-stdout", "--keep", "--list", "--test"):
-        for word in options.operands:
-            if command.controls(word):
-                command.deletes(word)
-
-
-def inplace_awk(command: Command) -> None:
-    """`gawk -i inplace` edits its files, and a program may print into one."""
-    options = ParsedOptions(command.argv, "Fvfi", ("--include",))
-    if any(word.startswith("inplace") for word in options.value("i", "--include")):
-        command.writes(*options.operands[1:])
-    for program in options.operands[:1]:
-        for one, two in re.findall(rf">\s*{QUOTED}", program):
-            command.writes(Word(unquote(one or two)))
-
-
 def mover(command: Command) -> None:
-    """`trash`, `gio trash`, `rename` and `mmv` move each file away."""
+    """`gio trash`, `mmv` and others move each file away."""
     for word in named_files(command.argv[1:]):
         if command.interpreter.control.stops_removing(command.path(word)):
             command.deletes(word)
@@ -171,18 +135,6 @@ def rights(command: Command) -> None:
             command.report("write-guard-settings", f"changes rights: {CONTROLS}", word)
 
 
-def packer(command: Command) -> None:
-    """`tar --remove-files` and `zip -m` move files into an archive."""
-    words = command.argv[1:]
-    name = command.name
-    if (
-        (name == "zip" and any(re.match(r"-\w*m|--move", word) for word in words))
-        or any("--remove-files".startswith(word) and len(word) > 5 for word in words)
-        or (name.startswith("7z") and "-sdel" in words)
-    ):
-        mover(command)
-
-
 def volume(command: Command) -> None:
     """`docker run -v .agent:/x` lets a container write there."""
     for word in command.argv[1:]:
@@ -192,53 +144,15 @@ def volume(command: Command) -> None:
                 command.interpreter.report("write-guard-settings", reason, word, undecidable=True)
 
 
-def link_into(command: Command) -> None:
-    """`ln -t .agent/hooks` makes links there; `ln -sfn x .agent` puts a link in the place of another one."""
-    options = ParsedOptions(command.argv, "tS", ("--target-directory",))
-    command.writes(*(word for word in options.value("t", "--target-directory") if command.controls(word)))
-    if options.has("n", "T", "h", "--no-dereference", "--no-target-directory"):
-        for word in options.operands[1:2]:
-            if command.interpreter.control.stops_removing(command.path(word)):
-                command.deletes(word)
-
-
-def sed_writes(command: Command) -> None:
-    """`sed 's/a/b/w file'` writes a file."""
-    for word in command.argv[1:]:
-        _texts(command, re.findall(r"w\s+([^\s;}]+)", word))
-
-
-def sources_removed(command: Command) -> None:
-    """`rsync --remove-source-files` and `cp -l` or `-s` onto hooks; `rsync --delete` into a directory above them."""
-    words = command.argv[1:]
-    operands = [word for word in words if not word.startswith("-")]
-    if "--remove-source-files" in words:
-        command.deletes(*operands[:-1])
-
-
-def searcher(command: Command) -> None:
-    """`yq -i` edits its files; `grep -r` below the agent home reads records, as `reads` knows."""
-    if command.name == "yq" and any(re.match(r"-\w*i|--inplace", word) for word in command.argv[1:]):
-        mover(command)
-
-
 RULES: dict[str, tuple[Rule, ...]] = {
-    **rules_of(_WRITERS, writer),
-    "sort": (output_option("o", "--output"),),
-    "uniq": (output_option("", operand=1),),
-    "xxd": (output_option("", operand=1),),
-    "iconv": (output_option("o", "--output"),),
-    **rules_of("split csplit", output_option("f", "--prefix", operand=1)),
-    **rules_of("gzip gunzip bzip2 bunzip2 xz unxz lzma zstd lz4 pigz compress uncompress", compressor),
-    **rules_of("awk gawk mawk", inplace_awk),
-    **rules_of("trash trash-put rmtrash gio rename prename mmv vidir qmv", mover),
+    **rules_of("ed ex vi vim nvim emacs umount fusermount", writer),
+    **rules_of("gio mmv vidir qmv", mover),
     **rules_of("mount bindfs mergerfs", mount),
     **rules_of("chmod chown chgrp setfacl", rights),
-    **rules_of("tar bsdtar zip 7z 7za 7zz", packer),
-    "rsync": (sources_removed,),
-    "ln": (link_into,),
-    "sed": (sed_writes,),
     **rules_of("docker podman nerdctl", volume),
-    "yq": (searcher,),
 }
-CARRIERS: dict[str, Rule] = dict.fromkeys(("bwrap", "proot", "unshare"), mount)
+# These carry another command; some of them write a report after it.
+CARRIERS: dict[str, Rule] = {
+    **dict.fromkeys(("bwrap", "proot", "unshare"), mount),
+    **dict.fromkeys(("perf", "valgrind"), outputs),
+}

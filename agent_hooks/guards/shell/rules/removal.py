@@ -54,12 +54,13 @@ def rm(command: Command) -> None:
         command.loses(word, tree=recursive)
 
 
-# What makes `bin` and `vendor` again.
-_BUILDS = (
-    r"(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|composer (?:install|update)|dotnet (?:build|restore)"
-    r"|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)|mvn|gradle|\./gradlew|\./build\.sh)\b"
+# What makes `bin` and `vendor` again, behind the removal.
+_BUILDS = re.compile(
+    r"(?:&&|;|\n)\s*(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|dotnet (?:build|restore)"
+    r"|composer (?:install|update)|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)|mvn|gradle"
+    r"|\./gradlew|\./build\.sh)\b"
 )
-_BUILT = re.compile(rf"\brm\s+-[^;&|\n]*(?:&&|;|\n)\s*(?:[^;&|\n]+(?:&&|;|\n)\s*)*?{_BUILDS}")
+_LONGEST = 4000
 
 
 def _is_built_again(command: Command, word: Word, words: list[Word]) -> bool:
@@ -72,7 +73,8 @@ def _is_built_again(command: Command, word: Word, words: list[Word]) -> bool:
     name = command.path(word).rpartition("/")[2]
     if name == "bin" and any(each.rstrip("/") == "obj" for each in words):
         return True
-    return name in ("bin", "vendor") and bool(_BUILT.search(command.interpreter.text))
+    text = command.interpreter.text[:_LONGEST]
+    return name in ("bin", "vendor") and bool(_BUILDS.search(text, max(text.find("rm "), 0)))
 
 
 def unlink(command: Command) -> None:

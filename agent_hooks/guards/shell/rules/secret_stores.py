@@ -9,6 +9,7 @@ from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.origins import SECRET, names_secret
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.rules.outside import Loss, earlier, losses, only_tries, plain_text
+from agent_hooks.guards.shell.words import Text
 
 _WHY = "removes or replaces secrets, which programs elsewhere need"
 _SHOWN = "prints a secret, which the model and its records would hold"
