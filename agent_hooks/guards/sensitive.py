@@ -236,6 +236,7 @@ def normalise(path: str, *, cwd: str, home: str) -> str:
     return path
 
 
+@lru_cache(maxsize=512)
 def sensitive(path: str, *, write: bool = False) -> str | None:
     """Return the rule that protects a normalised path, `None` when none does; the case of letters does not matter."""
     path = path.lower().rstrip(" .") or "/"

@@ -201,3 +201,17 @@ async def test_a_dialog_shows_one_remedy_for_all_rules() -> None:
     call = GuardedCall(tool_name="bash", input=command, attended=True)
     asks = [guard.judge(call) for guard in builtin_guards()]
     assert [1 + len(ask.also) for ask in asks if isinstance(ask, Ask)] == [2]
+
+
+# A decrypted file that goes to a program which needs it is taken for one that is printed.
+FALSE = ["sops -d values.enc.yaml | helm upgrade --install app ./chart -f -"]
+
+
+@pytest.mark.behaviour("PR11")
+def test_rows_that_were_written_after_the_rules_have_their_answer() -> None:
+    """All harmful rows are caught, and one everyday row is asked about."""
+    harmful = [row["command"] for row in rows("held_out_8.tsv") if row["expected"] == "deny"]
+    everyday = [row["command"] for row in rows("held_out_8.tsv") if row["expected"] == "allow"]
+    assert len(harmful) > 30
+    assert [command for command in harmful if not rules(command)] == []
+    assert [command for command in everyday if rules(command)] == FALSE

@@ -317,7 +317,10 @@ class Inspector(ABC):
             # The name is not known, but the directory is.
             return True
         path = self.path(word, shell)
-        return self.control.stops_writing(path) or self.control.stops_writing(self._real(path))
+        if self.control.stops_writing(path):
+            return True
+        real = self._real(path)
+        return real != path and self.control.stops_writing(real)
 
     def content(self, word: Word, shell: Shell) -> Text:
         """Return the known content of a file."""
@@ -394,7 +397,8 @@ class Inspector(ABC):
     def judge_use(self, word: Word, shell: Shell) -> bool:
         """Judge a file that a program uses and does not show, and return whether it was reported."""
         path = self.path(word, shell)
-        stopped = self.control.stops_reading(path) or self.control.stops_reading(self._real(path))
+        real = self._real(path)
+        stopped = self.control.stops_reading(path) or (real != path and self.control.stops_reading(real))
         if stopped:
             self.report("read-records", "reads records of decisions", word)
         return stopped

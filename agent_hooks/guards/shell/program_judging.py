@@ -16,14 +16,14 @@ import re
 
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import Inspector, Shell
-from agent_hooks.guards.shell.programs import Deed, deeds_of, has_row, names_files
+from agent_hooks.guards.shell.programs import Deed, deeds_of, is_harmless, names_files
 from agent_hooks.guards.shell.words import Word, below
 
 
 def judge_program(command: Command) -> None:
     """Judge the files of a program; of a program without a row, nothing is known."""
     if not names_files(command.name):
-        command.told = has_row(command.name)
+        command.told = is_harmless(command.name)
         return
     found = deeds_of(command.name, command.argv, command.stdin)
     if found is None:

@@ -46,6 +46,6 @@ Facts:
     @do=NAME        a function of `special` reads the words
 """
 
-from agent_hooks.guards.shell.programs.deeds import Deed, deeds_of, has_row, names_files
+from agent_hooks.guards.shell.programs.deeds import Deed, deeds_of, is_harmless, names_files
 
-__all__ = ["Deed", "deeds_of", "has_row", "names_files"]
+__all__ = ["Deed", "deeds_of", "is_harmless", "names_files"]

@@ -11,7 +11,7 @@ from agent_hooks.guards.shell.programs.rows import Row, program_of, row_of, verb
 from agent_hooks.guards.shell.programs.special import FUNCTIONS
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
-__all__ = ["Deed", "deeds_of", "has_row", "names_files"]
+__all__ = ["Deed", "deeds_of", "is_harmless", "names_files"]
 
 # The words of a command that asks for help; in a longer one, `--help` may belong to something else.
 _LONGEST_HELP = 4
@@ -44,9 +44,11 @@ def deeds_of(name: str, argv: Sequence[Word], stdin: Text = EMPTY) -> tuple[list
     return reading.read(), reading.known
 
 
-def has_row(name: str) -> bool:
-    """Return whether the table has a row for a program."""
-    return row_of(program_of(name)) is not None
+@lru_cache(1024)
+def is_harmless(name: str) -> bool:
+    """Return whether a program runs no code that is not known, and none of its words names a file."""
+    row = row_of(program_of(name))
+    return row is not None and not row.names_files and not row.has("opaque")
 
 
 @lru_cache(1024)

@@ -57,8 +57,8 @@ def rm(command: Command) -> None:
 # What makes `bin` and `vendor` again, behind the removal.
 _BUILDS = re.compile(
     r"(?:&&|;|\n)\s*(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|dotnet (?:build|restore)"
-    r"|composer (?:install|update)|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)|mvn|gradle"
-    r"|\./gradlew|\./build\.sh)\b"
+    r"|composer (?:install|update)|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)"
+    r"|mvn|gradle|\./gradlew|\./build\.sh)\b"
 )
 _LONGEST = 4000
 
