@@ -151,9 +151,7 @@ class PolicyGuard:
             return self._block(walls[0])
         if not findings:
             return None
-        # One remedy for all: a dialog shows it once.
-        allowing = remedy(*(each.rule for each in findings))
-        first, *rest = (self._question(each, allowing) for each in findings)
+        first, *rest = map(self._question, findings)
         return replace(first, also=tuple(rest))
 
     def _left(self, call: GuardedCall) -> list[Finding]:
@@ -174,7 +172,8 @@ class PolicyGuard:
     def _block(self, finding: Finding) -> Block:
         return Block(str(finding), self.name, "guard", finding.rule, remedy(finding.rule))
 
-    def _question(self, finding: Finding, allowing: str) -> Ask:
+    def _question(self, finding: Finding) -> Ask:
         """Return the question about a finding; an answer to an undecidable one is never kept."""
         words = () if finding.undecidable else finding.words
+        allowing = remedy(finding.rule)
         return Ask(str(finding), by=self.name, rule=finding.rule, remedy=allowing, remember=bool(words), words=words)

@@ -21,6 +21,7 @@ from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import PermissionInput, PermissionOutput
 from agent_hooks.dispatch.remembering import AskedCall
 from agent_hooks.errors import describe, hook_error, shown
+from agent_hooks.guards.base import remedy
 from agent_hooks.pipeline.call import AbortedCallError, JudgedCall
 from agent_hooks.pipeline.edits import diff_of
 from agent_hooks.pipeline.risks import risk_of
@@ -40,23 +41,23 @@ def ask_person(call: JudgedCall) -> JudgedCall | Coroutine[Any, Any, JudgedCall]
 
 async def _ask(call: JudgedCall) -> JudgedCall:
     """Ask all questions as one; a UI that fails counts as no answer, and no answer blocks."""
-    title, by, rule, remedy = _asked(call.asks)
+    title, by, rule, allowing = _asked(call.asks)
     match await _permission(title, call):
         case "allow":
             return replace(call, allowed=True)
         case "deny":
             return call.blocked(Block(f"{title}: denied by permission.ask", by, rule=rule))
     if not call.surroundings.has_ui:
-        return call.blocked(Block(title, by, "nobody", rule, remedy))
+        return call.blocked(Block(title, by, "nobody", rule, allowing))
     asks = _left_to_ask(call)
     if not asks:
         return call
-    title, by, rule, remedy = _asked(asks)
+    title, by, rule, allowing = _asked(asks)
     question = await _with_effects(_question(title, asks, call), call)
     answer, failure = await (_put if call.trail is None else _put_and_record)(question, asks, call)
     if failure is not None:
         text = f"{title}: the question could not be shown: {describe(failure)}"
-        return call.blocked(Block(text, by, "nobody", rule, remedy))
+        return call.blocked(Block(text, by, "nobody", rule, allowing))
     if not answer.allows:
         return call.blocked(Block(title, by, "user", rule, said=answer.text))
     if answer.choice != "once":
@@ -70,10 +71,10 @@ def _asked(asks: Sequence[Ask]) -> tuple[str, str, str, str]:
     Several askers are listed with their rules.
     """
     title = "; ".join(dict.fromkeys(ask.title for ask in asks))
-    remedy = "; ".join(dict.fromkeys(ask.remedy for ask in asks if ask.remedy))
+    allowing = "; ".join(dict.fromkeys(ask.remedy for ask in asks if ask.remedy))
     askers = {ask.signature: (ask.by, ask.rule) for ask in asks}
     by, rule = next(iter(askers.values())) if len(askers) == 1 else (", ".join(askers), "")
-    return title, by, rule, remedy
+    return title, by, rule, allowing
 
 
 # ---- kept answers ----------------------------------------------------------------------------------------------------
@@ -143,14 +144,21 @@ def _report(failure: BaseException, method: str, call: JudgedCall) -> None:
 # ---- the question ----------------------------------------------------------------------------------------------------
 
 
+def _with_one_remedy(asks: Sequence[Ask]) -> list[Ask]:
+    """Return the questions with one remedy for all rules of the guards in the place of one for each."""
+    rules = [ask.rule for ask in asks if ask.rule and ask.remedy == remedy(ask.rule)]
+    return [replace(ask, remedy=remedy(*rules)) if ask.rule in rules else ask for ask in asks]
+
+
 def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     handed_over = _handed_over(call)
+    told = _with_one_remedy(asks)
     return Question(
         title=title,
         call=_call_line(call),
         reasons=tuple(
-            _reason(ask, title, remedied=ask.remedy not in [other.remedy for other in asks[at + 1 :]])
-            for at, ask in enumerate(asks)
+            _reason(ask, title, remedied=ask.remedy not in [other.remedy for other in told[at + 1 :]])
+            for at, ask in enumerate(told)
         ),
         answers=("no", "once") if handed_over else _answers(asks, call),
     )

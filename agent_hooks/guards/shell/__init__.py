@@ -21,8 +21,8 @@ from agent_hooks.guards.shell.interpret import Interpreter
 from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.rules import BOOK
 from agent_hooks.guards.shell.script import MAX_LENGTH, Unreadable
+from agent_hooks.guards.shell.specific import most_specific
 from agent_hooks.guards.shell.targets import Directories
-from agent_hooks.guards.specific import most_specific
 from agent_hooks.guards.tools import use_of
 
 __all__ = ["CommandSafetyGuard"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.names import DECISIONS, UNDOING
-from agent_hooks.guards.shell.options import named_files
+from agent_hooks.guards.shell.options import ParsedOptions, named_files
 from agent_hooks.guards.shell.output_options import outputs
 from agent_hooks.guards.shell.words import Word
 
@@ -144,7 +144,17 @@ def volume(command: Command) -> None:
                 command.interpreter.report("write-guard-settings", reason, word, undecidable=True)
 
 
+def link_into(command: Command) -> None:
+    """`ln -sfn x .agent` puts a link in the place of a directory."""
+    options = ParsedOptions(command.argv, "tS", ("--target-directory",))
+    if options.has("n", "T", "h", "--no-dereference", "--no-target-directory"):
+        for word in options.operands[1:2]:
+            if command.interpreter.control.stops_removing(command.path(word)):
+                command.deletes(word)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
+    "ln": (link_into,),
     **rules_of("ed ex vi vim nvim emacs umount fusermount", writer),
     **rules_of("gio mmv vidir qmv", mover),
     **rules_of("mount bindfs mergerfs", mount),
