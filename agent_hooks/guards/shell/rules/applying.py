@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.command import Command, Rule
-from agent_hooks.guards.shell.rules.fetching import fetched
+from agent_hooks.guards.shell.fetched import fetched
 from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data, only_tries, plain_text
 
 # The words by which programs apply a content; an empty pattern: they do nothing else with it.

@@ -5,26 +5,16 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.fetched import TREE, fetched
 from agent_hooks.guards.shell.grammar import parse
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import TYPED, Text, Word
 
 _SAVED = frozenset({"saved-download"})
-_TREE = "/**"
-"""The end of the key under which the texts of a shell hold a whole fetched directory."""
-
-
-def fetched(command: Command, word: Word) -> bool:
-    """Return whether a word names a file that was fetched, or that lies in a fetched directory."""
-    files, path = command.shell.files, command.path(word)
-    known = files.get(path)
-    if known is not None and known.taint & {"saved-download", "download"}:
-        return True
-    return any(path.startswith(key.removesuffix(_TREE) + "/") for key in files if key.endswith(_TREE))
 
 
 def _keep(command: Command, word: Word) -> None:
-    command.shell.files[command.path(word) + _TREE] = Text(None, _SAVED)
+    command.shell.files[command.path(word) + TREE] = Text(None, _SAVED)
 
 
 def clone(command: Command) -> None:
@@ -82,7 +72,7 @@ def runs(command: Command) -> None:
 
 def _in_tree(command: Command, word: Word) -> bool:
     path = command.path(word)
-    return any(path.startswith(key.removesuffix(_TREE) + "/") for key in command.shell.files if key.endswith(_TREE))
+    return any(path.startswith(key.removesuffix(TREE) + "/") for key in command.shell.files if key.endswith(TREE))
 
 
 def saves(command: Command) -> None:
