@@ -22,6 +22,10 @@ from agent_hooks.guards.shell.words import Word, below
 
 def judge_program(command: Command) -> None:
     """Judge the files of a program; of a program without a row, nothing is known."""
+    if command.name == "rm":
+        # Its rule judges each operand, as a tree or as a file.
+        command.told = True
+        return
     if not names_files(command.name):
         command.told = is_harmless(command.name)
         return
@@ -32,7 +36,8 @@ def judge_program(command: Command) -> None:
     deeds = [deed for deed in deeds if deed.word and deed.manner != "own"]
     written = [deed for deed in deeds if deed.kind == "write"]
     spared = _spared(command, deeds, written) if written else ()
-    for deed in deeds:
+    # A file that is lost or changed is graver than one that is read.
+    for deed in sorted(deeds, key=lambda deed: deed.kind == "read"):
         if deed not in spared:
             _judge(command.interpreter, deed, command.shell)
 
