@@ -78,15 +78,13 @@ def judged(kind: str, expected: str) -> list[str]:
 
 # A loop over the names of variables reads each by a name that is known only when it runs.
 MISSED = {'source .env && compgen -v | while read v; do echo "$v=${!v}"; done'}
-CLASSES = [
-    pytest.param("used", marks=pytest.mark.behaviour("PR12")),
-    pytest.param("sourced", marks=pytest.mark.behaviour("PR13")),
-    pytest.param("applied", marks=pytest.mark.behaviour("PR16")),
-    pytest.param("caches", marks=pytest.mark.behaviour("PR17")),
-]
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.behaviour("PR12")
+@pytest.mark.behaviour("PR13")
+@pytest.mark.behaviour("PR16")
+@pytest.mark.behaviour("PR17")
+@pytest.mark.parametrize("kind", ["used", "sourced", "applied", "caches"])
 def test_each_class_stops_the_harmful_rows_and_no_other(kind: str) -> None:
     """The harmful commands of the class meet a rule, and the everyday ones beside them meet none."""
     harmful, everyday = judged(kind, "deny"), judged(kind, "allow")
