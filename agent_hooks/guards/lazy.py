@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from sys import maxsize
 from time import thread_time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Value = TypeVar("_Value")
 
@@ -98,7 +98,7 @@ class LazyPattern:
     def fullmatch(self, string: str, pos: int = 0, endpos: int = maxsize) -> re.Match[str] | None:
         return self.compile().fullmatch(string, pos, endpos)
 
-    def findall(self, string: str, pos: int = 0, endpos: int = maxsize) -> list[str]:
+    def findall(self, string: str, pos: int = 0, endpos: int = maxsize) -> list[Any]:
         return self.compile().findall(string, pos, endpos)
 
     def finditer(self, string: str, pos: int = 0, endpos: int = maxsize) -> Iterator[re.Match[str]]:
