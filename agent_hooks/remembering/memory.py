@@ -111,7 +111,8 @@ class Memory:
         from anyio.to_thread import run_sync
 
         with anyio.CancelScope(shield=True):
-            return await run_sync(store.add, about, project)
+            kept = await run_sync(store.add, about, project)
+        return kept
 
     def forget(self) -> None:
         """End the answers of all sessions."""
