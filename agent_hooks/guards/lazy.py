@@ -7,9 +7,9 @@ process, whatever the call is, so its time counts for no call: `Limit` takes `wa
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from sys import maxsize
 from time import thread_time
@@ -18,33 +18,29 @@ from typing import Any, TypeVar
 _Value = TypeVar("_Value")
 
 
-class _Spent(threading.local):
-    """The processor time that a thread has spent on first uses, in seconds; `inside`: one goes on."""
-
-    seconds = 0.0
-    inside = False
-
-
-_SPENT = _Spent()
+# The processor time of first uses in this context, which no other thread shares, in seconds; whether one goes on.
+_SPENT = ContextVar("_SPENT", default=0.0)
+_INSIDE = ContextVar("_INSIDE", default=False)
 
 
 def warmed() -> float:
-    """Return the processor time that this thread has spent on first uses, in seconds."""
-    return _SPENT.seconds
+    """Return the processor time that was spent on first uses in this context, in seconds."""
+    return _SPENT.get()
 
 
 @contextmanager
 def warming() -> Iterator[None]:
     """Add the time of the block to the time of first uses; a first use inside of another one counts once."""
-    if _SPENT.inside:
+    if _INSIDE.get():
         yield
         return
-    _SPENT.inside, began = True, thread_time()
+    _INSIDE.set(True)
+    began = thread_time()
     try:
         yield
     finally:
-        _SPENT.seconds += thread_time() - began
-        _SPENT.inside = False
+        _SPENT.set(_SPENT.get() + thread_time() - began)
+        _INSIDE.set(False)
 
 
 def read_once(read: Callable[[], _Value]) -> Callable[[], _Value]:
