@@ -112,7 +112,7 @@ class Memory:
 
         with anyio.CancelScope(shield=True):
             kept = await run_sync(store.add, about, project)
-        return kept
+        return kept  # noqa: RET504  # a scope may swallow the cancellation, says the type checker
 
     def forget(self) -> None:
         """End the answers of all sessions."""
