@@ -7,6 +7,7 @@ from fnmatch import translate
 
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.control import covers
+from agent_hooks.guards.lazy import lazy_pattern, read_once
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
 _BUILD_OUTPUT = (
@@ -20,10 +21,14 @@ _BUILD_OUTPUT = (
     ".pdm-build *.dSYM"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
-_OUTPUT = re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
 # A last component that matches every file of the directory.
-_EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+_EVERYTHING = lazy_pattern(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+
+
+@read_once
+def _build_output() -> re.Pattern[str]:
+    return re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
 
 
 class Directories:
@@ -60,7 +65,7 @@ class Directories:
         if level != "project" or not self.in_project(path):
             return False
         parts = path[len(self.project) :].strip("/").split("/")
-        return any(_OUTPUT.fullmatch(part) for part in parts)
+        return any(_build_output().fullmatch(part) for part in parts)
 
     def machine(self, path: str) -> bool:
         """Return whether a path is a root, and more than the project."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.modes import judge_modes
@@ -32,7 +33,7 @@ def rsync(command: Command) -> None:
 
 
 # A directory that is made and not filled before its files replace those of another.
-_FROM_EMPTY = re.compile(
+_FROM_EMPTY = lazy_pattern(
     r"\bmkdir\s+(?:-\w+\s+)*(['\"]?)(?P<made>[^\s'\";&|]+?)/?\1\s*(?:&&|;|\n)\s*rsync\b[^\n;&|]*\s--del[^\n;&|]*?\s['\"]?(?P=made)/"
     r"|\brsync\b[^\n;&|]*\s--del[^\n;&|]*\$\(mktemp\s+-d[^)]*\)/"
 )
@@ -89,8 +90,8 @@ def _unnamed(sources: list[Word], target: Word) -> list[Word]:
     return [below(target, "settings.json")] if whole else []
 
 
-_ENVIRONMENT = re.compile(r"(?:.*/)?\.env(\.\w+)?")
-_ENVIRONMENT_SAMPLE = re.compile(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|template|dist)")
+_ENVIRONMENT = lazy_pattern(r"(?:.*/)?\.env(\.\w+)?")
+_ENVIRONMENT_SAMPLE = lazy_pattern(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|template|dist)")
 
 
 def _begins_from_sample(source: str, target: str = "") -> bool:
@@ -228,7 +229,7 @@ def link(command: Command) -> None:
 
 
 # The commands of a line editor that write: `w`, `wq`, `x`, also behind addresses, and the file that `w` names.
-_SAVES = re.compile(r"(?:%|[\d.$,]+)?(?:wq?|x|W|up(?:date)?|sav(?:eas)?)!?(?:[ \t]+(\S+))?")
+_SAVES = lazy_pattern(r"(?:%|[\d.$,]+)?(?:wq?|x|W|up(?:date)?|sav(?:eas)?)!?(?:[ \t]+(\S+))?")
 
 
 def line_editor(command: Command) -> None:
@@ -242,7 +243,7 @@ def line_editor(command: Command) -> None:
 
 
 # The names of keys and certificates that a program makes; a new file of another name may decide something for an agent.
-_KEY_NAME = re.compile(r".*\.(?:pem|key|crt|cer|csr|der|pub|p12|pfx)", re.IGNORECASE)
+_KEY_NAME = lazy_pattern(r".*\.(?:pem|key|crt|cer|csr|der|pub|p12|pfx)", re.IGNORECASE)
 
 
 def _is_new_key(command: Command, word: Word) -> bool:
