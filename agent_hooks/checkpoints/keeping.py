@@ -12,7 +12,6 @@ from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
 from agent_hooks.checkpoints.pruning import prune_when_due
 from agent_hooks.checkpoints.snapshot import rules, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
-from agent_hooks.errors import os_reason
 from agent_hooks.turn_notes import Work, note_closed, note_open
 
 LIMIT = 60.0
@@ -62,4 +61,4 @@ def _note(worktree: Worktree, work: Work, calls: int) -> None:
     try:
         note_open(worktree.store, work.turn, calls=calls)
     except OSError as exc:
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {os_reason(exc)}") from None
+        raise worktree.failed(exc) from None

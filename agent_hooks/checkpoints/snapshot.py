@@ -252,6 +252,5 @@ async def save(worktree: Worktree, paths: Sequence[str], *, borrowing: bool = Fa
     try:
         await anyio.to_thread.run_sync(note_rights, worktree.store, worktree.top, left)
     except (OSError, StorageError) as exc:
-        reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {reason}") from None
+        raise worktree.failed(exc) from None
     return skipped

@@ -53,14 +53,18 @@ def changes_files(call: JudgedCall) -> bool:
 
 
 class TurnKeeper:
-    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide)`.
+    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide, tell)`.
 
-    `client`: the agent that the runner works for; `hide`: takes the secrets out of a prompt.
+    `client`: the agent that the runner works for; `hide`: takes the secrets out of a prompt; `tell`: shows the person a
+    warning.
     """
 
-    def __init__(self, client: str, hide: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, client: str, hide: Callable[[str], str], tell: Callable[[Surroundings, str], object]
+    ) -> None:
         self._client = client
         self._hide = hide
+        self._tell = tell
         # The turns that go on, by session.
         self._notes: dict[str, SessionNote] = {}
 
@@ -208,7 +212,7 @@ class TurnKeeper:
         known = f"{text}: {why}" if text not in (_NONE, _NO_END) else text
         if known not in note.warned:
             note.warned.append(known)
-            attempt(place.ui.notify, f"{text}: {why}", "warning")
+            attempt(self._tell, place, f"{text}: {why}")
 
 
 # ---- the steps of a call
@@ -248,7 +252,7 @@ async def end_turn(engine: Any, place: Surroundings) -> None:
 
 def keep_turns(engine: Any, client: str) -> None:
     """Make checkpoints of the turns of a client from now on."""
-    engine.keeper = TurnKeeper(client, engine.hide)
+    engine.keeper = TurnKeeper(client, engine.hide, engine.tell)
     engine.subscriptions_changed()
 
 
