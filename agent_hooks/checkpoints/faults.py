@@ -61,7 +61,9 @@ def number_in(store: str, code: int, err: str) -> int | None:
         # A file of the working tree that cannot be read is no fault of the store.
         if any(words in line and (number not in _DENIED or store in line) for line in err.splitlines()):
             return number
-    return errno.EACCES if any(os.strerror(errno.EACCES) in line and store in line for line in err.splitlines()) else None
+    return (
+        errno.EACCES if any(os.strerror(errno.EACCES) in line and store in line for line in err.splitlines()) else None
+    )
 
 
 def _remedy(store: str, number: int | None) -> str:

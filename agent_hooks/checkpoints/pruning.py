@@ -1,5 +1,8 @@
 """Remove what is too old or too much from the stores: after 30 days, or above 1 GiB.
 
+Age is looked at once a day.  The sizes are also looked at whenever the checkpoints of all stores have written `GROWTH`
+bytes, so that a busy day stays near the limit.
+
 The oldest go first: stores of working trees that no agent works in any more, then the marks and checkpoints of the
 present one.  The newest turn stays in any case.
 """
@@ -14,6 +17,7 @@ from contextlib import suppress
 import anyio.to_thread
 
 from agent_hooks.checkpoints.git import Worktree
+from agent_hooks.checkpoints.growth import begin_count, written
 from agent_hooks.checkpoints.marks import Mark, read_marks, remove_marks
 from agent_hooks.checkpoints.rights import forget_rights
 from agent_hooks.checkpoints.store import forget, kept
@@ -25,21 +29,39 @@ DAYS = 30
 BYTES = 1 << 30
 """The most bytes of all stores together."""
 _DAY = 86_400.0
+GROWTH = 128 << 20
+"""Bytes that all checkpoints together write until the sizes of the stores are looked at again."""
 # Loose objects above which git packs them.
 _LOOSE = 4_000
 _PRUNED = "pruned"
 
 
 async def prune_when_due(worktree: Worktree) -> None:
-    """Remove what is too old or too much, once a day and whenever many objects have come.  Raises `CheckpointError`."""
-    due = _age(os.path.join(worktree.store, _PRUNED)) > _DAY
-    if due or _loose(worktree.store) > _LOOSE:
+    """Remove what is too old or too much, if it is time to look.  Raises `CheckpointError`.
+
+    It is time once a day, when many objects have come, and when the stores have grown above the limit.
+    """
+    due = _age(os.path.join(worktree.store, _PRUNED)) > _DAY or _loose(worktree.store) > _LOOSE
+    if due or await anyio.to_thread.run_sync(_has_outgrown):
         async with worktree.locked():
             await prune_store(worktree)
 
 
-async def prune_store(worktree: Worktree, *, days: float = DAYS, most: int = BYTES) -> None:
-    """Remove what is too old or too much; the caller holds the lock.  Raises `CheckpointError`."""
+def _has_outgrown() -> bool:
+    """Tell whether all stores together are above the limit; their files are looked at only after some growth."""
+    if written() < GROWTH:
+        return False
+    begin_count()
+    return _size_of_all() > BYTES
+
+
+async def prune_store(worktree: Worktree, *, days: float = DAYS, most: int | None = None) -> None:
+    """Remove what is too old or too much; the caller holds the lock.  Raises `CheckpointError`.
+
+    `most`: the limit in bytes, `None` for `BYTES`.
+    """
+    most = BYTES if most is None else most
+    begin_count()
     await anyio.to_thread.run_sync(_note_pruned, worktree.store)
     await anyio.to_thread.run_sync(_remove_others, worktree.store, days)
     await _forget_before(worktree, time.time() - days * _DAY)

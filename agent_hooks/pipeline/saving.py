@@ -37,6 +37,8 @@ from agent_hooks.values.events import TRIAL
 _SHOWN = 200
 _NONE = "no checkpoint, so `agent-hooks undo` will not know this turn"
 _NO_END = "no checkpoint at the end of the turn, so `agent-hooks undo` takes later edits for those of the agent"
+# The note of a warning about a checkpoint that failed, of whatever kind.
+_FAILED = "a checkpoint failed"
 _READERS = frozenset({"read", "ls", "find", "grep"})
 
 
@@ -59,9 +61,7 @@ class TurnKeeper:
     warning.
     """
 
-    def __init__(
-        self, client: str, hide: Callable[[str], str], tell: Callable[[Surroundings, str], object]
-    ) -> None:
+    def __init__(self, client: str, hide: Callable[[str], str], tell: Callable[[Surroundings, str], object]) -> None:
         self._client = client
         self._hide = hide
         self._tell = tell
@@ -208,8 +208,8 @@ class TurnKeeper:
         return True
 
     def _warn(self, text: str, why: str, note: SessionNote, place: Surroundings) -> None:
-        # A checkpoint that fails has many texts on a full disk, and the person needs one of them.
-        known = f"{text}: {why}" if text not in (_NONE, _NO_END) else text
+        # A checkpoint that fails has many texts on a full disk, and the person needs one of them in a session.
+        known = f"{text}: {why}" if text not in (_NONE, _NO_END) else _FAILED
         if known not in note.warned:
             note.warned.append(known)
             attempt(self._tell, place, f"{text}: {why}")
