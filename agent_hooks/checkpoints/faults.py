@@ -55,7 +55,8 @@ def number_in(store: str, code: int, err: str) -> int | None:
 
     `code`: the exit code of git; `err`: its messages.
     """
-    if code == -signal.SIGXFSZ:
+    # A shell, or git itself, reports a child that a signal ended as 128 and the signal.
+    if code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ):
         return errno.EFBIG
     for number, words in _WORDS.items():
         # A file of the working tree that cannot be read is no fault of the store.

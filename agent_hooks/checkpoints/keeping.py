@@ -23,7 +23,8 @@ async def begin(cwd: str, work: Work) -> Mark:
     worktree = await open_worktree(cwd)
     try:
         return await _save(cwd, "begin", work, calls=1, worktree=worktree)
-    # Of whatever kind the failure is: undo will not know the turn, so other agents need not reckon with it.
+    # Any failure, a cancellation too: without a first checkpoint, undo does not know the turn, so its note is removed and
+    # other agents stop saving files at each call.  The exception goes on to `pipeline.saving`, which warns the person.
     except BaseException:
         note_closed(worktree.store, work.turn)
         raise

@@ -33,7 +33,8 @@ class Lane:
         self.waiting.append(turn)
         try:
             await turn.wait()
-        # The task was cancelled while it waited.  If its turn had just come, the next task gets it.
+        # Only a cancellation comes here, and each event loop has a class of its own for it.  If the turn of the task had just
+        # come, the next task gets it.  The cancellation goes on to the caller.
         except BaseException:
             if turn.is_set():
                 self.leave()

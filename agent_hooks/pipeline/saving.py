@@ -198,7 +198,8 @@ class TurnKeeper:
         except AgentHooksError as exc:
             self._warn(text, str(exc), note, place)
             return False
-        # A bug of ours, or an error of the disk, must not stop the agent; the person hears of it.
+        # Any other exception is a bug of ours.  A checkpoint blocks no call, so the call goes on; the log gets the
+        # traceback, and the person hears of the error once.
         except Exception as exc:
             log().exception("a checkpoint failed")
             self._warn(text, describe(exc), note, place)
