@@ -33,8 +33,8 @@ class Lane:
         self.waiting.append(turn)
         try:
             await turn.wait()
-        # Only a cancellation comes here, and each event loop has a class of its own for it.  If the turn of the task had just
-        # come, the next task gets it.  The cancellation goes on to the caller.
+        # The task was cancelled while it waited, or its coroutine was closed.  If its turn had just come, the next task gets
+        # it.  The exception goes on to the caller.
         except BaseException:
             if turn.is_set():
                 self.leave()

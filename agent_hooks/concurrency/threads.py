@@ -66,7 +66,7 @@ class ThreadCall:
         self._begun = True
         try:
             await self._done.wait()
-        # Only a cancellation comes here, and each event loop has a class of its own for it.  It goes on to the caller.
+        # The task was cancelled, or its coroutine was closed.  The exception goes on to the caller.
         except BaseException:
             self._give_up()
             raise
