@@ -245,9 +245,14 @@ async def test_the_sizes_of_the_stores_are_looked_at_only_after_some_growth(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A small turn reads one number; the look begins the count anew, also if nothing has to go."""
-    looks = []
+    looks: list[int] = []
     size_of_all = pruning._size_of_all
-    monkeypatch.setattr(pruning, "_size_of_all", lambda: looks.append(1) or size_of_all())
+
+    def look() -> int:
+        looks.append(1)
+        return size_of_all()
+
+    monkeypatch.setattr(pruning, "_size_of_all", look)
     agent = Agent(repo)
     await agent.turn("one", "echo 1 > made")
     looks.clear()
