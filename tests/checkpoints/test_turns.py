@@ -245,7 +245,7 @@ async def test_checkpoints_are_removed_after_thirty_days_and_above_the_limit(rep
     assert await checkpoints.turns(repo) == ()
 
 
-@pytest.mark.behaviour("UN20")
+@pytest.mark.behaviour("UN21")
 @pytest.mark.parametrize("stuck", ["git", "disk", "lock"])
 async def test_a_removal_that_takes_too_long_does_not_hold_the_turn(
     repo: Path, monkeypatch: pytest.MonkeyPatch, stuck: str
