@@ -40,6 +40,7 @@ _LONG = {
     "cli/test_cli_trust.py",
     "cli/test_cli_writers.py",
     "concurrency/test_process.py",
+    "installs/test_interrupted.py",
     "isolation/test_both_modes.py",
     "isolation/test_dependencies.py",
     "isolation/test_restarts.py",
@@ -48,6 +49,7 @@ _LONG = {
     "server/test_hostile_hooks.py",
     "server/test_hostile_reloads.py",
     "server/test_server_files.py",
+    "storage/test_kills.py",
     "trust/test_foreign_checkpoints.py",
     "trust/test_gate_off.py",
     "trust/test_store.py",
@@ -149,6 +151,19 @@ def _own_home(_homes: Iterator[Path]) -> Iterator[None]:
         home = next(_homes)
         home.mkdir()
         patch.setenv("HOME", str(home))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave the processes of slow tests out of the measurement of coverage, which costs each of them a third of its time.
+
+    The faster tests run those lines too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("slow") is not None:
+            for name in [name for name in os.environ if name.startswith("COVERAGE")]:
+                patch.delenv(name)
         yield
 
 

@@ -44,6 +44,7 @@ FAMILIES = {
             "config",
             "control",
             "disguise",
+            "lazy",
             "objects",
             "patches",
             "path_arguments",

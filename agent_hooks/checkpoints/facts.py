@@ -13,6 +13,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
+from agent_hooks.checkpoints.faults import reason_against
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 from agent_hooks.storage.git import KEPT, git_program
 from agent_hooks.turn_notes import store_of, working_tree
@@ -84,8 +85,14 @@ def remembered(where: str) -> Facts | None:
     top = working_tree(where)
     if top is None or "GIT_CEILING_DIRECTORIES" in os.environ:
         return None
-    path = os.path.join(store_of(top), _NAME)
+    store = store_of(top)
+    # The facts become options of git, so no other user may have written them.
+    if reason_against(store) is not None:
+        return None
+    path = os.path.join(store, _NAME)
     try:
+        if os.lstat(path).st_uid not in (os.geteuid(), 0):
+            return None
         facts = _decoded(read_regular(path, path, _LONGEST))
         inside = os.path.relpath(os.path.realpath(where), facts.top).split(os.sep)[0]
         same_disk = os.stat(where).st_dev == os.stat(facts.top).st_dev

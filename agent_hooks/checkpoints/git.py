@@ -11,7 +11,6 @@ attributes and a configuration of its own.  That has four effects:
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -24,6 +23,7 @@ import anyio
 import anyio.to_thread
 
 from agent_hooks.checkpoints.facts import Facts, circumstances, remember, remembered, sources
+from agent_hooks.checkpoints.faults import failure, number_in, reason_against
 from agent_hooks.checkpoints.private import format_of, open_lock, prepare
 from agent_hooks.checkpoints.stores import lost_tree, top_of
 from agent_hooks.concurrency import process
@@ -31,7 +31,7 @@ from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.storage.files import StorageError, flush, read_regular
 from agent_hooks.storage.git import NO_PROGRAMS, git_environment, git_program, without_hooks
 from agent_hooks.storage.locks import try_lock
-from agent_hooks.turn_notes import store_of, stores_directory
+from agent_hooks.turn_notes import store_of
 
 # Objects and refs are handed to the disk; `flush` waits for it once, at the end.
 _TO_DISK = ("-c", "core.fsync=loose-object,pack,pack-metadata,reference", "-c", "core.fsyncMethod=writeout-only")
@@ -51,8 +51,6 @@ _FOLLOWED = re.compile(r"core\.(ignorecase|precomposeunicode|excludesfile)")
 _WHOLE = "whole"
 # Bytes of a file of ignored paths that are read.
 _MOST_EXCLUDED = 1 << 20
-# The words of the system for a full disk.
-_FULL = os.strerror(errno.ENOSPC)
 # Seconds between two tries to take a lock: a file lock has no event to wait for.
 _POLL = 0.02
 
@@ -67,16 +65,17 @@ class Output(NamedTuple):
     code: int
     out: bytes
     err: str
+    # The store on which git ran, empty for the person's repository.
+    store: str = ""
 
     def need(self) -> bytes:
         """Return the output; raises `CheckpointError` with git's own error when the command failed."""
         if not self.code:
             return self.out
-        if _FULL in self.err:
-            raise CheckpointError(
-                f"the disk with the checkpoints is full ({stores_directory()}); free some space there"
-            )
-        raise CheckpointError(f"git failed: {self.err.strip() or f'exit code {self.code}'}")
+        text = f"git failed: {self.err.strip() or f'exit code {self.code}'}"
+        if not self.store:
+            raise CheckpointError(text)
+        raise CheckpointError(failure(self.store, number_in(self.store, self.code, self.err), text))
 
 
 class Worktree:
@@ -97,7 +96,8 @@ class Worktree:
         self.settings: tuple[str, ...] = ()
         self.repository = repository
         self._objects = objects
-        # What is remembered of the repository once there is a store; `None` when it is remembered, or must not be.
+        # Git's answers about the repository, which are written to the store with the next checkpoint.  They are `None`
+        # if the store has them already, or if they must not be kept.
         self.facts: Facts | None = None
         # Switches off the hooks in the configuration of the repository.
         self.no_hooks: dict[str, str] = {}
@@ -132,7 +132,8 @@ class Worktree:
             environment = {**environment, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self._objects)}
         if index is not None:
             environment = {**environment, "GIT_INDEX_FILE": index}
-        return await run_git(*settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive)
+        done = await run_git(*settings, *args, cwd=self.top, env=environment, stdin=stdin, receive=receive)
+        return done._replace(store=self.store)
 
     async def theirs(self, *args: str, stdin: bytes = b"") -> Output:
         """Run git on the person's repository, which it never changes; the output is empty when that is gone."""
@@ -142,8 +143,14 @@ class Worktree:
 
     @property
     def has_store(self) -> bool:
-        """Whether a checkpoint was ever begun here."""
-        return os.path.exists(os.path.join(self.store, "HEAD"))
+        """Whether a checkpoint was ever begun here; raises `CheckpointError` if this user cannot look into the store."""
+        try:
+            os.lstat(os.path.join(self.store, "HEAD"))
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise self.failed(exc) from None
+        return True
 
     @property
     def is_whole(self) -> bool:
@@ -156,7 +163,7 @@ class Worktree:
             with open(os.path.join(self.store, _WHOLE), "xb"):
                 pass
         except OSError as exc:
-            raise self._unwritable(exc) from None
+            raise self.failed(exc) from None
 
     async def flush(self, ref: str) -> None:
         """Wait until a ref, and the objects that were written before it, are on the disk."""
@@ -165,17 +172,19 @@ class Worktree:
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """Lock the store, and make it when it is missing: one checkpoint at a time, in all processes."""
+        if (reason := reason_against(self.store)) is not None:
+            raise CheckpointError(reason)
         try:
             lock = open_lock(self.store)
         except OSError as exc:
-            raise self._unwritable(exc) from None
+            raise self.failed(exc) from None
         try:
             while not try_lock(lock):
                 await anyio.sleep(_POLL)
             try:
                 prepare(self.store, self.top, self.exclude, self.object_format)
             except OSError as exc:
-                raise self._unwritable(exc) from None
+                raise self.failed(exc) from None
             if self.facts is not None:
                 remember(self.store, self.facts)
             # A killed git process has left the file: no other git can be running, because we hold our own lock.
@@ -185,8 +194,12 @@ class Worktree:
         finally:
             os.close(lock)
 
-    def _unwritable(self, exc: OSError) -> CheckpointError:
-        return CheckpointError(f"{self.store}: checkpoints cannot be written: {os_reason(exc)}")
+    def failed(self, exc: OSError | StorageError) -> CheckpointError:
+        """Return the error for a file of the store that cannot be read or written."""
+        # A `StorageError` is a text that was made from the error of the system, which is its context.
+        cause = exc.__context__ if isinstance(exc, StorageError) else exc
+        number = cause.errno if isinstance(cause, OSError) else None
+        return CheckpointError(failure(self.store, number, os_reason(exc) if isinstance(exc, OSError) else str(exc)))
 
 
 def _quoted(path: str) -> str:

@@ -12,7 +12,6 @@ from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
 from agent_hooks.checkpoints.pruning import prune_when_due
 from agent_hooks.checkpoints.snapshot import rules, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
-from agent_hooks.errors import os_reason
 from agent_hooks.turn_notes import Work, note_closed, note_open
 
 LIMIT = 60.0
@@ -24,7 +23,8 @@ async def begin(cwd: str, work: Work) -> Mark:
     worktree = await open_worktree(cwd)
     try:
         return await _save(cwd, "begin", work, calls=1, worktree=worktree)
-    # Of whatever kind the failure is: undo will not know the turn, so other agents need not reckon with it.
+    # Any failure, a cancellation too: without a first checkpoint, undo does not know the turn, so its note is removed and
+    # other agents stop saving files at each call.  The exception goes on to `pipeline.saving`, which warns the person.
     except BaseException:
         note_closed(worktree.store, work.turn)
         raise
@@ -62,4 +62,4 @@ def _note(worktree: Worktree, work: Work, calls: int) -> None:
     try:
         note_open(worktree.store, work.turn, calls=calls)
     except OSError as exc:
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {os_reason(exc)}") from None
+        raise worktree.failed(exc) from None

@@ -17,9 +17,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from agent_hooks.checkpoints.git import CheckpointError, Worktree
+from agent_hooks.checkpoints.git import Worktree
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot
-from agent_hooks.errors import os_reason
 from agent_hooks.storage.files import StorageError, read_regular, write_atomically
 from agent_hooks.turn_notes import Work, open_turns
 
@@ -83,13 +82,15 @@ def write_mark(
         write_atomically(os.path.join(worktree.store, *_REFS, name), f"{snapshot.tree}\n".encode(), secret=True)
         write_atomically(os.path.join(directory, name), _encoded(mark), secret=True, durable=True)
     except (OSError, StorageError) as exc:
-        reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {reason}") from None
+        raise worktree.failed(exc) from None
     return mark
 
 
 def read_marks(worktree: Worktree) -> list[Mark]:
-    """Return the marks of a working tree, the oldest first; one that is half written counts as none."""
+    """Return the marks of a working tree, the oldest first; one that is half written counts as none.
+
+    Raises `CheckpointError` if the marks cannot be listed.
+    """
     found = []
     for name in _names(worktree):
         path = os.path.join(worktree.store, _MARKS, name)
@@ -108,7 +109,7 @@ def remove_marks(worktree: Worktree, marks: Iterable[Mark]) -> None:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
     except OSError as exc:
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be removed: {os_reason(exc)}") from None
+        raise worktree.failed(exc) from None
 
 
 def _ref(worktree: Worktree, name: str) -> str:
@@ -118,8 +119,10 @@ def _ref(worktree: Worktree, name: str) -> str:
 def _names(worktree: Worktree) -> list[str]:
     try:
         names = os.listdir(os.path.join(worktree.store, _MARKS))
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError as exc:
+        raise worktree.failed(exc) from None
     return sorted(name for name in names if name.isdecimal() and name.isascii())
 
 

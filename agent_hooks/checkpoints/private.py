@@ -33,7 +33,7 @@ def prepare(store: str, top: str, exclude: str | None, object_format: str) -> No
     for name, text in _texts(top, object_format).items():
         _put(os.path.join(store, name), text)
     for name in _DATA:
-        # A file of git's own is no link, which would lead its writing elsewhere.
+        # git writes to these files.  A link in the place of one would lead the write elsewhere, so it is removed.
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.lstat(os.path.join(store, name)).st_mode):
                 _remove(os.path.join(store, name))
@@ -102,7 +102,7 @@ def _put(path: str, text: str) -> None:
         with open(draft, "xb") as file:
             file.write(data)
         os.replace(draft, path)
-    # A full disk or a cancellation: no draft is left, and the exception goes on to the caller.
+    # Any failure, Ctrl-C too: the draft is removed, and the exception goes on to the caller, which names the store.
     except BaseException:
         with suppress(OSError):
             os.unlink(draft)

@@ -22,6 +22,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, listed, names_in, real_parents
+from agent_hooks.checkpoints.growth import note_written, size_of
 from agent_hooks.checkpoints.listing import Found, list_files, note_listing
 from agent_hooks.checkpoints.rights import are_known, note_rights
 from agent_hooks.errors import os_reason
@@ -151,6 +152,8 @@ async def _pack(worktree: Worktree, tree: str) -> None:
     await anyio.to_thread.run_sync(partial(os.makedirs, pack, exist_ok=True))
     words = ("pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset", os.path.join(pack, "pack"))
     (await worktree.git(*words, stdin=f"{tree}\n".encode(), borrowing=True)).need()
+    packs = await anyio.to_thread.run_sync(os.listdir, pack)
+    note_written(size_of([os.path.join(pack, name) for name in packs]))
     worktree.become_whole()
 
 
@@ -252,6 +255,9 @@ async def save(worktree: Worktree, paths: Sequence[str], *, borrowing: bool = Fa
     try:
         await anyio.to_thread.run_sync(note_rights, worktree.store, worktree.top, left)
     except (OSError, StorageError) as exc:
-        reason = os_reason(exc) if isinstance(exc, OSError) else str(exc)
-        raise CheckpointError(f"{worktree.store}: checkpoints cannot be written: {reason}") from None
+        raise worktree.failed(exc) from None
+    if not borrowing:
+        # The first checkpoint writes most of its objects as a pack, which is counted there.
+        files = [os.path.join(worktree.top, path) for path in left]
+        note_written(await anyio.to_thread.run_sync(size_of, files))
     return skipped

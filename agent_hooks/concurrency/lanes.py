@@ -33,7 +33,8 @@ class Lane:
         self.waiting.append(turn)
         try:
             await turn.wait()
-        # The task was cancelled while it waited.  If its turn had just come, the next task gets it.
+        # The task was cancelled while it waited, or its coroutine was closed.  If its turn had just come, the next task
+        # gets it.  The exception goes on to the caller.
         except BaseException:
             if turn.is_set():
                 self.leave()

@@ -140,7 +140,8 @@ class ProcessState:
 def _is_closed(stream: object) -> bool:
     try:
         return bool(getattr(stream, "closed", False))
-    # The object that a hook has put there may raise anything; nothing could be printed on it.
+    # A hook may have put an object there that raises anything.  Nothing can be printed on it, so it counts as closed, and
+    # nobody hears of the exception.
     except Exception:
         return True
 

@@ -66,7 +66,7 @@ class ThreadCall:
         self._begun = True
         try:
             await self._done.wait()
-        # This is a cancellation, which goes on to the caller.
+        # The task was cancelled, or its coroutine was closed.  The exception goes on to the caller.
         except BaseException:
             self._give_up()
             raise

@@ -39,7 +39,7 @@ class Remembering(Protocol):
         """Return a line that names the kept answer which allows this call, empty when there is none."""
         ...
 
-    def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
+    async def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
         """Keep the answer `session` or `always`; return a line for the person about the kept answer."""
         ...
 

@@ -102,7 +102,8 @@ def slow_mounts(file: str = _MOUNTS) -> tuple[str, ...] | None:
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as lines:
             found: tuple[str, ...] | None = tuple(sorted(filter(None, map(_slow_mount, lines)), key=len, reverse=True))
-    # Beside an error of the system: a hook in this process may have replaced `open`.  Links are followed without a list.
+    # The system may fail to give the list, and a hook in this process may have replaced `open` by a function that raises
+    # anything.  Nobody hears of it: without a list, links are followed.
     except Exception:
         found = None
     _mounts = now + _KEPT_SECONDS, file, found

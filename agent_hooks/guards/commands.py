@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.objects import COMPARED, FOLLOWED, Odd, decoded, objects_in
 from agent_hooks.guards.tools import Role, plain_tool, roles_of, use_of
 
@@ -24,7 +25,7 @@ _LANGUAGES = {"bash": "bash -c", "sh": "sh -c", "shell": "sh -c", "zsh": "zsh -c
               "php": "php -r", **dict.fromkeys(("javascript", "js", "node", "nodejs", "typescript", "ts"), "node -e"),
               **dict.fromkeys(("python", "python3", "ipython", "py"), "python3 -c")}  # fmt: skip
 # A line of a notebook that a shell runs.
-_MAGIC = re.compile(r"^[ \t]*!(.*)$|^%%(?:bash|sh|script[^\n]*)\n([\s\S]*)", re.MULTILINE)
+_MAGIC = lazy_pattern(r"^[ \t]*!(.*)$|^%%(?:bash|sh|script[^\n]*)\n([\s\S]*)", re.MULTILINE)
 _MOST_DEPTH = FOLLOWED.depth
 # The texts of one call that may be commands; each is followed.
 _MOST_TYPED = 1000

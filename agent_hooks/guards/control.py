@@ -11,12 +11,12 @@ They are judged by their names and by lists of absolute paths; nothing is opened
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from agent_hooks.guards.base import DEFAULT_OPTIONS, GuardOptions
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 
 FOLDER = ".agent"
@@ -31,7 +31,7 @@ SEALED_NAMES = (
 )
 """The names in the agent home of the files that no agent writes."""
 # Our package where pip puts it, and our command where pip, pipx and uv put it.
-_PACKAGE = re.compile(
+_PACKAGE = lazy_pattern(
     r".*/(?:site|dist)-packages/agent_hooks(?:[-.][^/]*)?(?:/.*)?|.*/bin/agent-hooks"
     # The environments that uv and pipx make for our command.
     r"|.*/(?:uv/tools|pipx/venvs)/agent[-_]hooks(?:/.*)?"
@@ -39,7 +39,7 @@ _PACKAGE = re.compile(
     r"|.*/python[\d.]*/(?:(?:site|dist)-packages/)?(?:user|site)customize\.py"
     r"|.*/(?:site|dist)-packages/[^/]*\.(?:pth|egg-link|start)"
 )
-_GLOB = re.compile(rf"[*?\[{UNKNOWN}]")
+_GLOB = lazy_pattern(rf"[*?\[{UNKNOWN}]")
 
 
 class ControlFiles:

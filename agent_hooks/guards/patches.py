@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from agent_hooks.guards.lazy import lazy_pattern
+
 BLANKS = (
     " \t\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 """The characters that a program which applies patches drops at the ends of a line."""
-MARKER = re.compile(rf"^[{BLANKS}]*\*\*\*.*$", re.MULTILINE)
+MARKER = lazy_pattern(rf"^[{BLANKS}]*\*\*\*.*$", re.MULTILINE)
 """Matches each line that may be a header of `apply_patch`."""
-HEADER = re.compile(
+HEADER = lazy_pattern(
     rf"([{BLANKS}]*)\*\*\*[ \t]*(?:(\w+)[ \t]+file|(?:move|rename|copy)[ \t]+to)[ \t]*:(.*)", re.IGNORECASE | re.DOTALL
 )
 """Matches a header that names a file: the blanks before it, the verb, `None` for a move, and the rest of the line."""
 # `patch` accepts a patch that is indented, by blanks or by X.
-_HEADER = re.compile(
+_HEADER = lazy_pattern(
     r"^[ \tX]*(---|\+\+\+|\*\*\*|Index:|rename (?:from|to)|copy (?:from|to)|diff --git)[ \t]+(\S.*)$",
     re.MULTILINE,
 )
 # It matches at each quote, also at one that is never closed, so that no text is read twice.
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)("?)')
-_ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
+_QUOTED = lazy_pattern(r'"((?:[^"\\]|\\.)*+)("?)')
 
 
 def patched_names(text: str) -> tuple[str, ...]:
@@ -62,9 +63,11 @@ def whole_name(rest: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    data = _ESCAPE.sub(
+    data = re.sub(
+        rb"\\(?:([0-7]{1,3})|(.))",
         lambda found: bytes([int(found[1], 8) & 255]) if found[1] else found[2],
         text.encode("utf-8", "surrogatepass"),
+        flags=re.DOTALL,
     )
     return data.decode("utf-8", "surrogateescape")
 

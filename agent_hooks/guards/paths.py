@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, path_of
 from agent_hooks.guards.control import ControlFiles
 from agent_hooks.guards.disguise import disguised
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.objects import Odd
 from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.path_arguments import is_elsewhere, paths_of
@@ -67,19 +68,19 @@ class SecurityAudit:
 _COMMANDS = ("bash", "exec")
 _FILE_TOOLS = ("read", "write", "edit", "grep")
 # Names of tools that only read, of those that show only names, and of tools that change files.
-_READS = re.compile(r"(?:^|[_\-.])(?:read|get|list|ls|search|view|stat|find|glob|grep|tree|info|open|show|diff|cat)")
-_LISTS = re.compile(r"(?:^|[_\-.])(?:list|ls|tree|stat|info)(?:$|[_\-.])")
-_CHANGES = re.compile(r"write|edit|delete|remove|move|rename|create|patch|append|replace|insert|copy|save|put|chmod")
-_MOVES = re.compile(r"move|rename|(?:^|_)mv(?:$|_)")
+_READS = lazy_pattern(r"(?:^|[_\-.])(?:read|get|list|ls|search|view|stat|find|glob|grep|tree|info|open|show|diff|cat)")
+_LISTS = lazy_pattern(r"(?:^|[_\-.])(?:list|ls|tree|stat|info)(?:$|[_\-.])")
+_CHANGES = lazy_pattern(r"write|edit|delete|remove|move|rename|create|patch|append|replace|insert|copy|save|put|chmod")
+_MOVES = lazy_pattern(r"move|rename|(?:^|_)mv(?:$|_)")
 # Keys of values that are texts, also when such a text looks like a path.
 _TEXTS = {"content", "contents", "text", "query", "pattern", "body", "message", "prompt", "description", "title",
           "old_string", "new_string", "old_text", "new_text", "old_str", "new_str", "thought", "language"}  # fmt: skip
 # A value that is a path of this machine, and nothing else.
-_LOCAL = re.compile(r"(?:~|\.{1,2})?/\S+|file://\S+")
+_LOCAL = lazy_pattern(r"(?:~|\.{1,2})?/\S+|file://\S+")
 # A path that leaves any repository, or that begins outside of one.
-_NO_MEMBER = re.compile(r"[/~]|file:|(?:.*/)?\.\.(?:/|$)", re.IGNORECASE)
+_NO_MEMBER = lazy_pattern(r"[/~]|file:|(?:.*/)?\.\.(?:/|$)", re.IGNORECASE)
 # Servers of tools that keep repositories, buckets or pages on another machine.
-_HOSTS = re.compile(r"hub|gitlab|gitea|forgejo|bitbucket|codeberg|devops|s3|gcs|notion|confluence|supabase")
+_HOSTS = lazy_pattern(r"hub|gitlab|gitea|forgejo|bitbucket|codeberg|devops|s3|gcs|notion|confluence|supabase")
 # The texts of one input, and those of them that may be paths.
 _MOST_VALUES = 30_000
 _MOST_PATHS = 3_000
@@ -246,7 +247,7 @@ class _Audit:
             self.findings.append(Finding(rule, f"{path} {REASONS[rule]}", undecidable=undecidable, subject=subject))
 
 
-_GLOBS = re.compile(r"[*?\[]")
+_GLOBS = lazy_pattern(r"[*?\[]")
 
 
 def _strings(input: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import LONGEST_PATH, UNKNOWN
 from agent_hooks.values.effects import (
     NOWHERE,
@@ -26,10 +27,10 @@ from agent_hooks.values.effects import (
 from agent_hooks.values.effects import Unknown as UnknownPart
 
 # No file: the streams of the program itself, and files that keep nothing.
-_NO_FILE = re.compile(
+_NO_FILE = lazy_pattern(
     r"-?|/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd/.*|pts/\d+)|/proc/self/fd/\d+", re.DOTALL
 )
-_WILD = re.compile(r"[*?\[]")
+_WILD = lazy_pattern(r"[*?\[]")
 # Effects of one kind; an honest command has few.
 _MOST = 1000
 _LONGEST_TEXT = 200

@@ -13,6 +13,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from agent_hooks.guards.agents import PATTERN
+from agent_hooks.guards.lazy import LazyPattern, lazy_pattern
 
 UNKNOWN = "\ue000"
 """One character that stands for any text that is unknown before the command runs."""
@@ -65,7 +66,7 @@ _SECRET_DIRECTORIES: dict[str, str] = {
     "/etc/ssl/private": "private-key",
     "/etc/sudoers.d": "account-file",
 }
-_PUBLIC_IN_SSH = re.compile(r"known_hosts(\..*)?|.*\.pub|config")
+_PUBLIC_IN_SSH = lazy_pattern(r"known_hosts(\..*)?|.*\.pub|config")
 # Names of files that are secret in any directory.
 _NAMES: dict[str, str] = {
     **dict.fromkeys((".netrc", "_netrc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".git-credentials"), "package-token"),
@@ -127,24 +128,24 @@ _ENDINGS: dict[str, str] = {
     ".config/crush/crush.json": "agent-token",
     ".local/share/crush/crush.json": "agent-token",
 }
-_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\.env([._-].+)?"), "environment-file"),
-    (re.compile(r"id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss)([._-](?!pub$)[\w.-]*)?"), "ssh-keys"),
-    (re.compile(r"ssh_host_\w+_key"), "ssh-keys"),
-    (re.compile(r".+\.(pem|key|ppk|pfx|p12|jks|keystore|kdbx|kdb)"), "private-key"),
-    (re.compile(r"(client_secret|service[-_]account)[\w.-]*\.json"), "cloud-credentials"),
-    (re.compile(r"(.+[._-])?deploy[._-](key|rsa|ed25519|ecdsa)([._-](?!pub$)\w+)?"), "ssh-keys"),
-    (re.compile(r".+\.(p8|gpg\.key|jceks|bcfks|ovpn)"), "private-key"),
-    (re.compile(r"[\w.-]*([-_]key|firebase-adminsdk[\w-]*|[-_]credentials?)\.json"), "cloud-credentials"),
-    (re.compile(r".+\.tfvars(\.json)?|.+\.tfstate(\.backup)?|terraform\.tfstate.*"), "cloud-credentials"),
+_PATTERNS: tuple[tuple[LazyPattern, str], ...] = (
+    (lazy_pattern(r"\.env([._-].+)?"), "environment-file"),
+    (lazy_pattern(r"id_(rsa|dsa|ecdsa|ed25519|ecdsa_sk|ed25519_sk|xmss)([._-](?!pub$)[\w.-]*)?"), "ssh-keys"),
+    (lazy_pattern(r"ssh_host_\w+_key"), "ssh-keys"),
+    (lazy_pattern(r".+\.(pem|key|ppk|pfx|p12|jks|keystore|kdbx|kdb)"), "private-key"),
+    (lazy_pattern(r"(client_secret|service[-_]account)[\w.-]*\.json"), "cloud-credentials"),
+    (lazy_pattern(r"(.+[._-])?deploy[._-](key|rsa|ed25519|ecdsa)([._-](?!pub$)\w+)?"), "ssh-keys"),
+    (lazy_pattern(r".+\.(p8|gpg\.key|jceks|bcfks|ovpn)"), "private-key"),
+    (lazy_pattern(r"[\w.-]*([-_]key|firebase-adminsdk[\w-]*|[-_]credentials?)\.json"), "cloud-credentials"),
+    (lazy_pattern(r".+\.tfvars(\.json)?|.+\.tfstate(\.backup)?|terraform\.tfstate.*"), "cloud-credentials"),
     (
-        re.compile(r"\.?vault[-_]?pass(word)?(\.txt)?|vault\.ya?ml|appsettings\.(production|staging)\.json"),
+        lazy_pattern(r"\.?vault[-_]?pass(word)?(\.txt)?|vault\.ya?ml|appsettings\.(production|staging)\.json"),
         "cloud-credentials",
     ),
-    (re.compile(r".+\.env"), "environment-file"),
+    (lazy_pattern(r".+\.env"), "environment-file"),
 )
 # Places where secrets are mounted, and where programs keep those of the machine.
-_MOUNTED = re.compile(
+_MOUNTED = lazy_pattern(
     r"/(var/)?run/secrets/.*|/(etc|mnt|vault|app)/secrets(-store)?/.*|.*/kubernetes\.io~(secret|projected)/.*|/run/credentials/.*"
     r"|/etc/kubernetes/(\w[\w-]*\.conf|pki/.*\.key)|/etc/rancher/.*\.ya?ml|/etc/openvpn/.*|/etc/wireguard/.*"
     r"|/etc/networkmanager/system-connections/.*|/etc/wpa_supplicant/.*\.conf|/etc/letsencrypt/(live|archive)/.*privkey.*"
@@ -153,31 +154,31 @@ _MOUNTED = re.compile(
     r"|(.*/)?secrets/[^/]+\.(ya?ml|json|env|txt|toml|ini|enc)"
 )
 # Files with tokens among those of a coding agent.
-_AGENT_TOKENS = re.compile(
+_AGENT_TOKENS = lazy_pattern(
     r".*/(\.(copilot|codex|gemini|qwen|cursor|continue|codeium|factory|kimi|grok|warp|claude|openclaw|pi|cline|roo|kilocode|trae|qoder|minimax)"
     r"|\.config/(goose|amp|cursor|crush|opencode|zed|windsurf|kilo)|\.local/share/(amp|opencode|crush|amazon-q|goose|kilo|zed))/(.*/)?"
     r"([\w.-]*(auth|token|credential|oauth|secret|api[_-]?key)[\w.-]*|session|apps|hosts|accounts|user-settings|keys|data|kimi)"
     r"\.(json|ya?ml|toml|sqlite3?|db|key|txt)"
 )
 # Files that a desktop, a shell or an editor runs at its start: they may be read, but not written.
-_STARTED = re.compile(
+_STARTED = lazy_pattern(
     r".*/(\.config/(autostart/.*\.desktop|systemd/user/.*|fish/(conf\.d|functions)/.*|plasma-workspace/env/.*|environment\.d/.*)"
     r"|\.local/share/systemd/user/.*|library/launch(agents|daemons)/.*|\.(inputrc|vimrc|exrc|emacs|gdbinit|lldbinit|screenrc|tmux\.conf|irbrc|pryrc|pythonrc|Rprofile))"
 )
-_ACCOUNTS = re.compile(
+_ACCOUNTS = lazy_pattern(
     r"/etc/(passwd|shadow|group|gshadow|sudoers)[-~]?|/etc/(master\.passwd|security/opasswd|krb5\.keytab)"
 )
-_PROCESS = re.compile(r"/proc/[^/]+/(environ|mem)|/dev/(mem|kmem)|/proc/kcore")
-_SAMPLE = re.compile(r".*\.(example|sample|template|tmpl|tpl|dist|defaults)(\.\w+)?|.*[._-](example|sample)\..*")
-_CODE = re.compile(r".*\.(md|rst|py|pyi|ts|tsx|js|mjs|go|rs|rb|java|kt|c|h|cpp|css|html|png|jpe?g|svg|gif)")
+_PROCESS = lazy_pattern(r"/proc/[^/]+/(environ|mem)|/dev/(mem|kmem)|/proc/kcore")
+_SAMPLE = lazy_pattern(r".*\.(example|sample|template|tmpl|tpl|dist|defaults)(\.\w+)?|.*[._-](example|sample)\..*")
+_CODE = lazy_pattern(r".*\.(md|rst|py|pyi|ts|tsx|js|mjs|go|rs|rb|java|kt|c|h|cpp|css|html|png|jpe?g|svg|gif)")
 _DEPENDENCIES = {"node_modules", "site-packages", "dist-packages"}
 _FIXTURES = {"fixtures", "__fixtures__", "testdata", "test-data", "test_data"}
 # Settings of guards, hooks and permissions, and hooks themselves: they may be read, but not written.
-_SETTINGS = re.compile(
+_SETTINGS = lazy_pattern(
     rf"(.*/)?(?:{PATTERN}|\.git/(config|hooks(/.*)?)|\.gitconfig|\.config/git/config|\.config/agent_hooks(/.*)?"
     r"|managed-settings\.json|/etc/(?:claude-code|codex|gemini-cli|qwen-code|opencode|openclaw)/.*)"
 )
-_MACHINE = re.compile(
+_MACHINE = lazy_pattern(
     r"/etc/(ld\.so\.(preload|conf)(\.d(/.*)?)?|pam\.d(/.*)?|pam\.conf|fstab|crontab|cron\.[^/]+(/.*)?|inittab|rc\.local|init\.d/.*"
     r"|profile(\.d(/.*)?)?|bash\.bashrc|environment|ssh/sshd_config|default/grub|grub\.d/.*|security/.*|nsswitch\.conf"
     r"|sudoers\.d(/.*)?|systemd/(?:system|user)/.*|udev/rules\.d/.*|modprobe\.d/.*|modules-load\.d/.*|sysctl\.d/.*|sysctl\.conf"
@@ -185,7 +186,7 @@ _MACHINE = re.compile(
     r"|/(?:usr/)?lib/systemd/system/.*|/boot(/.*)?|/var/spool/cron(/.*)?|/efi(/.*)?|/library/launchdaemons(/.*)?"
 )
 # Files that may be added to, but not overwritten.
-_LOSABLE = re.compile(r"/etc/(hosts|resolv\.conf|hostname|services|group)|/var/log/.*")
+_LOSABLE = lazy_pattern(r"/etc/(hosts|resolv\.conf|hostname|services|group)|/var/log/.*")
 _SYSTEM = (
     "etc",
     "boot",
@@ -202,7 +203,7 @@ _SYSTEM = (
     "system",
     "library",
 )
-_HARMLESS_DEVICES = re.compile(
+_HARMLESS_DEVICES = lazy_pattern(
     r"/dev/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd(/.*)?|shm(/.*)?|tcp/.*|udp/.*|pts/.*)"
 )
 

@@ -101,6 +101,7 @@ class SessionHost:
         self._reloading = reloading
         self._reload_lock = anyio.Lock()
         self._settings = settings
+        runner.engine.warn = view.warning
         if settings.checkpoints.enabled and runner.engine.keeper is None:
             keep_turns(runner.engine, CLIENT)
         self._agent = Agent(

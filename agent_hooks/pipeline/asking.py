@@ -61,7 +61,7 @@ async def _ask(call: JudgedCall) -> JudgedCall:
     if not answer.allows:
         return call.blocked(Block(title, by, "user", rule, said=answer.text))
     if answer.choice != "once":
-        _keep(answer.choice, asks, call)
+        await _keep(answer.choice, asks, call)
     return call
 
 
@@ -101,11 +101,11 @@ def _recalled(ask: Ask, call: JudgedCall) -> str:
     return line if failure is None and isinstance(line, str) else ""
 
 
-def _keep(choice: Choice, asks: Sequence[Ask], call: JudgedCall) -> None:
+async def _keep(choice: Choice, asks: Sequence[Ask], call: JudgedCall) -> None:
     """Keep an answer for each question, and show the person the kept answers."""
     memory, ui = call.engine.remembering, call.surroundings.ui
     for ask in asks:
-        line, failure = attempt(memory.keep, ask, _asked_call(call), choice)
+        line, failure = await attempt_async(memory.keep, ask, _asked_call(call), choice)
         if failure is not None:
             _report(failure, "keep", call)
             attempt(ui.notify, f"the answer counts for this call only: {describe(failure)}", "warning")

@@ -37,6 +37,8 @@ from agent_hooks.values.events import TRIAL
 _SHOWN = 200
 _NONE = "no checkpoint, so `agent-hooks undo` will not know this turn"
 _NO_END = "no checkpoint at the end of the turn, so `agent-hooks undo` takes later edits for those of the agent"
+# The note of a warning about a checkpoint that failed, of whatever kind.
+_FAILED = "a checkpoint failed"
 _READERS = frozenset({"read", "ls", "find", "grep"})
 
 
@@ -53,14 +55,16 @@ def changes_files(call: JudgedCall) -> bool:
 
 
 class TurnKeeper:
-    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide)`.
+    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide, tell)`.
 
-    `client`: the agent that the runner works for; `hide`: takes the secrets out of a prompt.
+    `client`: the agent that the runner works for; `hide`: takes the secrets out of a prompt; `tell`: shows the person a
+    warning.
     """
 
-    def __init__(self, client: str, hide: Callable[[str], str] = str) -> None:
+    def __init__(self, client: str, hide: Callable[[str], str], tell: Callable[[Surroundings, str], object]) -> None:
         self._client = client
         self._hide = hide
+        self._tell = tell
         # The turns that go on, by session.
         self._notes: dict[str, SessionNote] = {}
 
@@ -194,7 +198,8 @@ class TurnKeeper:
         except AgentHooksError as exc:
             self._warn(text, str(exc), note, place)
             return False
-        # A bug of ours, or an error of the disk, must not stop the agent; the person hears of it.
+        # Any other exception is a bug of ours.  A checkpoint blocks no call, so the call goes on; the log gets the
+        # traceback, and the person hears of the error once.
         except Exception as exc:
             log().exception("a checkpoint failed")
             self._warn(text, describe(exc), note, place)
@@ -204,11 +209,11 @@ class TurnKeeper:
         return True
 
     def _warn(self, text: str, why: str, note: SessionNote, place: Surroundings) -> None:
-        # A checkpoint that fails has many texts on a full disk, and the person needs one of them.
-        known = f"{text}: {why}" if text not in (_NONE, _NO_END) else text
+        # A checkpoint that fails has many texts on a full disk, and the person needs one of them in a session.
+        known = f"{text}: {why}" if text not in (_NONE, _NO_END) else _FAILED
         if known not in note.warned:
             note.warned.append(known)
-            attempt(place.ui.notify, f"{text}: {why}", "warning")
+            attempt(self._tell, place, f"{text}: {why}")
 
 
 # ---- the steps of a call
@@ -248,7 +253,7 @@ async def end_turn(engine: Any, place: Surroundings) -> None:
 
 def keep_turns(engine: Any, client: str) -> None:
     """Make checkpoints of the turns of a client from now on."""
-    engine.keeper = TurnKeeper(client, engine.hide)
+    engine.keeper = TurnKeeper(client, engine.hide, engine.tell)
     engine.subscriptions_changed()
 
 

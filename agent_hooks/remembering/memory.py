@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.dispatch.recording import Recorder
 from agent_hooks.dispatch.remembering import AskedCall
@@ -79,7 +80,7 @@ class Memory:
         self._record("used", *found, place, kept)
         return f"answer {kept.number} of {kept.written}"
 
-    def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
+    async def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
         """Keep an answer, and return a line for the person; raises `RememberingError`."""
         found = self._about(ask, call)
         if found is None:
@@ -87,7 +88,7 @@ class Memory:
         if choice == "always":
             if self._store is None:
                 raise RememberingError("no answer is kept for good here")
-            kept = self._store.add(*found)
+            kept = await self._added(self._store, *found)
             self._record("written", *found, call.surroundings, kept)
             ending = f"{EXCEPTIONS} --revoke {kept.number}"
             return f"answer {kept.number}, until {kept.expires}: {found[0]}; to end it: {ending}"
@@ -98,6 +99,20 @@ class Memory:
             del answers[next(iter(answers))]
         self._record("written", *found, call.surroundings)
         return f"until this session ends: {found[0]}"
+
+    async def _added(self, store: Store, about: About, project: Project) -> Kept:
+        """Keep an answer for good in a thread, which may wait for the lock of another process.
+
+        A cancellation comes afterwards, so that no answer stands in the file without a record.
+        """
+        await event_loop()
+        # Imported here, because few questions are answered for good.
+        import anyio
+        from anyio.to_thread import run_sync
+
+        with anyio.CancelScope(shield=True):
+            kept = await run_sync(store.add, about, project)
+        return kept  # noqa: RET504  # a scope may swallow the cancellation, says the type checker
 
     def forget(self) -> None:
         """End the answers of all sessions."""

@@ -103,6 +103,8 @@ class Engine(Listeners, Clocks):
         self._remembering: Remembering | None = None
         # Makes the checkpoints of turns, if there are any: a `pipeline.saving.TurnKeeper`.
         self.keeper: Any = None
+        # Shows the person a warning where no UI does; `None` if the program has no place for one.
+        self.warn: Callable[[str], object] | None = None
         self._dispatch_type: type[Dispatch] = Dispatch
         ids = [each.id for registry in self._registries for each in registry.list()]
         if twice := [each for each in ids if ids.count(each) > 1]:
@@ -114,6 +116,13 @@ class Engine(Listeners, Clocks):
             for interceptor in hook.api.interceptors:
                 self.intercept(hook.path, interceptor)
         self.subscriptions_changed()
+
+    def tell(self, place: Surroundings, text: str) -> None:
+        """Show the person a warning: by the UI, or in a headless run by the program that runs the agent."""
+        if self.warn is not None and not place.has_ui:
+            self.warn(text)
+        else:
+            place.ui.notify(text, "warning")
 
     # ---- dispatch
 

@@ -28,13 +28,18 @@ def check_owner(path: str) -> str | None:
         return f"{path} cannot be examined: {os_reason(exc)}"
     quoted = shlex.quote(path)
     if status.st_uid not in (os.geteuid(), _ROOT):
-        owner = _user_name(status.st_uid)
-        return f"{path} belongs to {owner}; if it is yours: sudo chown -R {_user_name(os.geteuid())} {quoted}"
+        return belongs_to(path, status.st_uid)
     if status.st_mode & stat.S_IWOTH:
         return f"every user can write to {path}; to mend it: chmod go-w {quoted}"
     if status.st_mode & stat.S_IWGRP and (members := _others_in(status.st_gid)):
         return f"{members} can write to {path}; to mend it: chmod g-w {quoted}"
     return None
+
+
+def belongs_to(path: str, owner: int) -> str:
+    """Return the text for a path of another user, the one with the number `owner`, with the command that mends it."""
+    mend = f"sudo chown -R {_user_name(os.geteuid())} {shlex.quote(path)}"
+    return f"{path} belongs to {_user_name(owner)}; if it is yours: {mend}"
 
 
 def _others_in(group: int) -> str:

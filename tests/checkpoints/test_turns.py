@@ -6,14 +6,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 from typing import Any
 
+import anyio
+import anyio.from_thread
 import pytest
 
 from agent_hooks import HookRunner, checkpoints
-from agent_hooks.checkpoints import CheckpointError
+from agent_hooks.checkpoints import CheckpointError, pruning
 from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.marks import read_marks
 from agent_hooks.checkpoints.pruning import prune_store
@@ -239,6 +243,67 @@ async def test_checkpoints_are_removed_after_thirty_days_and_above_the_limit(rep
     async with worktree.locked():
         await prune_store(worktree, days=0)
     assert await checkpoints.turns(repo) == ()
+
+
+@pytest.mark.behaviour("UN21")
+@pytest.mark.parametrize("stuck", ["git", "disk", "lock"])
+async def test_a_removal_that_takes_too_long_does_not_hold_the_turn(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, stuck: str
+) -> None:
+    """It is ended and not tried again at the next turns; an hour later it is, and all turns can be taken back."""
+    never = Event()
+    removals: list[str] = []
+    scopes: list[anyio.CancelScope] = []
+
+    def limit(seconds: float) -> anyio.CancelScope:
+        """The time is over as soon as the removal is stuck, and at once where it waits for the lock."""
+        assert seconds == 10
+        scopes.append(anyio.CancelScope())
+        if stuck == "lock":
+            scopes[-1].cancel()
+        return scopes[-1]
+
+    async def no_git(worktree: object) -> None:
+        removals.append("git")
+        scopes[-1].cancel()
+        await anyio.sleep_forever()
+
+    def no_disk() -> int:
+        removals.append("disk")
+        anyio.from_thread.run_sync(scopes[-1].cancel)
+        never.wait()
+        return 0
+
+    agent = Agent(repo)
+    await agent.turn("one", "echo 1 > made")
+    store = Path(store_of(str(repo)))
+    for name in ("pruned", "prune-ended"):
+        (store / name).unlink(missing_ok=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(pruning, "move_on_after", limit)
+        if stuck == "git":
+            patch.setattr(pruning, "_clean", no_git)
+        elif stuck == "disk":
+            patch.setattr(pruning, "_size_of_all", no_disk)
+        worktree = await open_worktree(repo)
+        try:
+            with anyio.fail_after(60):
+                async with worktree.locked() if stuck == "lock" else nullcontext():
+                    await pruning.prune_when_due(worktree)
+                    await pruning.prune_when_due(worktree)
+        finally:
+            never.set()
+    assert removals == ([] if stuck == "lock" else [stuck])
+    assert (store / "prune-ended").exists()
+    assert not (store / "pruned").exists()
+    await agent.turn("two", "echo 2 > made")
+    assert not (store / "pruned").exists()
+    hour = time.time() - 3_700
+    os.utime(store / "prune-ended", (hour, hour))
+    await agent.turn("three", "echo 3 > made")
+    assert (store / "pruned").exists()
+    assert [turn.work.prompt for turn in await checkpoints.turns(repo)] == ["three", "two", "one"]
+    assert agent.warnings == []
 
 
 # ---- several agents --------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from agent_hooks.remembering.kept import About
 from agent_hooks.remembering.project import project_of
 from agent_hooks.remembering.store import Store
 from agent_hooks.settings import agent_home
+from agent_hooks.storage.digests import sha256
 from agent_hooks.trust.ancestors import _MARKS
 from running import Command
 
@@ -149,3 +150,33 @@ def test_no_secret_of_a_command_is_shown(command: Command, agent: Path) -> None:
     for shown in (command("guard", "exceptions"), command("list"), command("guard", "exceptions", "--json")):
         assert "a1B2a1B2" not in shown.stdout
     assert "a1B2a1B2" not in command("guard", "exceptions", "--revoke", "2").stdout
+
+
+@pytest.mark.behaviour("RM6")
+@pytest.mark.parametrize("as_json", [True, False])
+def test_an_answer_to_a_hook_that_has_changed_is_named(command: Command, agent: Path, *, as_json: bool) -> None:
+    """The list says so as `list` and `doctor` do; what the hook prints while it is loaded does not spoil it."""
+    hook = agent / "hooks" / "deploy.py"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("print('loaded')\ndef register(api):\n    pass\n")
+    source, path = hook.read_bytes(), os.fsencode(hook)
+    same = sha256(b"%d:%b%d:%b" % (len(path), path, len(source), source))
+    place = project_of(str(command.project))
+    for digest in (same, "0" * 64):
+        about = About(tool="bash", by="deploy.py", hook=str(hook), sha256=digest, title="Deploy?", input="0" * 64)
+        Store(str(agent)).add(about, place)
+    if as_json:
+        assert [each["idle"] for each in answers(command)["answers"]] == [None, None, "its hook has changed"]
+    else:
+        shown = " ".join(command("guard", "exceptions").stdout.split())
+        assert shown.count("its hook has changed") == 1
+        assert "loaded" not in shown
+
+
+@pytest.mark.behaviour("RM6")
+def test_no_hook_is_loaded_where_no_answer_is_about_one(command: Command, agent: Path) -> None:
+    """A list of answers about programs runs no code of hooks."""
+    (agent / "hooks").mkdir(exist_ok=True)
+    (agent / "hooks" / "marks.py").write_text(f"open({str(agent / 'loaded')!r}, 'w')\ndef register(api):\n    pass\n")
+    assert len(answers(command)["answers"]) == 1
+    assert not (agent / "loaded").exists()

@@ -356,6 +356,18 @@ def test_a_text_that_was_made_to_be_slow_ends_in_time(part: str) -> None:
     assert isinstance(effects, Effects)
 
 
+@pytest.mark.behaviour("EF20")
+@pytest.mark.parametrize(("cwd", "below"), [(".", ""), ("", ""), ("a/..", ""), ("a", "a/"), (Path("a"), "a/")])
+def test_paths_are_absolute_in_a_directory_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str | Path, below: str
+) -> None:
+    """The directory counts from the one of this process, for commands and for tools of files."""
+    monkeypatch.chdir(tmp_path)
+    for effects in (of("rm x", cwd=cwd), effects_of("write", {"path": "x", "content": ""}, cwd=cwd)):
+        assert [(each.path, each.real) for each in effects.paths] == [(f"{tmp_path}/{below}x",) * 2]
+    assert {each.cwd for each in of("make", cwd=cwd).programs} == {f"{tmp_path}/{below}".rstrip("/")}
+
+
 @pytest.mark.parametrize("cwd", ["", ".", "a/b", "//", "//a/b", "a\0b"])
 def test_the_effects_of_a_call_in_an_odd_directory_are_found_at_once(cwd: str) -> None:
     """Other agents report directories that are not absolute; the search for the project's root ends there too."""

@@ -59,7 +59,7 @@ class Memory:
     def of_session(self, place: Surroundings) -> list[str]:
         return []
 
-    def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
+    async def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
         assert call.tool_name == "bash"
         assert call.input["command"]
         self.kept[ask.words or (ask.title,)] = choice
@@ -467,8 +467,8 @@ async def test_a_memory_without_a_line_for_the_person_shows_none() -> None:
     """The answer is kept all the same."""
 
     class Quiet(Memory):
-        def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
-            super().keep(ask, call, choice)
+        async def keep(self, ask: Ask, call: AskedCall, choice: Choice) -> str:
+            await super().keep(ask, call, choice)
             return ""
 
     memory = Quiet("session")

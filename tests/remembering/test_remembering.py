@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
+from threading import Event
 from typing import Any, ClassVar
 
+import anyio
+import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
@@ -18,6 +22,9 @@ from agent_hooks.pipeline.order import preflight
 from agent_hooks.pipeline.wrapping import wrap_tool
 from agent_hooks.records import Records
 from agent_hooks.remembering import FILE, LOCK
+from agent_hooks.remembering import store as store_of_answers
+from agent_hooks.remembering.store import Store
+from agent_hooks.storage.locks import try_lock
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.tool import Tool
 
@@ -401,3 +408,34 @@ async def test_a_rule_of_ones_own_that_asks_is_remembered_too(project: Path, hom
     assert await seat.call("ls; deploy prod")
     assert not await seat.call("deploy prod; deploy prod --all")
     assert seat.offered[0] == ("no", "once", "session", "always")
+
+
+@pytest.mark.behaviour("RM8")
+async def test_the_event_loop_runs_while_an_answer_waits_for_the_lock(project: Path, home: Path) -> None:
+    """Another process holds the lock of the file until the loop has run; the answer is kept then."""
+    held = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    assert try_lock(held)
+    seat, waits = Seat(project, home, "always"), Event()
+    assert seat.runner.engine.remembering is not None
+    real = Store._wait_for
+
+    def noted(self: Store, lock: int) -> None:
+        waits.set()
+        real(self, lock)
+
+    ran: list[bool] = []
+
+    async def call() -> None:
+        ran.append(await seat.call(PUSH))
+
+    with pytest.MonkeyPatch.context() as patch, anyio.fail_after(60):
+        patch.setattr(Store, "_wait_for", noted)
+        patch.setattr(store_of_answers, "LOCK_TIMEOUT", 60.0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            while not waits.is_set():
+                await anyio.lowlevel.checkpoint()
+            assert ran == []
+            os.close(held)
+    assert ran == [True]
+    assert len(json.loads((home / FILE).read_text())["answers"]) == 1

@@ -700,6 +700,7 @@ async def test_reloads_leave_nothing_behind(place: Place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("Y12")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_thousand_reloads_leave_nothing_behind(place: Place) -> None:
     """The memory of the process is flat too."""
     await reload_often(place, 200)

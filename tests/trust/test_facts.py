@@ -367,7 +367,8 @@ def test_a_link_out_of_the_project_is_shown_with_its_target(project: Path, tmp_p
 @pytest.mark.slow
 def test_the_time_for_a_large_set_is_limited(project: Path) -> None:
     """Files beyond the first MiB are not read, and the facts say so."""
-    write(project, {f"hooks/{name}.py": "x = 1\n" * 200_000 for name in "abcdef"})
+    line = f"x = '{'a' * 100}'\n"
+    write(project, {f"hooks/{name}.py": line * 11_000 for name in "abcdef"})
     found = set_facts(read_set(str(project)))
     assert [each.facts == (TOO_LARGE,) for each in found] == [False] * 3 + [True] * 3
 

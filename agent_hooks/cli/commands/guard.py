@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable
 from datetime import date
 from typing import Any, NamedTuple
 
+import anyio
 import click
 import msgspec
 from rich.table import Table
@@ -19,7 +21,8 @@ from agent_hooks.cli.protection import agent_guards
 from agent_hooks.cli.reports.corpus import Score, read_corpus
 from agent_hooks.cli.reports.effects import effect_data, effect_lines
 from agent_hooks.cli.screen.wording import console, short
-from agent_hooks.cli.streams import echo, echo_json
+from agent_hooks.cli.setup import set_up
+from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import settle
 from agent_hooks.effects import effects_of
 from agent_hooks.errors import HookError, describe
@@ -28,11 +31,13 @@ from agent_hooks.guards.base import LEVELS, Guard, GuardOptions, Level
 from agent_hooks.guards.config import GuardSettings, expired, read_sections, tight
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.table import PACKS
+from agent_hooks.hooks.loaded import LoadedHook
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
+from agent_hooks.remembering.kept import Kept
 from agent_hooks.settings import merge_settings
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.place import find_place
-from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.values.answers import Block
 
 level_option = click.option(
@@ -194,9 +199,10 @@ def exceptions(ctx: click.Context, revoke: int | None, as_json: bool, cwd: str) 
         echo(remembered.revoke(revoke, cwd))
         ctx.exit(OK)
     store = remembered.store()
-    settings = merge_settings(settle(Trust(), cwd).trees)
+    sources = settle(Trust(), cwd)
+    settings = merge_settings(sources.trees)
     found = store.find()
-    rows = remembered.rows(found.kept, store, settings)
+    rows = remembered.rows(found.kept, store, settings, _hooks_of(found.kept, cwd, sources))
     written = [{"file": path, **each} for path, section in settings.guards for each in _exceptions(section)]
     if as_json:
         echo_json(json.dumps({"answers": rows, "problems": list(found.problems), "settings": written}))
@@ -212,6 +218,14 @@ def exceptions(ctx: click.Context, revoke: int | None, as_json: bool, cwd: str) 
         for problem in found.problems:
             echo(f"problem: {problem}", err=True)
     ctx.exit(FAILED if found.problems else OK)
+
+
+def _hooks_of(kept: Iterable[Kept], cwd: str, sources: TrustedSources) -> list[LoadedHook]:
+    """Return the hooks of a directory if an answer is about a hook: only the loaded files tell whether it has changed."""
+    if not any(each.hook for each in kept):
+        return []
+    with ReservedStdout():
+        return list(anyio.run(set_up, cwd, (), sources).loaded.hooks)
 
 
 def _exceptions(section: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.grammar import parse
@@ -146,7 +147,7 @@ def alias(command: Command) -> Text:
     return EMPTY
 
 
-_WILDCARDS = re.compile(r"(?:[*?]|\[[^]/]*\])+")
+_WILDCARDS = lazy_pattern(r"(?:[*?]|\[[^]/]*\])+")
 
 
 def read(command: Command) -> Text:

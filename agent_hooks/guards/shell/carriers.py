@@ -5,8 +5,7 @@ A row of the table tells how to find the carried command behind the program's ow
 
 from __future__ import annotations
 
-import re
-
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Word, marked
 
@@ -115,7 +114,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "perf": ("stat", "record"),
     "nix": ("run", "develop", "shell"),
 }
-_ASSIGN = re.compile(r"[A-Za-z_]\w*=")
+_ASSIGN = lazy_pattern(r"[A-Za-z_]\w*=")
 
 
 def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None:
@@ -178,4 +177,4 @@ def _without_version(name: str, words: list[Word]) -> list[Word]:
 
 _RUNNERS = {"npx", "bunx", "pnpx", "uvx", "uv", "pipx", "npm", "pnpm", "yarn", "bun"}
 # The name may begin with `@`.
-_VERSION = re.compile(r"(?<=[^/])[@=<>~!\[].*")
+_VERSION = lazy_pattern(r"(?<=[^/])[@=<>~!\[].*")

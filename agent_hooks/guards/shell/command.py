@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Literal
 
 from agent_hooks.guards.base import Level
@@ -167,9 +168,8 @@ class Book:
     programs that carry a command, applied before the carried command is judged; `interpreter`: judges shells and
     languages; `every`: judges each program after its rules; `effects`: records the effects of a program before its rules
     are applied, and returns whether they are known; `files`: judges the files of a program, also of one that carries
-    another; `followers`: the rules that find effects, without those that only
-    judge; `consoles`: judges each program that the agent may type into; `script`: judges the text of each script;
-    `globbed`: the names that a glob for a program may match, `rm` first.
+    another; `followers`: the rules that find effects, without those that only judge; `consoles`: judges each program that
+    the agent may type into; `script`: judges the text of each script.
     """
 
     def __init__(
@@ -195,4 +195,8 @@ class Book:
         self.builtins = builtins
         self.carriers = carriers
         self.interpreter = interpreter
-        self.globbed = sorted({*rules, *SHELLS}, key=lambda name: (name != "rm", name))
+
+    @cached_property
+    def globbed(self) -> list[str]:
+        """The names that a glob for a program may match, `rm` first."""
+        return sorted({*self.rules, *SHELLS}, key=lambda name: (name != "rm", name))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.braces import braces
 from agent_hooks.guards.shell.origins import SECRET, names_secret
@@ -19,8 +20,8 @@ from agent_hooks.guards.shell.scan import (
 )
 from agent_hooks.guards.shell.words import NOTHING, Text, Variables, Word, decode_ansi
 
-_PLAIN = re.compile(r"[\w./:@%+,=^-]*", re.ASCII)
-_COMMAND_LIKE = re.compile(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
+_PLAIN = lazy_pattern(r"[\w./:@%+,=^-]*", re.ASCII)
+_COMMAND_LIKE = lazy_pattern(r"[a-z'\"\\]\s+[-\w'\"$\\/.]")
 _NUMERIC = {
     "$",
     "?",
@@ -36,7 +37,8 @@ _NUMERIC = {
     "EPOCHSECONDS",
     "!",
 }
-_PARAMETER = re.compile(r"(!?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(\[[^]]*\])?(.*)", re.DOTALL)
+_NAMED = lazy_pattern(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
+_PARAMETER = lazy_pattern(r"(!?)([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(\[[^]]*\])?(.*)", re.DOTALL)
 Run = Callable[[str, bool], Text]
 """Takes the script of a substitution, and whether it is a `<(…)`; returns the text that the script prints."""
 
@@ -164,7 +166,7 @@ class Expander:
             end = dollar_end(raw, at)
             self._parameter(raw[at + 2 : end - 1], state, quoted=quoted)
             return end
-        if match := re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]").match(raw, at + 1):
+        if match := _NAMED.match(raw, at + 1):
             self._parameter(match[0], state, quoted=quoted)
             return match.end()
         state.add("$")

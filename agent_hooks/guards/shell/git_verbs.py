@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.control import FOLDER
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.listings import EVERY
@@ -16,7 +17,7 @@ GLOBAL_WITH_VALUE = {
     *("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path"),
 }
 """The options before the verb whose value is the next word."""
-_PROTECTED = re.compile(r"(refs/heads/)?(main|master|trunk|develop|production|release([/-].*)?)")
+_PROTECTED = lazy_pattern(r"(refs/heads/)?(main|master|trunk|develop|production|release([/-].*)?)")
 
 
 class Git:

@@ -12,6 +12,7 @@ from typing import Any
 import tree_sitter
 import tree_sitter_bash
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.scan import Body, lift, redirect, scan
 from agent_hooks.guards.shell.script import (
@@ -34,16 +35,16 @@ _MARKS = "; && || ;; ;& ;;& | |& & ! { } ( ) (( ))"
 _STRUCTURE = "if then elif else fi while until for select in do done case esac function comment"
 _PUNCTUATION = {"\n", *_MARKS.split(), *_STRUCTURE.split()}
 # The grammar misreads these without an error: `$"…"`, a continued line, a backslash that begins a command.
-_HARD = re.compile(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
+_HARD = lazy_pattern(r"\$\"|\bcoproc\b|\\\n|[\n;&|]\s*\\")
 # Bytes of a text that the parser gets at a time.
 _PIECE = 1024
 # Characters; the grammar reads any shorter text quickly.
 _SHORT = 1000
 # In a longer text: the time that the grammar needs after an error grows with the square of their number.
 MAX_OPERATORS = 250
-_OPERATOR = re.compile(r"[^\w\s./:,@%+-]|\n")
-_ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
-_QUICK = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
+_OPERATOR = lazy_pattern(r"[^\w\s./:,@%+-]|\n")
+_ASSIGN = lazy_pattern(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
+_QUICK = lazy_pattern(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,= -]*", re.ASCII)
 _KEYWORDS = {"if", "for", "while", "until", "case", "function", "select", "time", "coproc", "then", "do"}
 
 

@@ -6,14 +6,13 @@ The rules use the inspector.  Its subclass, the interpreter, follows the command
 from __future__ import annotations
 
 import posixpath
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
 
 from agent_hooks.guards.base import Finding, GuardedCall, Level
 from agent_hooks.guards.control import ControlFiles
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.recorder import Recorder, as_pattern, is_no_file, is_pattern, spelled
 from agent_hooks.guards.sensitive import (
     LONGEST_PATH,
@@ -35,7 +34,7 @@ from agent_hooks.values.effects import Access, Device, PathEffect
 
 CONTROLS = "changes the hooks, or the settings of guards and hooks"
 """The reason of a finding about a file that controls the agent."""
-_DESTRUCTIVE = re.compile(
+_DESTRUCTIVE = lazy_pattern(
     r"\b(rm|rmdir|unlink|dd|mkfs\S*|shred|chmod|chown|curl|wget|truncate|wipefs|rmtree|git\s+(reset|clean|push|checkout))\b"
     r"|\.agent/(hooks|transformers|settings|command_intercept|trust|records|unlock)|agent[-_]hooks\b"
 )
@@ -49,7 +48,7 @@ _MOST_FOLLOWED = 200
 # Files with secrets that are scripts of a shell: to run one is to use it.
 _SCRIPTS = ("environment-file", "shell-profile")
 # A name with an ending.
-_FILE_NAME = re.compile(r"[^.].*\.(?!d$|git$)\w{1,10}")
+_FILE_NAME = lazy_pattern(r"[^.].*\.(?!d$|git$)\w{1,10}")
 _NO_CONTROL = ControlFiles()
 
 
@@ -303,11 +302,7 @@ class Inspector(ABC):
         known = path if at == len(path) else path[:at].rpartition("/")[0]
         if not known:
             return path
-        self.limit.check()
-        began = perf_counter()
-        found = self.call.machine.real(known)
-        self.limit.waited(began)
-        return found + path[len(known) :]
+        return self.limit.look_up(self.call.machine.real, known) + path[len(known) :]
 
     def controls(self, word: str, shell: Shell) -> bool:
         """Return whether a word names a file that controls the agent, and that the agent may not change."""
@@ -372,11 +367,7 @@ class Inspector(ABC):
     def _looked_up(self, path: str) -> bool | None:
         if self.elsewhere:
             return None
-        self.limit.check()
-        began = perf_counter()
-        found = self.call.machine.is_directory(path)
-        self.limit.waited(began)
-        return found
+        return self.limit.look_up(self.call.machine.is_directory, path)
 
     def _keep(self, access: Access, path: str, *, certain: bool, tree: bool, generated: bool) -> None:
         apart = self.elsewhere

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from fnmatch import fnmatchcase
 
 from agent_hooks.guards.base import Level, Run
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.recorder import as_pattern, words_of
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.builtins import listing
@@ -52,8 +53,8 @@ _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_
                    "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER", "GIT_SSH", "GIT_ASKPASS", "GIT_EXTERNAL_DIFF"}  # fmt: skip
 # A terminal, or the stdin of the shell itself.
 _TERMINALS = ("/dev/tty", "/dev/pts/", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/console")
-_WILDCARDS = re.compile(r"(?:[*?]|\[[^]/]*\])+")
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_WILDCARDS = lazy_pattern(r"(?:[*?]|\[[^]/]*\])+")
+_BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
 
 
 def _signs_in(node: Node) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.programs.reading import host_of
@@ -37,27 +38,27 @@ _CALLS = {
     for names, _, roles in (line.partition(" : ") for line in _CALLS_TEXT.strip().replace("\n ", " ").splitlines())
     for name in names.split()
 }
-_CALL = re.compile(
+_CALL = lazy_pattern(
     r"(?<![\w$>])((?:[A-Za-z_$][\w$]*(?:\.|::|->|\?\.))*[A-Za-z_$][\w$]*[?!]?)[ \t]*(\(|(?=[ \t]*[\"']))"
 )
-_ARGUMENTS = re.compile(rf"\s*(?:{_QUOTED})?(\s*,\s*(?:{_QUOTED})?)?", re.DOTALL)
+_ARGUMENTS = lazy_pattern(rf"\s*(?:{_QUOTED})?(\s*,\s*(?:{_QUOTED})?)?", re.DOTALL)
 # `open(F, '>', 'file')`, `open(F, ">file")`, `File.open('file', 'w')`, `fopen('file', 'w')`
-_OPENS = re.compile(r"\b(?:File\.|IO\.|io\.|fs\.)?(?:f?open|openSync)\s*\(?\s*([^;\n]*)")
-_MODE = re.compile(r"[rwax]?b?\+?t?|>>?|\+?<|<:\S*|>>?:\S*")
-_URL = re.compile(r"\b(?:https?|ftp|wss?)://[^\s\"'`)\\]+")
-_NETWORK = re.compile(
+_OPENS = lazy_pattern(r"\b(?:File\.|IO\.|io\.|fs\.)?(?:f?open|openSync)\s*\(?\s*([^;\n]*)")
+_MODE = lazy_pattern(r"[rwax]?b?\+?t?|>>?|\+?<|<:\S*|>>?:\S*")
+_URL = lazy_pattern(r"\b(?:https?|ftp|wss?)://[^\s\"'`)\\]+")
+_NETWORK = lazy_pattern(
     r"\b(?:fetch|axios|got|request|XMLHttpRequest|WebSocket|https?\.(?:get|request)|net\.(?:connect|createConnection|Socket)|"
     r"Net::HTTP|TCPSocket|URI\.open|HTTParty|Faraday|LWP|IO::Socket|HTTP::Tiny|curl_exec|fsockopen|stream_socket_client|dgram)\b"
 )
-_SENDS = re.compile(r"\b(?:POST|PUT|PATCH|DELETE|post|put|patch|send|write|body)\b")
-_RUNS = re.compile(
+_SENDS = lazy_pattern(r"\b(?:POST|PUT|PATCH|DELETE|post|put|patch|send|write|body)\b")
+_RUNS = lazy_pattern(
     r"\b(?:eval|exec\w*|system|spawn\w*|popen\w*|passthru|shell_exec|proc_open|fork|Function|vm\.\w+|child_process|qx|"
     r"do\s+shell\s+script|instance_eval|class_eval|const_get|create_function|assert|include(?:_once)?|load|autoload)\b|`[^`]*`"
 )
-_STARTS = re.compile(
+_STARTS = lazy_pattern(
     r"\b(?:system|exec\w*|spawn\w*|popen\w*|shell_exec|passthru)\s*\(?\s*[\[\s]*[\"'`](?![^\"'`]*[$#])"
 )
-_MODULES = re.compile(r"\b(?:require(?:_relative)?|import|from|use)\b[\s(]*[\"']?(?:node:)?([\w@./:-]+)")
+_MODULES = lazy_pattern(r"\b(?:require(?:_relative)?|import|from|use)\b[\s(]*[\"']?(?:node:)?([\w@./:-]+)")
 _KNOWN_MODULES_TEXT = """
 fs fs/promises path os util url querystring crypto assert events stream zlib readline buffer timers string_decoder
 punycode perf_hooks process http https net json yaml csv set date time pathname fileutils optparse digest erb uri

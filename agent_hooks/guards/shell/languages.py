@@ -5,34 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from agent_hooks.guards.lazy import LazyPattern, lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.words import Word
 
-NETWORK = re.compile(
+NETWORK = lazy_pattern(
     r"\b(urllib|urlopen|requests|httpx|socket|fetch|https?|LWP|open-uri|Net::HTTP|file_get_contents|DownloadString)\b"
 )
 QUOTED = r"(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)')"
-_RUNS = re.compile(
+_RUNS = lazy_pattern(
     rf"(?:system|exec(?:Sync|File|FileSync|vp?|lp?)?|spawn(?:Sync)?|popen[23e]?|passthru|shell_exec|proc_open|os\.execute|io\.popen|qx|"
     rf"do shell script|do script|backtick)\s*\(?\s*{QUOTED}((?:\s*,\s*\[?\s*{QUOTED})*)"
 )
-_BACKTICKS = re.compile(r"`([^`]*)`|qx[{(]([^})]*)[})]|%x[{(]([^})]*)[})]")
-_TREES = re.compile(
+_BACKTICKS = lazy_pattern(r"`([^`]*)`|qx[{(]([^})]*)[})]|%x[{(]([^})]*)[})]")
+_TREES = lazy_pattern(
     rf"(?:rm_rf|rm_r|remove_tree|rmtree|remove_dir_all|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync)\s*\(?\s*{QUOTED}"
 )
 # A tree below the home directory, which the code asks the system for.
-_HOME_TREES = re.compile(
+_HOME_TREES = lazy_pattern(
     r"(?:rm_rf|rm_r|remove_tree|rmtree|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync|RemoveAll)\s*\(?"
     r"[^;\n]*?(?:homedir\(\)|UserHomeDir\(\)|Dir\.home|(?:ENV|env)(?:\.HOME\b|[\[{(]['\"]?HOME\b))([^;\n]*)"
 )
-_UNLINKS = re.compile(
+_UNLINKS = lazy_pattern(
     rf"(?:unlink(?:Sync)?|File\.delete|os\.remove|File\.unlink)\s*\(?\s*(?:glob\s*\(?\s*|Dir\[?\s*)?{QUOTED}"
 )
-_OPENS = re.compile(
+_OPENS = lazy_pattern(
     rf"(?:readFile(?:Sync)?|File\.(?:read|open|readlines)|file_get_contents|readfile|IO\.read|io\.open|open)\s*\(?\s*(?:\w+\s*,\s*)?{QUOTED}"
 )
-_WRITES = re.compile(rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|File\.write|file_put_contents)\s*\(?\s*{QUOTED}")
+_WRITES = lazy_pattern(rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|File\.write|file_put_contents)\s*\(?\s*{QUOTED}")
 
 
 def judge_calls(command: Command, name: str, text: Word) -> None:
@@ -58,7 +59,7 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
     for match in _HOME_TREES.finditer(source):
         parts = [unquote(one or two) for one, two in re.findall(QUOTED, match[1].partition("{")[0])]
         command.tree(Word("/".join(["~", *parts])), verb="removes a tree")
-    judges: tuple[tuple[re.Pattern[str], Callable[[Word], None]], ...]
+    judges: tuple[tuple[LazyPattern, Callable[[Word], None]], ...]
     judges = ((_UNLINKS, command.deletes), (_OPENS, command.reads), (_WRITES, command.writes))
     for pattern, judge in judges:
         for match in pattern.finditer(source):
@@ -80,12 +81,12 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
         command.report("fork-bomb", "starts itself without bound", name)
 
 
-_CHANGES_FILES = re.compile(
+_CHANGES_FILES = lazy_pattern(
     r"\b(?:rename|renameSync|unlink|unlinkSync|rm|rmSync|rmdir|mv|move|cp|cpSync|copy|copyFile|copyFileSync|symlink\w*|"
     r"link\w*|chmod\w*|chown\w*|truncate\w*|writeFile\w*|appendFile\w*|createWriteStream|file_put_contents|fopen|touch|"
     r"delete|remove|rmtree|remove_tree|rename_file|write|writelines)\b|[\"']\s*\+?>{1,2}|[\"'][wa]\+?[\"']"
 )
-_RUNS_CODE = re.compile(r"\b(?:eval|exec\w*|system|spawn\w*|popen|fork|require\s*\(\s*[^\"')])")
+_RUNS_CODE = lazy_pattern(r"\b(?:eval|exec\w*|system|spawn\w*|popen|fork|require\s*\(\s*[^\"')])")
 
 
 def _control_files(command: Command, source: str) -> None:

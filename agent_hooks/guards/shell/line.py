@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.names import SHELLS, plain_name
 from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 
 # The targets of redirections that write no file.
-_NO_FILE = re.compile(r"\d|-|/dev/(?:null|stdout|stderr)")
+_NO_FILE = lazy_pattern(r"\d|-|/dev/(?:null|stdout|stderr)")
 # A word that needs no quotes.
-_PLAIN = re.compile(r"[\w@%+:,./-][\w@%+=:,./-]*", re.ASCII)
+_PLAIN = lazy_pattern(r"[\w@%+:,./-][\w@%+=:,./-]*", re.ASCII)
 # Programs that read nothing from stdin.
 _DEAF = frozenset({"git", "rm", "chmod", "chown", "find", "rsync", "docker"})
 

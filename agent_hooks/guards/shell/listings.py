@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.words import Word
 
 EVERY = frozenset({"every-file"})
@@ -16,11 +17,11 @@ EVERY = frozenset({"every-file"})
 # Filters that leave the names as they are, or change them.
 _WHOLE_LINE = "cat tee sort uniq tr nl tac rev shuf column cut paste echo printf pv sponge perl realpath comm"
 _WHOLE = frozenset(_WHOLE_LINE.split())
-_ALL = re.compile(r"|\.\*?|\^|\$|\^\.\*?")
+_ALL = lazy_pattern(r"|\.\*?|\^|\$|\^\.\*?")
 # Programs that `xargs` gives the names to, and that print them again.
 _ECHOES = frozenset({"echo", "printf", "ls", "realpath", "readlink"})
 # Code that removes the files that it reads the names of.
-_REMOVES = re.compile(
+_REMOVES = lazy_pattern(
     r"\bunlink(?:Sync)?\b|rmSync\b|\bos\.(?:remove|unlink)\b|\brmtree\b|rm_rf?\b|File\.delete|remove_tree"
     r"|\b(?:system|exec|popen|run)\b.*[\"'(]\s*rm\b"
 )
@@ -48,10 +49,10 @@ def lists_here(argv: list[Word]) -> bool:
 
 
 # A walk over all files of the current directory in other languages, and tests that leave some of them out.
-_WALKS = re.compile(
+_WALKS = lazy_pattern(
     r"readdir(?:Sync)?\(\s*['\"]\.?/?['\"]|Dir(?:\.glob\s*\(?|\[)\s*['\"](?:\*\*/)?\*['\"]|Dir\.(?:children|each_child|foreach)\b"
 )
-_CHOOSES = re.compile(r"\.(?:filter|endsWith|includes|match|test|select|grep|end_with\?|extname)\b|=~")
+_CHOOSES = lazy_pattern(r"\.(?:filter|endsWith|includes|match|test|select|grep|end_with\?|extname)\b|=~")
 
 
 def walks_here(code: str) -> bool:

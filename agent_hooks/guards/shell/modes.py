@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.words import Word
 
-_WORLD = re.compile(r"([ugoa]*)([-+=])([rwxXst]*)")
+_WORLD = lazy_pattern(r"([ugoa]*)([-+=])([rwxXst]*)")
 
 
 def judge_modes(command: Command, modes: list[Word]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.words import Word
 
 SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh"}
-LANGUAGES = re.compile(
+LANGUAGES = lazy_pattern(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
 )
 DECISIONS = ("trust", "untrust", "unlock", "install", "uninstall", "new")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.words import NOTHING
 
 SECRET = frozenset({"secret"})
@@ -19,14 +20,14 @@ _MARKS: dict[str, str] = {
     **dict.fromkeys(("base64", "base32", "xxd", "od", "hexdump", "openssl", "gzip", "uuencode", "basenc"), "encoded"),
     **dict.fromkeys(("whoami", "hostname", "id", "uname"), "host"),
 }
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     (
         r"\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|_PWD|_PAT|_DSN|"
         r"DATABASE_URL|CONNECTION_STRING|_KEY)\w*"
     ),
     re.IGNORECASE,
 )
-_PLAIN_NAME = re.compile(
+_PLAIN_NAME = lazy_pattern(
     (
         r"PUBLIC|SSH_AUTH_SOCK|_ID$|KEY_?(?:NAME|FILE|PATH|BOARD)|TOKEN_?(?:COUNT|LIMIT|IZER|S)|TOKENIZERS|"
         r"CACHE_KEY|OLD_?PWD"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.words import Word, marked
 
 # Long options whose value is a file or a directory that the program writes; some programs spell them with one dash.
-_LONG = re.compile(
+_LONG = lazy_pattern(
     r"--?(?!report-ident)(?:out(?:put|file|dir|form)?|export|log|junit|report|save|dump|trace|write|keyout|results|joblog|cookie-jar|"
     r"stderr|cache-dir|basetemp|target|dest|pack-destination|index-file|Logfile)[\w-]*"
 )

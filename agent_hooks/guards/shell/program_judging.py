@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import Inspector, Shell
 from agent_hooks.guards.shell.programs import Deed, deeds_of, is_harmless, names_files
@@ -87,12 +88,12 @@ def _judge(inspector: Inspector, deed: Deed, shell: Shell) -> None:
             inspector.judge_delete(word, shell)
 
 
-_ENVIRONMENT = re.compile(r"(?:.*/)?\.env(\.\w+)?")
-_SAMPLE = re.compile(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|template|dist)")
+_ENVIRONMENT = lazy_pattern(r"(?:.*/)?\.env(\.\w+)?")
+_SAMPLE = lazy_pattern(r"(?:.*/)?\.env(\.\w+)?\.(example|sample|template|dist)")
 
 
 # The names of keys and certificates that a program makes; a new file of another name may decide something for an agent.
-_KEY_NAME = re.compile(r".*\.(?:pem|key|crt|cer|csr|der|pub|p12|pfx)", re.IGNORECASE)
+_KEY_NAME = lazy_pattern(r".*\.(?:pem|key|crt|cer|csr|der|pub|p12|pfx)", re.IGNORECASE)
 
 
 def _is_new_key(command: Command, word: Word) -> bool:

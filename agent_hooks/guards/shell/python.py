@@ -7,6 +7,7 @@ import posixpath
 import re
 import warnings
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
@@ -69,7 +70,7 @@ _HARMLESS_TEXT = (
 _HARMLESS = frozenset(_HARMLESS_TEXT.split())
 # A pattern that every name fits, and tests that leave some files of a walk out.
 _EVERY_NAME = r"(?:\*\*/)?(?:\*|\*\.\*|\*\*)"
-_NARROWS = re.compile(
+_NARROWS = lazy_pattern(
     r"\.(?:endswith|startswith|suffix|stem|match|fullmatch|search|st_mtime|st_size)\b|fnmatch|getmtime|getsize|splitext|\bin\b\s*[\w.]*(?:name|suffix)"
     r"|['\"][^'\"]*['\"]\s+(?:not\s+)?in\s"
 )

@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.script import Function, Loop, Node, Pipe, Redirect, Sequence, Simple, Unreadable
 
-_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()\n]")
-_REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
-_HEREDOC = re.compile(r"<<(-?)(?!<)[ \t]*")
+_OPERATOR = lazy_pattern(r"&&|\|\||;;&|;;|;&|\|&|[;&|()\n]")
+_REDIRECT = lazy_pattern(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
+_ESAC = lazy_pattern(r"\besac\b")
+_LOOP_HEAD = lazy_pattern(r"\s+(\w+)\s+in\b")
+_FUNCTION_HEAD = lazy_pattern(r"\s+([^\s(){}]+)\s*(\(\s*\))?")
+_HEREDOC_NAME = lazy_pattern(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1")
+_HEREDOC = lazy_pattern(r"<<(-?)(?!<)[ \t]*")
 # Encloses the number of a here-document.
 MARK = "\ue010"
-_LIFTED = re.compile(f"{MARK}(\\d+){MARK}")
-_ASSIGN = re.compile(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
+_LIFTED = lazy_pattern(f"{MARK}(\\d+){MARK}")
+_ASSIGN = lazy_pattern(r"([A-Za-z_]\w*(?:\[[^]=]*\])?)(\+?)=")
 _STRUCTURE = {"if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "esac"}
 
 
@@ -158,14 +163,14 @@ _ENDS: dict[str, Callable[[str, int], int]] = {
 
 
 def _case_end(text: str, at: int) -> int:
-    end = re.compile(r"\besac\b").search(text, at)
+    end = _ESAC.search(text, at)
     if end is None:
         raise Unreadable("a case has no esac")
     return end.end()
 
 
 def _heredoc_end(text: str, at: int) -> int | None:
-    match = re.compile(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1").match(text, at)
+    match = _HEREDOC_NAME.match(text, at)
     if match is None:
         return None
     close = re.compile(rf"^[ \t]*{re.escape(match[2])}[ \t]*(?=\)|$)", re.MULTILINE).search(text, match.end())
@@ -266,12 +271,12 @@ class Scanner:
                 if assign := _ASSIGN.match(word):
                     simple.assigns.append((assign[1] + assign[2], word[assign.end() :]))
                     continue
-                if word in ("for", "select") and (head := re.compile(r"\s+(\w+)\s+in\b").match(text, self._at)):
+                if word in ("for", "select") and (head := _LOOP_HEAD.match(text, self._at)):
                     self._at = head.end()
                     loop = Loop(head[1], [], Sequence([]))
                     simple.words.append(":")
                     continue
-                if word == "function" and (head := re.compile(r"\s+([^\s(){}]+)\s*(\(\s*\))?").match(text, self._at)):
+                if word == "function" and (head := _FUNCTION_HEAD.match(text, self._at)):
                     self._at = head.end()
                     body, operator = self._simple()
                     return Function(head[1], Sequence([body])), operator

@@ -7,6 +7,7 @@ from fnmatch import translate
 
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.control import covers
+from agent_hooks.guards.lazy import lazy_pattern, read_once
 from agent_hooks.guards.sensitive import UNKNOWN, system_path
 
 _BUILD_OUTPUT = (
@@ -20,9 +21,8 @@ _BUILD_OUTPUT = (
     ".pdm-build *.dSYM"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
-_OUTPUT = re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
 # Caches below the home: their programs fetch or make the content again.  Models that took hours to fetch are none.
-_CACHES = re.compile(
+_CACHES = lazy_pattern(
     r"(?:\.cache|Library/Caches)/(?:pip|uv|pre-commit|go-build|golangci-lint|yarn|pnpm|npm|node|node-gyp|deno|bun|poetry|pypoetry"
     r"|pipx|black|ruff|mypy|pylint|virtualenv|Homebrew|ms-playwright|Cypress|electron|electron-builder|typescript|turbo|sccache"
     r"|ccache|bazel|bazelisk|composer|thumbnails|fontconfig|mesa_shader_cache|helm|terraform|cargo-update|nix|zig|act)(?:/.*)?"
@@ -34,7 +34,12 @@ _CACHES = re.compile(
 )
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
 # A last component that matches every file of the directory.
-_EVERYTHING = re.compile(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+_EVERYTHING = lazy_pattern(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
+
+
+@read_once
+def _build_output() -> re.Pattern[str]:
+    return re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
 
 
 class Directories:
@@ -73,7 +78,7 @@ class Directories:
         if level != "project" or not self.in_project(path):
             return False
         parts = path[len(self.project) :].strip("/").split("/")
-        return any(_OUTPUT.fullmatch(part) for part in parts)
+        return any(_build_output().fullmatch(part) for part in parts)
 
     def is_cache(self, path: str) -> bool:
         """Return whether a path lies in a cache of the home that its program fills again by itself."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.programs.reading import Function, Manner, Reading, inside
 from agent_hooks.guards.shell.words import Word, marked
 
 # A word of `git checkout` that can be no branch.
-_PATH = re.compile(r"\.{1,2}(?:/.*)?|:[/(].*|.*[*?\[].*|/.*|~.*|.*/", re.DOTALL)
+_PATH = lazy_pattern(r"\.{1,2}(?:/.*)?|:[/(].*|.*[*?\[].*|/.*|~.*|.*/", re.DOTALL)
 _UNCOMMITTED = "uncommitted changes"
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.options import TAR_VALUES, ParsedOptions, spelled_out
 from agent_hooks.guards.shell.programs.rows import Operand, Row, operand
@@ -64,10 +65,10 @@ _OF_ROLE: dict[str, tuple[tuple[Kind, bool], ...]] = {
     "c": (("code", False),),
 }
 _FACTS: dict[str, str] = {"r": "r", "w": "w", "e": "e", "d": "d"}
-_REMOTE = re.compile(r"(?:[\w+-]+://)?(?:[^/@:]*@)?([^/:]+)(?::.*)?(?:/.*)?", re.DOTALL)
+_REMOTE = lazy_pattern(r"(?:[\w+-]+://)?(?:[^/@:]*@)?([^/:]+)(?::.*)?(?:/.*)?", re.DOTALL)
 _SCHEMES = {"s3": "s3.amazonaws.com", "gs": "storage.googleapis.com", "docker": "registry-1.docker.io"}
 # Hosts that are this machine.
-_HERE = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1\]?|.*\.localhost")
+_HERE = lazy_pattern(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1\]?|.*\.localhost")
 
 
 Function = Callable[["Reading"], bool]

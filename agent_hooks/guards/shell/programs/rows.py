@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import NamedTuple
 
+from agent_hooks.guards.lazy import lazy_pattern, read_once, warming
+
 _PARTS = ("files", "git", "packages", "code", "network", "systems")
-_VERSION = re.compile(r"-?\d[\d.]*$")
+_VERSION = lazy_pattern(r"-?\d[\d.]*$")
 _ALIASES = {
     "podman": "docker",
     "nerdctl": "docker",
@@ -28,7 +29,7 @@ _ALIASES = {
 }
 """Programs that take the words of another one."""
 # The role behind the names of an option: `=w`, `?=_`, `=_2`.
-_ROLE = re.compile(r"(.*?)(\?)?=([\w@/>]2?)")
+_ROLE = lazy_pattern(r"(.*?)(\?)?=([\w@/>]2?)")
 
 
 class Change(NamedTuple):
@@ -146,7 +147,7 @@ def operand(word: str) -> Operand:
     return Operand(role, count, rest[len(count) + 1 :] if rest[len(count) :].startswith("=") else "")
 
 
-@cache
+@read_once
 def _texts() -> dict[str, str]:
     """Return the text of each row by its name; the last row of a name counts."""
     rows: dict[str, str] = {}
@@ -174,11 +175,15 @@ def names() -> tuple[str, ...]:
     return tuple(_texts())
 
 
-@lru_cache(1024)
 def row_of(name: str) -> Row | None:
     """Return the row of a program, `None` when the table has none; `name`: with the verb, if there is one."""
-    text = _texts().get(name)
-    return None if text is None else Row(text)
+    return _row(name) if name in _texts() else None
+
+
+@cache
+def _row(name: str) -> Row:
+    with warming():
+        return Row(_texts()[name])
 
 
 @lru_cache(1024)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.patches import patched_names
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.options import ParsedOptions
@@ -315,17 +316,19 @@ def dockerrun(reading: Reading) -> bool:
 _RUN_LONG = ("--name", "--volume", "--env", "--env-file", "--publish", "--workdir", "--user", "--network", "--entrypoint",
              "--mount", "--platform", "--memory", "--cpus", "--label", "--hostname", "--add-host", "--gpus", "--restart",
              "--shm-size", "--pull", "--cidfile", "--cap-add", "--device", "--pid", "--ipc")  # fmt: skip
-_ASKS = re.compile(
+_ASKS = lazy_pattern(
     r"\s*(?:select|show|explain|describe|with|\\[dl]|pragma|get|hget|keys|scan|ttl|llen|info|ping|use)\b", re.I
 )
 # `\\copy t to 'file'`, `\\o file`, `.output file`.
-_DATABASE_FILES = re.compile(
+_DATABASE_FILES = lazy_pattern(
     r"(?:^|;|\n)\s*(?:\\copy\b[^;\n]*?\s|[.\\](?=[a-z]))(to|from|o|out|output|once|backup|save|w|i|ir|read|restore|import)\s+"
     r"('[^']+'|\"[^\"]+\"|[^\s|;'\"]+)",
     re.I,
 )
 _DATABASE_WRITES = {"to", "o", "out", "output", "once", "backup", "save", "w"}
-_LOSES = re.compile(r"\b(drop|truncate|delete\s+from|flushall|flushdb|dropDatabase|deleteMany|\.drop\(|remove\()", re.I)
+_LOSES = lazy_pattern(
+    r"\b(drop|truncate|delete\s+from|flushall|flushdb|dropDatabase|deleteMany|\.drop\(|remove\()", re.I
+)
 
 
 def database(reading: Reading) -> bool:
@@ -417,7 +420,7 @@ def go_build(reading: Reading) -> bool:
 
 
 # The commands of a line editor that write: `w`, `wq`, `x`, also behind addresses, and the file that `w` names.
-_SAVES = re.compile(r"(?:%|[\d.$,]+)?(?:w|sav(?:eas)?|up(?:date)?)(?:q|!|q!)?[ \t]+(\S+)")
+_SAVES = lazy_pattern(r"(?:%|[\d.$,]+)?(?:w|sav(?:eas)?|up(?:date)?)(?:q|!|q!)?[ \t]+(\S+)")
 
 
 def saves(reading: Reading) -> bool:

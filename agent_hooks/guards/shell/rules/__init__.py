@@ -96,7 +96,7 @@ def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ..
     rules: dict[str, tuple[Rule, ...]] = {}
     for table in tables:
         for program, its_rules in table.items():
-            rules[program] = (*rules.get(program, ()), *its_rules)
+            rules[program] = rules[program] + its_rules if program in rules else its_rules
     return rules
 
 
@@ -137,8 +137,10 @@ def _interpreter(command: Command) -> None:
     elif command.name not in SHELLS:
         sending.code(command)
         exhaustion.code(command)
-    for rule in _LANGUAGES.get(command.name, ()):
-        rule(command)
+    # The book does not apply the rules for languages by itself.
+    if LANGUAGES.fullmatch(command.name):
+        for rule in _BOOK_RULES.get(command.name, ()):
+            rule(command)
 
 
 def _script(inspector: Inspector, text: str) -> None:
@@ -147,8 +149,6 @@ def _script(inspector: Inspector, text: str) -> None:
 
 
 _BOOK_RULES = _joined(*(subject.RULES for subject in _SUBJECTS))
-# The rules for languages, which the book does not apply by itself.
-_LANGUAGES = {name: rules for name, rules in _BOOK_RULES.items() if LANGUAGES.fullmatch(name)}
 BOOK = Book(
     rules=_BOOK_RULES,
     builtins={

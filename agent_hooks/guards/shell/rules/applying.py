@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.fetched import fetched
 from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data, only_tries, plain_text
@@ -37,8 +38,8 @@ _APPLIES: dict[str, str] = {
     "zfs": r" (?:receive|recv)\b",
     "pip pip3 uv": r" install\b.* (?:-r|--requirement)\b",
 }
-_STATEMENT = re.compile(r"(?:^| )(?:-c|-e|-x|-q|--command|--execute|--eval|--query)(?:[ =]|$)")
-_LOCAL = re.compile(LOCAL_CLUSTER)
+_STATEMENT = lazy_pattern(r"(?:^| )(?:-c|-e|-x|-q|--command|--execute|--eval|--query)(?:[ =]|$)")
+_LOCAL = lazy_pattern(LOCAL_CLUSTER)
 
 
 def _rule(pattern: str) -> Rule:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.carriers import carried
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.names import LANGUAGES, SHELLS
@@ -81,7 +82,7 @@ def _language(command: Command) -> bool:
 
 
 # A script and its first argument, or a program and its verb, that start a console.
-_CONSOLE = re.compile(
+_CONSOLE = lazy_pattern(
     r"manage\.py (?:shell|shell_plus|dbshell)|artisan tinker|(?:rails|bundle|console) (?:c|console|db|dbconsole)"
     r"|flask shell|(?:poetry|pipenv|hatch|multipass) shell|npm explore|heroku run|lein repl|stack (?:ghci|repl)"
     r"|cabal repl"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.rules.outside import Loss, losses, names_test
 
@@ -144,7 +145,7 @@ RULES_OF_TABLE = losses(
 )
 
 
-_OWN = re.compile(r":memory:|(?:^|\s)(?:/tmp|/var/tmp|\$TMPDIR)/\S+")  # only compared
+_OWN = lazy_pattern(r":memory:|(?:^|\s)(?:/tmp|/var/tmp|\$TMPDIR)/\S+")  # only compared
 
 
 def _spared(rule: Rule) -> Rule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.options import ParsedOptions
@@ -11,9 +12,9 @@ from agent_hooks.guards.shell.rules.outside import Loss, losses
 
 RULE = "exhaustion"
 _FILLS = "writes without end"
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|#[^\n]*", re.DOTALL)
+_QUOTED = lazy_pattern(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|#[^\n]*", re.DOTALL)
 # A loop whose condition never changes, and its body.
-_ENDLESS = re.compile(
+_ENDLESS = lazy_pattern(
     (
         r"\b(?:while\s+(?:true|:|1|\[\s*1\s*\]|\(\(\s*1\s*\)\))|until\s+(?:false|!\s*:)|"
         r"for\s*\(\(\s*;\s*;\s*\)\))\s*;?\s*do\b(.*?)\bdone\b"
@@ -21,18 +22,18 @@ _ENDLESS = re.compile(
     re.DOTALL,
 )
 # A loop over more numbers than a machine has room for processes, each of which starts one.
-_COUNTED = re.compile(
+_COUNTED = lazy_pattern(
     r"\bfor\s+\w+\s+in\s+(?:\$\(\s*seq\s[^)]*?(\d{4,})\s*\)|`seq\s[^`]*?(\d{4,})`|\{\d+\.\.(\d{4,})\})"
     r"\s*;?\s*do\b(.*?)\bdone\b",
     re.DOTALL,
 )
 _MOST_PROCESSES = 2000
-_ENDS = re.compile(r"\b(?:sleep|read|wait|break|exit|return|inotifywait|fswatch|timeout|usleep)\b")
-_FEEDS = re.compile(r">>|\b(?:mkdir|touch|curl|wget|yes|cat\s+/dev/|dd|fallocate|cp|nc|ping|echo\b.*>)")
-_FUNCTION = re.compile(r"([\w:.]+)\s*\(\)\s*\{[^}]*?\1[^}]*?(?:\||&)[^}]*\}\s*;?\s*\1", re.DOTALL)
+_ENDS = lazy_pattern(r"\b(?:sleep|read|wait|break|exit|return|inotifywait|fswatch|timeout|usleep)\b")
+_FEEDS = lazy_pattern(r">>|\b(?:mkdir|touch|curl|wget|yes|cat\s+/dev/|dd|fallocate|cp|nc|ping|echo\b.*>)")
+_FUNCTION = lazy_pattern(r"([\w:.]+)\s*\(\)\s*\{[^}]*?\1[^}]*?(?:\||&)[^}]*\}\s*;?\s*\1", re.DOTALL)
 _GIB = {"": 1 / 2**30, "b": 1 / 2**30, "k": 1 / 2**20, "m": 1 / 2**10, "g": 1, "t": 2**10, "p": 2**20, "e": 2**30}
 _MOST_GIB = 50
-_SOURCE = re.compile(r"/dev/(?:zero|u?random|full)")
+_SOURCE = lazy_pattern(r"/dev/(?:zero|u?random|full)")
 
 
 def judge_script(inspector: Inspector, text: str) -> None:
@@ -96,7 +97,7 @@ def sizes(command: Command) -> None:
         command.report(RULE, "makes a file that fills the disk")
 
 
-_HUNGRY = re.compile(
+_HUNGRY = lazy_pattern(
     r"while\s+(?:1|True)\b[^\n]*:\s*\n?[^\n]*(?:append|\+=|\.write|fork|Popen)|\*\s*10\s*\*\*\s*(?:9|"
     r"\d\d)|\bos\.fork\(\).*\bos\.fork\(\)|while\s*\(?(?:1|true)\)?\s*\{?[^}]*(?:push|fork|spawn|\.=|\+=)"
 )

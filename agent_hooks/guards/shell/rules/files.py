@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.modes import judge_modes
@@ -32,7 +33,7 @@ def rsync(command: Command) -> None:
 
 
 # A directory that is made and not filled before its files replace those of another.
-_FROM_EMPTY = re.compile(
+_FROM_EMPTY = lazy_pattern(
     r"\bmkdir\s+(?:-\w+\s+)*(['\"]?)(?P<made>[^\s'\";&|]+?)/?\1\s*(?:&&|;|\n)\s*rsync\b[^\n;&|]*\s--del[^\n;&|]*?\s['\"]?(?P=made)/"
     r"|\brsync\b[^\n;&|]*\s--del[^\n;&|]*\$\(mktemp\s+-d[^)]*\)/"
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.builtins import switches_off_hooks
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.git_verbs import GLOBAL_WITH_VALUE, VERBS, Git, judge_setting
@@ -104,7 +103,7 @@ def _own_files(command: Command, verb: str, words: list[Word]) -> None:
 
 
 # The beginning of a path that counts from the top of the working tree.
-_MAGIC = re.compile(r"^:(?:/|\((?:top|glob|icase|literal)[^)]*\))")
+_MAGIC = lazy_pattern(r"^:(?:/|\((?:top|glob|icase|literal)[^)]*\))")
 
 
 def _stashes_control_files(command: Command, words: list[Word]) -> bool:

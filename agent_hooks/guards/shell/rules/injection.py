@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.rules.outside import Loss, losses
@@ -13,7 +14,7 @@ RULE = "hidden-code"
 _WHY = "an option runs a program or loads code"
 _TEMP = r"(?:/tmp|/var/tmp|/dev/shm|\./)"
 # Programs that an option may well name.
-_USUAL = re.compile(
+_USUAL = lazy_pattern(
     r"(?:/usr/bin/|/bin/)?(?:ssh|gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzop|cat|less|more|delta|bat|vim?|"
     r"nvim|nano|emacs|code|true|sudo rsync|rsync|git-upload-pack|git-receive-pack|"
     r"brotli)(?: -[\w=:.-]+(?: [\w@.:/-]+)*)*"

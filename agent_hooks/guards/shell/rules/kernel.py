@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN, raw_device
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.rules.outside import Loss, losses
@@ -109,7 +110,7 @@ def modes(command: Command) -> None:
         command.report("chmod-root", "takes rights from a root, or gives them to everybody", roots[0])
 
 
-_TAKES = re.compile(r"0?[0-7]?000|a?-r\w*|[gu]*o[gu]*\+\w*w\w*|a\+\w*w\w*|[augo]*-\w*[rx]\w*")
+_TAKES = lazy_pattern(r"0?[0-7]?000|a?-r\w*|[gu]*o[gu]*\+\w*w\w*|a\+\w*w\w*|[augo]*-\w*[rx]\w*")
 
 
 def device_node(command: Command) -> None:
@@ -137,7 +138,7 @@ def environment(command: Command) -> None:
         variable(command, name, value)
 
 
-_LOADED = re.compile(
+_LOADED = lazy_pattern(
     r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|DYLD_LIBRARY_PATH|LD_LIBRARY_PATH|BASH_ENV|PYTHONSTARTUP|"
     r"PERL5OPT|RUBYOPT|NODE_OPTIONS|"
     r"PERL5LIB|JAVA_TOOL_OPTIONS|PYTHONINSPECT|GIT_TEMPLATE_DIR|GIT_PROXY_COMMAND|LESSOPEN|GCONV_PATH|"
@@ -157,7 +158,7 @@ _CODE = {
     "PERL5LIB": r"^/tmp",
     "PYTHONINSPECT": r"^$",
 }
-_TEMPORARY = re.compile(r"^(?:/tmp|/var/tmp|/dev/shm|\.\.?)(?:/|$)|^\.$")
+_TEMPORARY = lazy_pattern(r"^(?:/tmp|/var/tmp|/dev/shm|\.\.?)(?:/|$)|^\.$")
 
 
 def variable(command: Command, name: str, value: str) -> None:
@@ -436,7 +437,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 
 
-_LOG = re.compile(
+_LOG = lazy_pattern(
     (
         r"/var/log(?:/.*)?|.*/\.(?:bash|zsh|python|psql|mysql|node_repl)_history|.*/fish_history|"
         r".*/\.histfile|.*/\.lesshst"
@@ -452,7 +453,7 @@ def removes_logs(command: Command) -> None:
             command.report("log-removal", "removes a record of the system or of commands", word)
 
 
-_GIT = re.compile(r"(?:.*/)?\.git/(?:index|HEAD|ORIG_HEAD|packed-refs|refs(?:/.*)?|objects(?:/.*)?|logs(?:/.*)?)")
+_GIT = lazy_pattern(r"(?:.*/)?\.git/(?:index|HEAD|ORIG_HEAD|packed-refs|refs(?:/.*)?|objects(?:/.*)?|logs(?:/.*)?)")
 
 
 def removes_git(command: Command) -> None:

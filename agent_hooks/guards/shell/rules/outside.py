@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.origins import SECRET
 from agent_hooks.guards.shell.words import Text, Word
 
-_TRIES = re.compile(
+_TRIES = lazy_pattern(
     r"(?:^|\s)(?:--?dry-?run(?:=(?!none|false)\S*)?|--help|--version|--?what-?if|--check|--just-print|--plan|--preview"
     r"|--preview-only|--simulate|--snapshot|--no-act)(?=\s|$)|^\S+ help(?=\s|$)|^\S+(?: [\w-]+){0,2} -h$| help$",
     re.IGNORECASE,
@@ -22,9 +23,9 @@ _TRIES = re.compile(
 _LONGEST = 4000
 # A name of test data, or of something temporary: `app_test`, `tmp_import`, `config.settings.test`, `test.db`.
 _TEST_WORD = r"(?:tests?|testing|tmp|temp|scratch|sandbox|e2e)"
-_TEST_NAME = re.compile(rf"(?:.*[_./-])?{_TEST_WORD}(?:\d*|[_-][\w-]*)(?:\.\w+)?", re.IGNORECASE)
-_ENVIRONMENTS = re.compile(r"(?:RAILS|RACK|NODE|APP|MIX|HANAMI|FLASK|DJANGO)_ENV|DJANGO_SETTINGS_MODULE")
-_TEST_OPTION = re.compile(
+_TEST_NAME = lazy_pattern(rf"(?:.*[_./-])?{_TEST_WORD}(?:\d*|[_-][\w-]*)(?:\.\w+)?", re.IGNORECASE)
+_ENVIRONMENTS = lazy_pattern(r"(?:RAILS|RACK|NODE|APP|MIX|HANAMI|FLASK|DJANGO)_ENV|DJANGO_SETTINGS_MODULE")
+_TEST_OPTION = lazy_pattern(
     rf"(?:^|\s)(?:\w+_ENV=|--(?:env|environment|settings)[= ]|-e )(?:[\w.-]*[_.-])?{_TEST_WORD}(?=\s|$)"
 )
 LOCAL_CLUSTER = (
@@ -85,14 +86,10 @@ def plain_text(command: Command, *, whole: bool = False) -> str:
 
 
 def _rule(row: Loss) -> Rule:
-    # Most programs of the table are never met, so their patterns are compiled when they are.
-    compiled: list[re.Pattern[str]] = []
+    patterns = (row.harmful, row.excuse, row.spare)
+    harmful, excuse, spare = (lazy_pattern(text, re.IGNORECASE | re.DOTALL) for text in patterns)
 
     def rule(command: Command) -> None:
-        if not compiled:
-            patterns = (row.harmful, row.excuse, row.spare)
-            compiled.extend(re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in patterns)
-        harmful, excuse, spare = compiled
         text = plain_text(command, whole=row.whole)
         if row.spare:
             text = spare.sub(" ", text)

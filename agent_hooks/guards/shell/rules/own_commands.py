@@ -6,13 +6,14 @@ import json
 import re
 
 from agent_hooks.errors import HookUsageError
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.names import DECISIONS, UNDOING
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Text, Word
 from agent_hooks.patterns import found_in
 
-OURS = re.compile(r"agent[-_.]?hooks", re.IGNORECASE)
+OURS = lazy_pattern(r"agent[-_.]?hooks", re.IGNORECASE)
 # Marks a text with the number of a process that judges calls.
 OWN_PROCESS = frozenset({"own-process"})
 
@@ -156,7 +157,7 @@ def kill_all(command: Command) -> None:
 
 
 # The process or the group, in code of a language, that may be that of the process that judges.
-_ABOVE = re.compile(r"ppid|getpgrp|getpgid\(\s*(?:0|os\.getp?pid\(\))")
+_ABOVE = lazy_pattern(r"ppid|getpgrp|getpgid\(\s*(?:0|os\.getp?pid\(\))")
 
 
 # The names and command lines of the processes that judge calls, for the patterns of `pkill`.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.names import DECISIONS, UNDOING
@@ -56,7 +57,7 @@ _CHECKERS = {"ruff": r"check|rule|linter", "black": r"--check|--diff", "isort": 
 
 
 # Our command among the words of a program that may run it, a terminal for example.
-_DECISION = re.compile(
+_DECISION = lazy_pattern(
     rf"(?:^|[\s/'\":])agent-hooks[\s,]+(?:{'|'.join(DECISIONS)}|doctor[\s,]+--clear"
     rf"|undo|checkpoints[\s,]+(?:{'|'.join(UNDOING)}))\b"
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data
 
@@ -165,13 +166,9 @@ _PACK_RULES = (
 
 
 def _rule(row: PackRule) -> Rule:
-    # Most programs of the table are never met, so their patterns are compiled when they are.
-    compiled: list[re.Pattern[str]] = []
+    harmful, excuse = lazy_pattern(row.harmful, re.IGNORECASE), lazy_pattern(row.excuse)
 
     def rule(command: Command) -> None:
-        if not compiled:
-            compiled.extend((re.compile(row.harmful, re.IGNORECASE), re.compile(row.excuse)))
-        harmful, excuse = compiled
         text = " ".join([command.name, *command.argv[1:]])
         if not harmful.search(text) or excuse.search(text):
             return

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.listings import EVERY
@@ -55,7 +56,7 @@ def rm(command: Command) -> None:
 
 
 # What makes `bin` and `vendor` again, behind the removal.
-_BUILDS = re.compile(
+_BUILDS = lazy_pattern(
     r"(?:&&|;|\n)\s*(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|dotnet (?:build|restore)"
     r"|composer (?:install|update)|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)"
     r"|mvn|gradle|\./gradlew|\./build\.sh)\b"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.rules.outside import only_tries
 from agent_hooks.guards.shell.words import Word
 
-_LOCAL = re.compile(
+_LOCAL = lazy_pattern(
     (
         r"(?:\w+://)?(?:[^/@]*@)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1?\]?|host\.docker\.internal|"
         r"[\w.-]+\.(?:localhost|test|local))?(?::\d+)?(?:[/?].*)?"
@@ -63,7 +64,7 @@ CURL_LONG = (
     "--output-dir",
 )
 # Addresses of services, and of their calls, that lose or move something.
-_LOSES = re.compile(
+_LOSES = lazy_pattern(
     r"/_(?:delete_by_query|all/_close)\b|/_snapshot/[^/]+/[^/]+/_restore|/admin/tsdb/delete_series|"
     r"/_flush/force|[?&]_method=delete"
     r"|/(?:refunds?|payouts?|transfers?|reversals?)\b|api\.stripe\.com/v1/(?:charges|payment_intents|"
@@ -73,17 +74,17 @@ _LOSES = re.compile(
     re.IGNORECASE,
 )
 # Addresses at which a request mutes alarms.
-_MUTES = re.compile(
+_MUTES = lazy_pattern(
     r"/(?:maintenance[_-]?windows?|silences?|downtimes?|mute(?:_all|-timings)?|snooze|alerts/disable)(?:[/?]|$)",
     re.IGNORECASE,
 )
-_BODY = re.compile(
+_BODY = lazy_pattern(
     r"<delete>|\bmutation\b.*\b(?:delete|remove|destroy|archive|purge|revoke|transfer)\w*|\"?deleteAll\"?|"
     r"\bdrop\s+(?:table|database)\b|"
     r"\"(?:action|method|operation|cmd)\"\s*:\s*\"(?:delete|destroy|drop|purge|terminate|shutdown)\w*\"",
     re.IGNORECASE | re.DOTALL,
 )
-_TESTS = re.compile(r"\b(?:sk|rk|pk)_test_|sandbox\.|api\.sandbox|-sandbox\b", re.IGNORECASE)
+_TESTS = lazy_pattern(r"\b(?:sk|rk|pk)_test_|sandbox\.|api\.sandbox|-sandbox\b", re.IGNORECASE)
 
 
 def local(address: str) -> bool:

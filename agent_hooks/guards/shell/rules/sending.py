@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
@@ -41,15 +42,16 @@ _PACKED = {
     "dd",
     "cpio",
 }
-_BULK = re.compile(
+_BULK = lazy_pattern(
     (
         r"(?:.*/)?[^/]*\.(?:tar|tgz|tbz2?|txz|gz|bz2|xz|zst|zip|7z|rar|jar|sql|dump|db|sqlite3?|bak|pem|key|"
         r"p12|pfx|kdbx|img|iso|ova|vmdk|qcow2|pcap|mbox|pst|dmp|env|log|history)(?:\.\w+)?"
     ),
     re.IGNORECASE,
 )
-_OUTPUT = re.compile(r"(?:^|/)(?:dist|build|public|out|_site|site|html|target|coverage|docs?)(?:/|$|\.)")
-_PASTE = re.compile(
+_OUTPUT = lazy_pattern(r"(?:^|/)(?:dist|build|public|out|_site|site|html|target|coverage|docs?)(?:/|$|\.)")
+_STORAGE = lazy_pattern(r"(?:\w{2,}:|https://\S*\.(?:blob|file)\.core|minio/|s3/)")
+_PASTE = lazy_pattern(
     r"(?:^|[/.@])(?:transfer\.sh|0x0\.st|ix\.io|sprunge\.us|termbin\.com|bashupload\.com|file\.io|"
     r"pastebin\.\w+|paste\.\w+\.\w+|dpaste\.\w+|hastebin\.\w+|"
     r"webhook\.site|requestbin\.\w+|\w+\.ngrok(?:-free)?\.\w+|pipedream\.net|interact\.sh|oast\.\w+|"
@@ -228,8 +230,7 @@ def bucket(command: Command) -> None:
     operands = [word for word in [command.argv[0], *words] if not word.startswith("-")][
         used if "-m" not in verb[0] else used - 1 :
     ]
-    there = re.compile(r"(?:\w{2,}:|https://\S*\.(?:blob|file)\.core|minio/|s3/)")
-    if len(operands) > 1 and there.match(operands[0]) and not there.match(operands[-1]):
+    if len(operands) > 1 and _STORAGE.match(operands[0]) and not _STORAGE.match(operands[-1]):
         return
     source = operands[0] if operands else Word("")
     if command.name == "az":
@@ -250,7 +251,7 @@ def bucket(command: Command) -> None:
     )
     # rclone copies whole directories.
     whole = whole or (command.name == "rclone" and "." not in source.rpartition("/")[2])
-    if there.match(source) and command.name != "az":
+    if _STORAGE.match(source) and command.name != "az":
         return
     if (whole and not _OUTPUT.search(source)) or _BULK.fullmatch(source):
         _report(command)
@@ -315,31 +316,31 @@ _PROGRAMS = losses(
         Loss(RULE, "logger", r"(?:-n|--server)[ =]?\S.*(?:-f|--file)", _WHY),
     )
 )
-_CODE_SENDS = re.compile(
+_CODE_SENDS = lazy_pattern(
     r"(?:requests|httpx|session|client)\.(?:post|put|patch)\s*\(|urlopen\([^)]*(?:data\s*=|,\s*[^)]+\))|"
     r"\.(?:send|sendall|sendto)\s*\(|method\s*:\s*['\"](?:POST|PUT)|"
     r"axios\.(?:post|put)|http\.request\s*\(|IO::Socket|fsockopen|TCPSocket|Net::HTTP\.post|"
     r"file_get_contents\s*\(\s*['\"]https?:|smtplib|ftplib|storbinary|curl_exec|put_object|upload_file",
     re.IGNORECASE,
 )
-_CODE_READS = re.compile(
+_CODE_READS = lazy_pattern(
     r"\bopen\s*\(|os\.environ|process\.env\b(?!\.\w*(?:URL|HOST|PORT))|read_(?:bytes|text)\s*\(|readFile|"
     r"`cat |`env|file_get_contents\s*\(\s*['\"](?!https?:)|File\.read|getenv\(\s*\)|\bENV\b|"
     r"shutil\.make_archive|\$_ENV|upload_file|storbinary"
 )
-_CODE_DELETES = re.compile(
+_CODE_DELETES = lazy_pattern(
     (
         r"(?:requests|httpx|session|client|axios|http)\.delete\s*\(|(?:request|fetch|"
         r"axios)\s*\([^)]*['\"]DELETE['\"]|method\s*[:=]\s*['\"]DELETE['\"]|Net::HTTP::Delete"
     ),
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"https?://([^/'\"\s?]+)", re.IGNORECASE)
-_CODE_PRINTS = re.compile(
+_ADDRESS = lazy_pattern(r"https?://([^/'\"\s?]+)", re.IGNORECASE)
+_CODE_PRINTS = lazy_pattern(
     r"(?:print|console\.log|puts|echo|write|var_dump|print_r|stdout\.write)\b[^\n;]*?(?:environ(?:\.get\(|"
     r"\[)\s*['\"](\w+)|process\.env(?:\.|\[['\"])(\w+)|getenv\(\s*['\"](\w+)|ENV\[['\"](\w+)|\$ENV\{(\w+))"
 )
-_CODE_PRINTS_ALL = re.compile(
+_CODE_PRINTS_ALL = lazy_pattern(
     r"(?:print|pprint|console\.log|puts|dumps|stringify|var_dump|print_r)\s*\(?\s*(?:dict\(|list\(|"
     r"sorted\(|str\()?\s*(?:os\.environ(?!\w|\.get|\[)|process\.env(?![\w.\[])|ENV\b(?!\[)|\$_ENV\b(?!\[))"
 )

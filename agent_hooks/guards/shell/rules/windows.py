@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.rules.outside import Loss, losses, only_tries
 from agent_hooks.guards.shell.words import Word
@@ -33,28 +34,28 @@ _SHELL = (
     r"set-itemproperty\s+[^|;]*hk(?:lm|cu):.*\\run\b|new-itemproperty\s+[^|;]*\\run\b|"
     r"add-type\b.*dllimport|\[system\.io\.(?:file|directory)\]::delete)"
 )
-_TREES = re.compile(
+_TREES = lazy_pattern(
     rf"\b(?:remove-item|ri|rmdir|rd|del|erase|rm)\b(?=[^|;]*\s-r\w*)[^|;]*?\s['\"]?{_ROOT}['\"]?(?=\s|$|;|\|)|"
     rf"\bget-childitem\b(?=[^|]*-r)[^|]*\s['\"]?{_ROOT}['\"]?\s[^|]*\|\s*(?:%\s*"
     rf"\{{\s*)?remove-item|\b(?:get-process|gps|ps)\s*\|\s*stop-process",
     re.IGNORECASE,
 )
-_LOADS = re.compile(
+_LOADS = lazy_pattern(
     r"(?:downloadstring|downloadfile|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|net\.webclient|"
     r"start-bitstransfer).*(?:\biex\b|invoke-expression|start-process|&\s*\S+\.(?:exe|ps1))"
     r"|(?:\biex\b|invoke-expression).*(?:downloadstring|\biwr\b|\birm\b|invoke-webrequest|"
     r"invoke-restmethod|net\.webclient)",
     re.IGNORECASE | re.DOTALL,
 )
-_READS = re.compile(
+_READS = lazy_pattern(
     r"\b(?:get-content|gc|cat|type|select-string|copy-item)\b[^|;]*(?:\\|/)\.(?:ssh|aws|azure|kube|gnupg)(?:\\|/)",
     re.IGNORECASE,
 )
-_DELETES = re.compile(
+_DELETES = lazy_pattern(
     r"\b(?:invoke-restmethod|invoke-webrequest|irm|iwr)\b.*-method\s+['\"]?delete\b(?!.*(?:localhost|127\.0\.0\.1))",
     re.IGNORECASE,
 )
-_TEXT = re.compile(r"^\s*(?:write-(?:output|host)|echo)\s+(['\"]).*\1\s*$", re.IGNORECASE)
+_TEXT = lazy_pattern(r"^\s*(?:write-(?:output|host)|echo)\s+(['\"]).*\1\s*$", re.IGNORECASE)
 
 
 def _is_machine(text: str) -> bool:
