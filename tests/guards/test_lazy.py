@@ -69,7 +69,7 @@ def test_a_lazy_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> Non
         return real(text, flags)
 
     real = re.compile
-    monkeypatch.setattr(lazy.re, "compile", compile_)
+    monkeypatch.setattr(re, "compile", compile_)
     pattern = lazy_pattern("a+")
     assert compiled == []
     for _ in range(3):

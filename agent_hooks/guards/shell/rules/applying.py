@@ -6,8 +6,6 @@ in a file meets no rule, and neither does data for a statement that stands in th
 
 from __future__ import annotations
 
-import re
-
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.fetched import fetched
@@ -43,7 +41,7 @@ _LOCAL = lazy_pattern(LOCAL_CLUSTER)
 
 
 def _rule(pattern: str) -> Rule:
-    searched = re.compile(pattern)
+    searched = lazy_pattern(pattern)
 
     def rule(command: Command) -> None:
         if not _takes_fetched(command):
