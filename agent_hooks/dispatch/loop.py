@@ -29,7 +29,8 @@ from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_aw
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.plan import Owner, Plan
 from agent_hooks.dispatch.points import Changed
-from agent_hooks.dispatch.table import EventSpec, OnError, misplaced, read_answer, spec_name
+from agent_hooks.dispatch.reading import misplaced, read_answer
+from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
 from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, shown
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
 from agent_hooks.values.frozen import NO_TEXT

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.points import Changed, PermissionOutput, ToolBeforeOutput
-from agent_hooks.dispatch.table import read_answer
+from agent_hooks.dispatch.reading import read_answer
 from agent_hooks.records.lines import Step, StepAnswer
 from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.records.trail import Passed, Trail

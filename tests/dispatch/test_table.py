@@ -19,8 +19,10 @@ from agent_hooks import (
     Rewrite,
     Stop,
 )
+from agent_hooks.dispatch.folds import fold_compaction, fold_point
 from agent_hooks.dispatch.handlers import refuses_two
-from agent_hooks.dispatch.table import POINT_SPECS, SPECS, fold_compaction, fold_point, read_answer
+from agent_hooks.dispatch.reading import read_answer
+from agent_hooks.dispatch.table import POINT_SPECS, SPECS
 from agent_hooks.values.answers import Answer, Continue, SkipConversationRestore
 from agent_hooks.values.content import CompactionEntry
 from agent_hooks.values.events import ToolCall

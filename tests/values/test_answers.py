@@ -24,7 +24,8 @@ from agent_hooks import (
     SkipConversationRestore,
     ToolResult,
 )
-from agent_hooks.dispatch.table import EVENT_NAMES, SPECS, TOOL_EVENTS, read_answer, rows_of, spec_name
+from agent_hooks.dispatch.reading import read_answer
+from agent_hooks.dispatch.table import EVENT_NAMES, SPECS, TOOL_EVENTS, rows_of, spec_name
 from agent_hooks.values.frozen import freeze
 
 GATES = ["tool_call", "before_tool_call"]
