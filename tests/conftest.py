@@ -58,6 +58,10 @@ _LONG = {
 }
 
 
+# Slow tests that alone run some lines, in processes of theirs.
+_MEASURED = {"terminal", "test_cli_trust.py"}
+
+
 # The programs that some tests need, by marker: whether one is missing, and the line that says so.
 _PROGRAMS = {
     "terminal": (
@@ -158,10 +162,11 @@ def _own_home(_homes: Iterator[Path]) -> Iterator[None]:
 def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave the processes of slow tests out of the measurement of coverage, which costs each of them a third of its time.
 
-    The faster tests run those lines too.
+    The faster tests run those lines too, but for `_MEASURED`.
     """
+    path = request.path
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("slow") is not None:
+        if request.node.get_closest_marker("slow") is not None and _MEASURED.isdisjoint({path.parent.name, path.name}):
             for name in [name for name in os.environ if name.startswith("COVERAGE")]:
                 patch.delenv(name)
         yield

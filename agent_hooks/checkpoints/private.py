@@ -75,7 +75,7 @@ def _directory(path: str) -> None:
     with suppress(FileExistsError):
         os.mkdir(path, mode=0o700)
     if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, f"{path} is not a directory of its own; remove it")
+        raise NotADirectoryError(errno.ENOTDIR, f"{path} is not a directory of its own")
 
 
 def _remove(path: str) -> None:

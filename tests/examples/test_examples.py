@@ -658,7 +658,7 @@ async def test_git_checkpoint_cancels_the_branch_when_the_files_cannot_be_restor
     await three_turns(runner, project)
     answer = await runner.emit(before_branch(1))
     assert isinstance(answer, Cancel)
-    assert str(answer.reason).startswith(f"the files cannot be restored: {store}: checkpoints cannot be written")
+    assert str(answer.reason).startswith(f"the files cannot be restored: {store}: the checkpoints cannot be used")
     assert len(list(project.glob("*.txt"))) == 3
 
 
