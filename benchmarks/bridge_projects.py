@@ -128,7 +128,8 @@ def end(server: Resident) -> None:
             pass
     path = Path(server.path)
     for left in path.parent.glob(f"{path.stem}.*"):
-        left.unlink()
+        # The server removes some of them itself, at the same time.
+        left.unlink(missing_ok=True)
 
 
 def _line(value: object) -> bytes:
