@@ -29,6 +29,7 @@ LAYERS = [
     "__init__ bridges",
     "installs host",
     "server testing transcripts",
+    "look",
     "cli",
     "__main__",
 ]

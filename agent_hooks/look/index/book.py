@@ -1,0 +1,276 @@
+"""The book: the part of the index that is in memory, and the rows that wait to be written.
+
+Its columns, lanes and tools are those of the file as of its `version`.  Another process may have written a later one, so
+a refresh reads what has changed before it adds anything.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from agent_hooks.look.index import figures
+from agent_hooks.look.index.columns import CHUNK, GONE, Columns
+from agent_hooks.look.index.figures import Figures
+
+# Ids of calls that are kept to find their rows without a question to the file.
+_MOST_RECENT = 300_000
+# The highest number of a tool.
+_MOST_TOOLS = 65_535
+OTHER_TOOL = "(other tools)"
+"""The name that stands for all tools after the first 65,535."""
+
+
+class Lane(Struct):
+    """The calls of one agent in one session; times in milliseconds since 1970."""
+
+    client: str
+    session: str
+    agent: str
+    project: str = ""
+    first: float = 0.0
+    last: float = 0.0
+    calls: int = 0
+
+
+class Book:
+    """The parts in memory; `add` and the other writers change them, and `flush` writes the changes."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.version = 0
+        self.columns = Columns()
+        self.lanes: list[Lane] = []
+        self.tools: list[str] = []
+        self.figures = Figures()
+        # The rows that were added or changed since `take_changes`.
+        self.changed: set[int] = set()
+        self._lane_of: dict[tuple[str, str, str], int] = {}
+        self._tool_of: dict[str, int] = {}
+        self._recent: dict[str, int] = {}
+        # The sessions all of whose rows are among the recent ones.
+        self._whole: set[str] = set()
+        self._known: set[str] = set()
+        self._dirty_chunks: set[int] = set()
+        self._dirty_lanes: set[int] = set()
+        self._new_tools: list[tuple[int, str]] = []
+        self._hooks: dict[tuple[str, str], float] = {}
+        self._calls: list[tuple[object, ...]] = []
+        self._words: list[tuple[int, str]] = []
+        self._places: list[tuple[int, int, int, str]] = []
+
+    # ---- reading
+
+    def load(self) -> None:
+        """Read what another process has written since this book's version."""
+        ask = self.connection.execute
+        row = ask("SELECT value FROM facts WHERE name = 'version'").fetchone()
+        version = row[0] if row is not None else 0
+        if version == self.version:
+            return
+        lanes = ask("SELECT client, session, agent, project, first, last, calls FROM lanes ORDER BY lane")
+        self.lanes = [Lane(*each) for each in lanes]
+        self.tools = [name for (name,) in ask("SELECT name FROM tools ORDER BY tool")]
+        self._lane_of = {(lane.client, lane.session, lane.agent): at for at, lane in enumerate(self.lanes)}
+        self._tool_of = {name: at for at, name in enumerate(self.tools)}
+        self._known = {lane.session for lane in self.lanes}
+        self._recent.clear()
+        self._whole.clear()
+        sql = "SELECT chunk, time, lane, tool, verdict, hook_ms, wait_ms, flags FROM chunks WHERE version > ?"
+        for number, *parts in ask(f"{sql} ORDER BY chunk", (self.version,)):
+            before = len(self.columns)
+            self.columns.put(number, parts)
+            # Some of them may be the same as before; the readers look at them once more.
+            self.changed.update(range(number * CHUNK, min(len(self.columns), (number + 1) * CHUNK)) if before else ())
+        self.version = version
+
+    # ---- lanes, tools, rows
+
+    def lane(self, client: str, session: str, agent: str) -> int:
+        """Return the number of a lane."""
+        key = (client, session, agent)
+        number = self._lane_of.get(key)
+        if number is None:
+            number = self._lane_of[key] = len(self.lanes)
+            self.lanes.append(Lane(client, session, agent))
+            if session not in self._known:
+                self._known.add(session)
+                self._whole.add(session)
+        return number
+
+    def tool(self, name: str) -> int:
+        """Return the number of a tool."""
+        number = self._tool_of.get(name)
+        if number is None:
+            if len(self.tools) >= _MOST_TOOLS:
+                return self.tool(OTHER_TOOL) if OTHER_TOOL in self._tool_of else _MOST_TOOLS - 1
+            number = self._tool_of[name] = len(self.tools)
+            self.tools.append(name)
+            self._new_tools.append((number, name))
+        return number
+
+    def row_of(self, id: str, session: str) -> int | None:
+        """Return the row of a call, if it has one."""
+        row = self._recent.get(id)
+        if row is None and session not in self._whole:
+            self.write_calls()
+            found = self.connection.execute("SELECT row FROM calls WHERE id = ?", (id,)).fetchone()
+            row = None if found is None else found[0]
+        return row
+
+    def add(
+        self, id: str, lane: int, project: str, time: float, tool: int, verdict: int, *, file: int, at: int, call: str
+    ) -> int:
+        """Add a row, and return its number; `fill` gives it its text."""
+        row = len(self.columns)
+        self.columns.add(time, lane, tool, verdict, 0.0, 0.0, 0)
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+            self._whole.clear()
+        self._recent[id] = row
+        self._calls.append((row, id, lane, call, None, "", "", file, at))
+        self.touch(row)
+        place = self.lanes[lane]
+        place.calls += 1
+        if project:
+            place.project = project
+        if not place.first or time < place.first:
+            place.first = time
+        if time > place.last:
+            place.last = time
+        self._dirty_lanes.add(lane)
+        return row
+
+    def add_whole(
+        self,
+        id: str,
+        lane: int,
+        project: str,
+        time: float,
+        tool: int,
+        verdict: int,
+        *,
+        file: int,
+        at: int,
+        call: str,
+        digest: int | None,
+        command: str,
+        more: str,
+    ) -> int:
+        """Add a row with its text."""
+        row = self.add(id, lane, project, time, tool, verdict, file=file, at=at, call=call)
+        self._calls[-1] = (row, id, lane, call, digest, command, more, file, at)
+        self._words.append((row, searchable(command, more)))
+        return row
+
+    def fill(self, row: int, *, file: int, at: int, call: str, digest: int | None, command: str, more: str) -> None:
+        """Give a row its text and the place of its decision."""
+        self.write_calls()
+        old = self.connection.execute("SELECT command, more FROM calls WHERE row = ?", (row,)).fetchone()
+        if old is not None and old[0]:
+            sql = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
+            self.connection.execute(sql, (row, searchable(*old)))
+        self.connection.execute(
+            "UPDATE calls SET call = ?, digest = ?, command = ?, more = ?, file = ?, at = ? WHERE row = ?",
+            (call, digest, command, more, file, at, row),
+        )
+        self._words.append((row, searchable(command, more)))
+        self.touch(row)
+
+    def place(self, row: int, file: int, at: int, kind: str) -> None:
+        """Note one more line of a call: the file and the offset."""
+        self._places.append((row, file, at, kind))
+
+    def touch(self, row: int) -> None:
+        """Note that the columns of a row have changed."""
+        self._dirty_chunks.add(row // CHUNK)
+        self.changed.add(row)
+
+    def loaded(self, hook: str, path: str, time: float) -> None:
+        """Note that a session has loaded a hook or guard."""
+        key = (hook, path)
+        if time > self._hooks.get(key, 0.0):
+            self._hooks[key] = time
+
+    # ---- removing
+
+    def remove(self, rows: Iterable[int]) -> None:
+        """Remove rows: no question finds them any more."""
+        self.write_calls()
+        ask = self.connection.execute
+        for row in rows:
+            found = ask("SELECT command, more, lane FROM calls WHERE row = ?", (row,)).fetchone()
+            if found is None:
+                continue
+            if found[0]:
+                sql = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
+                ask(sql, (row, searchable(found[0], found[1])))
+            ask("DELETE FROM calls WHERE row = ?", (row,))
+            ask("DELETE FROM places WHERE row = ?", (row,))
+            self.columns.verdict[row] = GONE
+            self.lanes[found[2]].calls -= 1
+            self._dirty_lanes.add(found[2])
+            self.touch(row)
+        self._recent.clear()
+        self._whole.clear()
+
+    # ---- writing
+
+    def write_calls(self) -> None:
+        """Write the rows that wait."""
+        many = self.connection.executemany
+        if self._calls:
+            many("INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._calls)
+            self._calls.clear()
+        if self._words:
+            many("INSERT INTO words (rowid, text) VALUES (?, ?)", self._words)
+            self._words.clear()
+        if self._places:
+            many("INSERT INTO places VALUES (?, ?, ?, ?)", self._places)
+            self._places.clear()
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows that wait."""
+        return len(self._calls) + len(self._places)
+
+    def flush(self) -> None:
+        """Write all changes, under the next version."""
+        self.write_calls()
+        ask, many = self.connection.execute, self.connection.executemany
+        self.version += 1
+        many("INSERT INTO tools VALUES (?, ?)", self._new_tools)
+        rows = (
+            (at, (lane := self.lanes[at]).client, *(getattr(lane, name) for name in Lane.__struct_fields__[1:]))
+            for at in self._dirty_lanes
+        )
+        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        chunks = ((number, self.version, *self.columns.chunk(number)) for number in self._dirty_chunks)
+        many("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
+        sql = "INSERT INTO hooks VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last)"
+        many(sql, ((*key, time) for key, time in self._hooks.items()))
+        self._flush_figures()
+        ask("INSERT OR REPLACE INTO facts VALUES ('version', ?)", (self.version,))
+        self._new_tools.clear()
+        self._dirty_lanes.clear()
+        self._dirty_chunks.clear()
+        self._hooks.clear()
+
+    def _flush_figures(self) -> None:
+        for key, counts in self.figures.take().items():
+            sql = "SELECT counts FROM figures WHERE hook = ? AND path = ? AND hour = ?"
+            old = self.connection.execute(sql, key).fetchone()
+            sums = counts if old is None else figures.total((counts, figures.from_bytes(old[0])))
+            self.connection.execute("INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?)", (*key, sums.tobytes()))
+
+    def take_changes(self) -> list[int]:
+        """Return the rows that were added or changed since the last time, in order."""
+        changed, self.changed = sorted(self.changed), set()
+        return changed
+
+
+def searchable(command: str, more: str) -> str:
+    """Return the text of a call that a search looks at; the spaces let words of two letters be found."""
+    return f" {command} {more} ".lower()

@@ -1,0 +1,248 @@
+"""Takes the lines of record files into the book.
+
+Their texts were redacted when they were written, so they need no second redaction, which takes longer than all the rest.
+The lines of one call may come in any order and from several files; the first of them makes its row.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agent_hooks.look.index.book import Book
+from agent_hooks.look.index.columns import (
+    ASKED,
+    FAILED,
+    REDACTED,
+    REWRITTEN,
+    UNJUDGED,
+    VERDICTS,
+)
+from agent_hooks.look.index.files import Found, Source
+from agent_hooks.look.index.slim import (
+    NO_CHANGES,
+    SlimAnswer,
+    SlimDecision,
+    SlimObserved,
+    SlimQuestion,
+    SlimResult,
+    SlimSession,
+    SlimStep,
+    slim_line,
+)
+from agent_hooks.records.files import parse_name
+from agent_hooks.records.reading import LONGEST
+from agent_hooks.storage.files import open_regular
+from agent_hooks.values.tool import call_line
+
+KIND = "record"
+_VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
+_CHANGING = ("rewrite", "replace", "changed")
+_FAILURES = ("failed", "timeout", "stopped")
+# Milliseconds by which a clock may be ahead of this machine's.
+_AHEAD = 300_000.0
+# Digits of a digest that make a number.
+_DIGITS = 15
+# Questions of handlers that wait for the line that tells their call.
+_MOST_WAITING = 256
+
+
+def found_records(directory: str) -> Iterator[Found]:
+    """Yield the record files, the oldest start first."""
+    try:
+        with os.scandir(directory) as entries:
+            named = [(parsed[2], each) for each in entries if (parsed := parse_name(each.name)) is not None]
+    except OSError:
+        return
+    for _, each in sorted(named, key=lambda pair: (pair[0], pair[1].name)):
+        try:
+            status = each.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        if each.is_file(follow_symlinks=False):
+            yield Found(each.path, KIND, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+
+
+class RecordsReader:
+    """Reads record files into a book."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._source: Source
+        # The lines of questions that came before any line that names the tool, by id: offset, kind, milliseconds.
+        self._waiting: dict[str, list[tuple[int, str, float]]] = {}
+        self._latest = 0.0
+        self._written = 0.0
+
+    def read(self, source: Source, found: Found) -> Iterator[None]:
+        """Take the new lines of a file; yields after each, so that the caller can write what waits.
+
+        Raises `StorageError` when the file cannot be read.
+        """
+        self._source = source
+        self._waiting = msgspec.json.decode(source.state or b"{}", type=dict[str, list[tuple[int, str, float]]])
+        self._latest = time.time() * 1000 + _AHEAD
+        self._written = found.written * 1000
+        try:
+            with open_regular(source.path, source.path) as file:
+                file.seek(source.offset)
+                while data := file.readline(LONGEST + 1):
+                    if not data.endswith(b"\n") and len(data) <= LONGEST:
+                        # Its writer may not have ended it.
+                        break
+                    at = source.offset
+                    source.offset += len(data)
+                    if len(data) > LONGEST:
+                        source.offset += _skip(file)
+                        source.bad += 1
+                    else:
+                        self._take(data, at)
+                    source.line += 1
+                    yield
+        finally:
+            source.size = found.size
+            source.state = msgspec.json.encode(self._waiting).decode() if self._waiting else ""
+
+    def _take(self, data: bytes, at: int) -> None:
+        line = slim_line(data)
+        if isinstance(line, str):
+            source = self._source
+            source.bad += line == "bad"
+            source.newer += line == "newer"
+        elif isinstance(line, SlimDecision):
+            self._decision(line, at)
+        elif isinstance(line, SlimResult | SlimObserved):
+            self._half(line, at)
+        elif isinstance(line, SlimQuestion | SlimAnswer):
+            self._question(line, at)
+        elif isinstance(line, SlimSession):
+            when = self._time(line)
+            for hook in line.hooks:
+                self._book.loaded("", hook.path, when)
+            for guard in line.guards:
+                self._book.loaded(guard, "", when)
+
+    def _time(self, line: Any) -> float:
+        """Return the time of a line; one in the future counts as the time at which its file was written."""
+        when: float = line.time.timestamp() * 1000
+        if when <= self._latest:
+            return when
+        self._source.ahead += 1
+        return min(self._written, self._latest)
+
+    def _decision(self, line: SlimDecision, at: int) -> None:
+        book = self._book
+        when = self._time(line)
+        lane = book.lane(line.client, line.session, line.agent)
+        tool = book.tool(line.tool)
+        command = call_line(line.tool, line.input)
+        by = line.by
+        if line.steps:
+            names = {step.by: None for step in line.steps if step.answer not in ("silent", "allow")}
+            by = " ".join({by: None, **names} if by else names)
+        parts = (line.native_tool, line.reason, by, line.rule)
+        more = " ".join(part for part in parts if part)
+        row = book.row_of(line.id, line.session)
+        told: dict[str, Any] = {"file": self._source.file, "at": at, "call": line.client_call}
+        told |= {"digest": asked_digest(line), "command": command, "more": more}
+        if row is None:
+            verdict = _VERDICTS.get(line.verdict, UNJUDGED)
+            row = book.add_whole(line.id, lane, line.project, when, tool, verdict, **told)
+        else:
+            book.fill(row, **told)
+            columns = book.columns
+            columns.time[row], columns.lane[row], columns.tool[row] = when, lane, tool
+            columns.verdict[row] = _VERDICTS.get(line.verdict, UNJUDGED)
+        if line.id in self._waiting:
+            for offset, kind, ms in self._waiting.pop(line.id):
+                book.place(row, self._source.file, offset, kind)
+                book.columns.wait_ms[row] += ms
+                book.columns.flags[row] |= ASKED
+        book.columns.hook_ms[row] += max(line.ms - book.columns.wait_ms[row], 0.0)
+        flags = _flags(line.steps)
+        if line.rewrite is not NO_CHANGES:
+            flags |= REWRITTEN
+        book.columns.flags[row] |= flags
+        if line.steps:
+            book.figures.add(line.steps, when)
+
+    def _half(self, line: SlimResult | SlimObserved, at: int) -> None:
+        """Take the end of a call, or the line of its observers."""
+        book = self._book
+        row = self._row(line, at)
+        book.place(row, self._source.file, at, "result" if isinstance(line, SlimResult) else "observed")
+        flags = 0
+        if line.steps:
+            flags = _flags(line.steps)
+            book.figures.add(line.steps, book.columns.time[row])
+            book.columns.hook_ms[row] += sum(step.ms for step in line.steps)
+        if isinstance(line, SlimResult) and line.redacted:
+            flags |= REDACTED
+        book.columns.flags[row] |= flags
+        book.touch(row)
+
+    def _question(self, line: SlimQuestion | SlimAnswer, at: int) -> None:
+        book = self._book
+        kind = "question" if isinstance(line, SlimQuestion) else "answer"
+        ms = line.ms or 0.0 if isinstance(line, SlimAnswer) else 0.0
+        row = book.row_of(line.id, line.session) if not line.tool else self._row(line, at)
+        if row is not None:
+            book.place(row, self._source.file, at, kind)
+            book.columns.wait_ms[row] += ms
+            book.columns.flags[row] |= ASKED
+            book.touch(row)
+        elif len(self._waiting) < _MOST_WAITING:
+            self._waiting.setdefault(line.id, []).append((at, kind, ms))
+
+    def _row(self, line: Any, at: int) -> int:
+        """Return the row of a call; make it when this is its first line."""
+        book = self._book
+        row = book.row_of(line.id, line.session)
+        if row is None:
+            lane = book.lane(line.client, line.session, line.agent)
+            when, tool = self._time(line), book.tool(line.tool)
+            place: dict[str, Any] = {"file": 0, "at": 0, "call": line.client_call}
+            row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, **place)
+        return row
+
+
+def asked_digest(line: SlimDecision) -> int | None:
+    """Return the digest of the input as the model asked for it, as a number; `None` where hooks changed the input."""
+    if not line.digest or line.rewrite is not NO_CHANGES:
+        return None
+    return number_of(line.digest)
+
+
+def number_of(digest: str) -> int | None:
+    """Return the beginning of a digest as a number, which takes less room in the index."""
+    try:
+        return int(digest[:_DIGITS], 16)
+    except ValueError:
+        return None
+
+
+def _flags(steps: tuple[SlimStep, ...]) -> int:
+    flags = 0
+    for step in steps:
+        answer = step.answer
+        if answer == "silent":
+            continue
+        if answer in _CHANGING:
+            flags |= REWRITTEN
+        elif answer in _FAILURES:
+            flags |= FAILED
+    return flags
+
+
+def _skip(file: Any) -> int:
+    """Read past the rest of a line that is too long; return its length."""
+    skipped = 0
+    while rest := file.readline(LONGEST + 1):
+        skipped += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return skipped

@@ -1,0 +1,127 @@
+"""The ladder of one call: its steps as rungs, in the order in which the call passed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agent_hooks.look import diffs
+from agent_hooks.look.hooks import is_gone
+from agent_hooks.records.joining import Exchange, Record
+from agent_hooks.records.lines import Result, Step
+
+KINDS = {
+    "transform": "transformer",
+    "tool.before": "rewriter",
+    "before_tool_call": "rewriter",
+    "guards": "guard",
+    "tool_call": "gate",
+    "permission.ask": "gate",
+    "ask": "person",
+    "filter": "result",
+    "tool_result": "result",
+    "tool.after": "result",
+    "redact": "result",
+    "after_tool_call": "observer",
+}
+"""The kind of rung of each stage."""
+
+
+def rungs(record: Record, saw: str) -> list[dict[str, Any]]:
+    """Return the rungs of a call; `saw`: the result as the model saw it, redacted, if a transcript has it."""
+    return [*_before(record), *_person(record), *_tool(record.result), *_after(record, saw)]
+
+
+def _before(record: Record) -> Iterator[dict[str, Any]]:
+    decision = record.decision
+    if decision is None:
+        return
+    current = decision.input
+    for step in decision.steps:
+        rung = _rung(step, KINDS.get(step.stage, "gate"))
+        if step.rewrite:
+            after = diffs.applied(current, step.rewrite)
+            rung["diff"] = diffs.of_values(current, after)
+            current = after
+        yield rung
+
+
+def _person(record: Record) -> Iterator[dict[str, Any]]:
+    for exchange in record.exchanges:
+        question, answer = exchange.question, exchange.answer
+        reply = "open" if answer is None else str(answer.reply)
+        rung = _empty("ask", "person")
+        rung |= {"by": "" if question is None else question.by, "answer": reply}
+        rung["reason"] = "" if question is None else question.title
+        rung["ms"] = None if answer is None else answer.ms
+        yield rung
+
+
+def _tool(result: Result | None) -> Iterator[dict[str, Any]]:
+    if result is None or result.status == "blocked":
+        return
+    yield _empty("tool", "tool") | {"by": result.tool, "answer": result.status, "reason": result.error, "ms": result.ms}
+
+
+def _after(record: Record, saw: str) -> Iterator[dict[str, Any]]:
+    result = record.result
+    if result is not None:
+        for step in result.steps:
+            yield _rung(step, KINDS.get(step.stage, "result"))
+        if result.redacted:
+            rung = _empty("redact", "result") | {"by": "redaction", "answer": "changed", "redacted": result.redacted}
+            yield rung | {"diff": diffs.of_redaction(saw) or None}
+    if record.observed is not None:
+        for step in record.observed.steps:
+            yield _rung(step, "observer")
+
+
+def _rung(step: Step, kind: str) -> dict[str, Any]:
+    effects = getattr(step, "effects", None)
+    return {
+        "stage": step.stage,
+        "kind": kind,
+        "by": step.by,
+        "handler": step.handler,
+        "file": step.file,
+        "line": step.line,
+        "gone": is_gone(step.file),
+        "answer": step.answer,
+        "outcome": step.outcome,
+        "reason": step.reason,
+        "rule": step.rule,
+        "remedy": step.remedy,
+        "at": step.at,
+        "ms": step.ms,
+        "diff": None,
+        "programs": list(step.programs),
+        "effects": msgspec.to_builtins(effects) if effects else None,
+        "changed": list(step.changed),
+        "redacted": {},
+    }
+
+
+def _empty(stage: str, kind: str) -> dict[str, Any]:
+    return _rung(Step(stage=stage), kind) | {"at": None, "ms": None}
+
+
+def questions(exchanges: list[Exchange]) -> list[dict[str, Any]]:
+    """Return the questions of a call with their answers."""
+    found = []
+    for exchange in exchanges:
+        question, answer = exchange.question, exchange.answer
+        found.append(
+            {
+                "title": "" if question is None else question.title,
+                "message": "" if question is None else question.message,
+                "by": "" if question is None else question.by,
+                "to": "" if question is None else question.to,
+                "waitedMs": None if answer is None else answer.ms,
+                "reply": "open" if answer is None else answer.reply,
+                "text": "" if answer is None else answer.text,
+                "who": "" if answer is None else answer.who,
+            }
+        )
+    return found

@@ -1,0 +1,118 @@
+"""The view: all questions of the page, answered from the index.
+
+    view = View(agent_home())
+    view.refresh()
+    view.summary()["calls"]
+
+It is safe for threads, and every answer is plain data.  It changes nothing but the index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any
+
+from agent_hooks.look.cards import CardMaker
+from agent_hooks.look.hooks import hook_figures
+from agent_hooks.look.index import Changes, Columns, Index
+from agent_hooks.look.left_out import left_out
+from agent_hooks.look.summary import Sums
+from agent_hooks.settings import agent_home
+
+DAYS = 30
+"""The days that the numbers of the summary are about."""
+_DAY = 86_400_000.0  # milliseconds
+
+
+class View:
+    """Answers about the recorded calls of one agent home, the person's own unless given."""
+
+    def __init__(self, home: str | os.PathLike[str] | None = None) -> None:
+        self._lock = RLock()
+        self._index = Index(agent_home() if home is None else os.path.abspath(home))
+        self._sums = Sums()
+        self._cards = CardMaker(self._index)
+
+    def close(self) -> None:
+        """Close the index."""
+        with self._lock:
+            self._index.close()
+
+    def refresh(self, seconds: float | None = None) -> Changes:
+        """Read what was written since the last time; after `seconds`, the rest is left for the next refresh."""
+        with self._lock:
+            return self._index.refresh(seconds)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers of the last 30 days, all lanes and tools, and what was left out and why."""
+        with self._lock:
+            book = self._index.book
+            since = time.time() * 1000 - DAYS * _DAY
+            lanes = [lane for lane in book.lanes if lane.calls]
+            return {
+                "days": DAYS,
+                "sessions": len({(lane.client, lane.session) for lane in lanes if lane.last >= since}),
+                **self._sums.of(book.columns, since, book.version),
+                "first": min((lane.first for lane in lanes), default=None),
+                "last": max((lane.last for lane in lanes), default=None),
+                "lanes": [_lane(number, lane) for number, lane in enumerate(book.lanes)],
+                "tools": list(book.tools),
+                "left_out": left_out(self._index),
+                "version": book.version,
+            }
+
+    def columns(self, after: int = 0) -> Columns:
+        """Return the columns of all calls from row `after` on."""
+        with self._lock:
+            return self._index.book.columns.since(after)
+
+    def command(self, rows: Sequence[int]) -> list[str]:
+        """Return one line for each call: the tool and its input; empty for a row that is gone."""
+        with self._lock:
+            sql = "SELECT row, command FROM calls WHERE row IN (SELECT value FROM json_each(?))"
+            texts = dict(self._index.ask(sql, (json.dumps(list(rows)),)))
+            tools, columns = self._index.book.tools, self._index.book.columns
+            # A call without a decision has its tool alone.
+            return [texts[row] or tools[columns.tool[row]] if row in texts else "" for row in rows]
+
+    def search(self, text: str, limit: int = 1000) -> list[int]:
+        """Return the rows whose command, tool, reason or hook holds all words, the newest first."""
+        with self._lock:
+            return self._index.search(text, limit)
+
+    def row_of(self, id: str) -> int | None:
+        """Return the row of a call; `None` if no call has this id."""
+        with self._lock:
+            found = self._index.ask("SELECT row FROM calls WHERE id = ?", (id,))
+            return found[0][0] if found else None
+
+    def card(self, row: int) -> dict[str, Any]:
+        """Return all about one call; raises `IndexError` for a row that is gone or never was."""
+        with self._lock:
+            return self._cards.card(row)
+
+    def hooks(self, since: float = 0.0) -> list[dict[str, Any]]:
+        """Return the figures of each hook, also of those that never ran; `since`: milliseconds since 1970."""
+        with self._lock:
+            return hook_figures(self._index, since)
+
+
+def _lane(number: int, lane: Any) -> dict[str, Any]:
+    project = os.path.basename(lane.project.rstrip("/"))
+    agent = "" if lane.agent == "main" else lane.agent
+    label = " ".join(part for part in (lane.client, project, lane.session[:8], agent) if part)
+    return {
+        "id": number,
+        "client": lane.client,
+        "session": lane.session,
+        "agent": lane.agent,
+        "label": label,
+        "project": lane.project,
+        "first": lane.first,
+        "last": lane.last,
+        "calls": lane.calls,
+    }
