@@ -94,6 +94,7 @@ from agent_hooks.values.content import (
     ToolCallContent,
     ToolOutput,
     ToolResultMessage,
+    Usage,
     UserMessage,
 )
 from agent_hooks.values.effects import (
@@ -253,6 +254,7 @@ __all__ = [
     "TurnEnd",
     "TurnStart",
     "Unknown",
+    "Usage",
     "UserMessage",
     "__version__",
     "discover_and_load_hooks",

@@ -186,8 +186,10 @@ class Approvals(Protocol):
         ...
 
 
-def load_settings(*, cwd: "str | Path", home: "str | Path | None" = None, trust: Approvals | None = None) -> Settings:
-    """Read the agent home's settings, then the project's.
+def load_settings(
+    *, cwd: "str | Path" = ".", home: "str | Path | None" = None, trust: Approvals | None = None
+) -> Settings:
+    """Read the agent home's settings, then those of the project at `cwd`, by default the working directory.
 
     The lists of both apply, in that order; of a single value, the project's counts.  `home` replaces `~` in tests;
     `trust`: only approved projects count, all of those that `cwd` is in.  Raises `SettingsError` with file, key, expected

@@ -147,6 +147,11 @@ class PermissionInput(Input, frozen=True):
     args: Mapping[str, Any]
     reason: str
 
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The same as `args`."""
+        return self.args
+
 
 class PermissionOutput(Struct):
     """`status`: leave it to the person (`ask`), run it (`allow`), or do not (`deny`)."""

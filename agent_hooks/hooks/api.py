@@ -16,6 +16,7 @@ from agent_hooks.dispatch.handlers import Handler, Undo, is_async, name_of, refu
 from agent_hooks.dispatch.interceptors import Interceptor, adopting
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
 from agent_hooks.hooks.checks import check_attachments, check_on
+from agent_hooks.hooks.offering import offered_tool
 from agent_hooks.hooks.options import InterceptOptions, Options, ToolOptions
 from agent_hooks.values.content import Attachment
 from agent_hooks.values.tool import Tool
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         BeforeToolCallHandler,
         Fn,
         InterceptFn,
+        Offered,
         SessionFn,
         SessionHandler,
         ToolCallFn,
@@ -302,22 +304,17 @@ class HookAPI:
             )
         self.binding.send(self.path, text, attachments)
 
-    def register_tool(self, tool: Tool) -> None:
-        """Offer the agent a tool, an object with `name`, `description`, `input_schema` and `async execute(...)`.
+    def register_tool(self, tool: Offered) -> Offered:
+        """Offer the agent a tool, and return what was given, so that it is a decorator too.
 
-        Raises `HookUsageError` for an object that lacks one of these or has one of the wrong type.
+        `tool`: a typed function, `def` or `async def`, whose name, docstring and type hints describe it to the model; or
+        an object with `name`, `description`, `input_schema` and `async execute(tool_call_id, input, *, on_update=None)`.
+        Raises `HookUsageError` for a function whose signature no model could fill in, and for an object that lacks one of
+        these, has one of the wrong type, or whose `execute` cannot be called so.
         """
         self.refuse_when_ended("api.register_tool")
-        if isinstance(tool, type):
-            raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
-        for attribute in ("name", "description", "input_schema", "execute"):
-            if not hasattr(tool, attribute):
-                raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}")
-        if not isinstance(tool.name, str) or not tool.name or not isinstance(tool.input_schema, Mapping):
-            raise HookUsageError(f"api.register_tool({shown(tool)}): name is a text, and input_schema a mapping")
-        if not is_async(tool.execute):
-            raise HookUsageError(f"api.register_tool: {tool.name}.execute must be an `async def`")
-        self.tools.append(tool)
+        self.tools.append(offered_tool(tool))
+        return tool
 
     def start_task(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run an async function in the background, as a task that ends with the hook.

@@ -41,8 +41,15 @@ def find_hooks(configured_paths: Iterable[str | Path], trees: Iterable[SourceTre
 
 
 def _hook_files(tree: SourceTree, errors: list[LoadError]) -> list[str]:
-    """Return the hook files and packages of a tree, sorted; a name that starts with `.` or `_` is no hook."""
-    directory = os.path.join(tree.directory, HOOKS_DIRECTORY)
+    """Return the hook files and packages of a tree."""
+    return hooks_in(os.path.join(tree.directory, HOOKS_DIRECTORY), tree, errors)
+
+
+def hooks_in(directory: str, tree: SourceTree, errors: list[LoadError]) -> list[str]:
+    """Return the hook files and packages of a directory, sorted; a name that starts with `.` or `_` is no hook.
+
+    `tree`: the source tree that the directory belongs to; `errors` gets the reason why the directory cannot be read.
+    """
     try:
         names = tree.names(directory)
     except FileNotFoundError:

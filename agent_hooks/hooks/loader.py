@@ -57,17 +57,18 @@ MIB = 1 << 20
 async def discover_and_load_hooks(
     configured_paths: Iterable[str | Path] = (),
     *,
-    cwd: str | Path,
+    cwd: str | Path = ".",
     home: str | Path | None = None,
     trust: Approvals | None = None,
     isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
 ) -> LoadResult:
-    """Load the hooks of the agent home, of the project, and `configured_paths`, in that order.
+    """Load the hooks of the agent home, of the project at `cwd`, and `configured_paths`, in that order.
 
-    A file that is listed twice, directly or through a symlink, is loaded once, at its first position.  `~` stands for
-    `home`.  A hook's mistake raises nothing; it becomes an entry of `errors`.  `trust`: only approved projects count, all
-    of those that `cwd` is in; without it, the calling program vouches for `<cwd>/.agent`.  `isolation`: which hooks get
-    a process of their own, beside those that ask for it in their file; `Settings` has the person's.
+    Without arguments, the project is the working directory.  A file that is listed twice, directly or through a
+    symlink, is loaded once, at its first position.  `~` stands for `home`.  A hook's mistake raises nothing; it becomes
+    an entry of `errors`.  `trust`: only approved projects count, all of those that `cwd` is in; without it, the calling
+    program vouches for `<cwd>/.agent`.  `isolation`: which hooks get a process of their own, beside those that ask for
+    it in their file; `Settings` has the person's.
     """
     trees = source_trees(cwd, home) if trust is None else tuple(trust.trees(cwd))
     return await load_found(find_hooks(configured_paths, trees), cwd=cwd, home=home, isolation=isolation)
@@ -87,7 +88,7 @@ async def load_found(
 async def load_hooks(
     paths: Iterable[str | Path],
     *,
-    cwd: str | Path,
+    cwd: str | Path = ".",
     isolation: IsolationSettings = IsolationSettings(),  # noqa: B008  # it is frozen
 ) -> LoadResult:
     """Load the hooks at `paths`; a relative path starts at `cwd`.  See `discover_and_load_hooks`."""

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
+    from agent_hooks.values.tool import Tool
 
 # Only type checkers read these, and to define them takes a millisecond.
 if TYPE_CHECKING:
     Fn = TypeVar("Fn", bound=Callable[..., Any])
+    Offered = TypeVar("Offered", bound=Tool | Callable[..., Any])
     Unload = TypeVar("Unload", bound=Callable[[], object])
     A = TypeVar("A", bound=Answer)
     Returns = Union[Awaitable[A | Mapping[str, object] | None], A, Mapping[str, object], None]  # noqa: UP007  # a generic alias

@@ -25,6 +25,7 @@ from agent_hooks.values.content import (
     TextContent,
     ThinkingContent,
     ToolCallContent,
+    Usage,
 )
 
 ThinkingLevel = Literal["off", "low", "medium", "high"]
@@ -101,7 +102,7 @@ class EndPiece(Struct, frozen=True):
     """The end of a response: the reason (`stop`, `tool_use`, `length`), and its tokens as the provider counts them."""
 
     stop_reason: str = "stop"
-    usage: Mapping[str, Any] | None = None
+    usage: Usage | None = None
 
 
 _Part = TextPiece | ThinkingPiece | ToolCallPiece

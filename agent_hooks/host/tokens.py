@@ -7,7 +7,7 @@ that Anthropic gives for the largest image that it does not shrink (width by hei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -186,7 +186,4 @@ class TokenCounter:
 
 def _reported(message: AssistantMessage) -> int:
     """Return the tokens of the conversation that the model reported, 0 without a report."""
-    usage: Mapping[str, object] = message.usage or {}
-    # `inputTokens` includes the tokens that came from a cache.
-    counts = (usage.get("inputTokens"), usage.get("outputTokens"))
-    return sum(count for count in counts if isinstance(count, int))
+    return 0 if message.usage is None else message.usage.total_tokens

@@ -22,7 +22,7 @@ def wrap_tool(tool: Tool | Callable[..., Any], runner: HookRunner) -> Tool:
     back.
     """
     # Imported here, because the events of another agent need no schemas.
-    from agent_hooks.pipeline.function_tool import as_tool
+    from agent_hooks.hooks.offering import as_tool
 
     owner = next((hook.api for hook in runner.hooks if any(each is tool for each in hook.tools)), None)
     tool = as_tool(tool)

@@ -62,7 +62,7 @@ class HookRunner:
         self,
         hooks: Iterable[LoadedHook] | LoadResult,
         *,
-        cwd: str | Path,
+        cwd: str | Path = ".",
         timeout: float | None = DEFAULT_TIMEOUT,
         tool_call_timeout: float | None = None,
         ui: Dialogs | None = None,

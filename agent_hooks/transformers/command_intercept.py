@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agent_hooks.concurrency.foreign import attempt
+from agent_hooks.dispatch.handlers import is_async, refuses_two
 from agent_hooks.errors import HookUsageError, SettingsError, describe, did_you_mean, place_in, traceback_text
 from agent_hooks.hooks.imports import import_hook
 from agent_hooks.hooks.loaded import LoadError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 INTERCEPT_FILE = "command_intercept.yaml"
 TRANSFORMERS_DIRECTORY = "transformers"
+_FORM = "`def transform(tool_input, config): ...`"
 
 
 class Transformers(Struct, frozen=True):
@@ -205,7 +207,25 @@ def _load(path: str, tree: SourceTree) -> Transformer | Mistake:
 def _import_transformer(path: str, files: Mapping[str, bytes] | None) -> ModuleType:
     """Import the module of a transformer, whose own code runs here; raises `HookUsageError` for one without transform."""
     module = import_hook(path, files)
-    if not callable(getattr(module, "transform", None)):
-        text = "there is no transform: a transformer defines `def transform(tool_input, config): ...`"
-        raise HookUsageError(text)
+    transform = getattr(module, "transform", None)
+    if transform is None or isinstance(transform, type) or not callable(transform):
+        raise HookUsageError(f"there is no transform{_class_of(module)}: a transformer defines {_FORM}")
+    if is_async(transform):
+        raise HookUsageError(f"transform is an `async def`: a transformer waits for nothing, so write a plain {_FORM}")
+    if problem := refuses_two(transform):
+        raise HookUsageError(f"transform cannot be called with (tool_input, config): {problem}; write {_FORM}")
     return module
+
+
+def _class_of(module: ModuleType) -> str:
+    """Return the class of a module that has a `transform`, as a part of a sentence; empty without one."""
+    for name, value in vars(module).items():
+        if isinstance(value, type) and (name == "transform" or callable(getattr(value, "transform", None))):
+            return f", only the class {name}; take its method out of the class, without `self`"
+    return ""
+
+
+def check_transformer(path: str) -> LoadError | None:
+    """Load the file of a transformer, and return its mistake if it has one."""
+    found = _load(path, SourceTree(os.path.dirname(path)))
+    return LoadError(found.path, found.text, found.line, found.traceback) if isinstance(found, Mistake) else None

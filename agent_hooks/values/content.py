@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from agent_hooks.errors import shown
 from agent_hooks.values.frozen import Blocks, FrozenList, freeze
 
 
@@ -77,6 +78,11 @@ class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
 
     def __post_init__(self) -> None:
         force_setattr(self, "arguments", freeze(self.arguments))
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The same as `arguments`."""
+        return self.arguments
 
 
 ContentBlock = TextContent | ImageContent
@@ -190,8 +196,29 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
         return text_of_content(self.content)
 
 
+class Usage(Value, frozen=True, kw_only=True):
+    """The tokens of one response, as its provider counts them; 0 for a number that it does not report.
+
+    `input_tokens` includes those that came from a cache (`cache_read_tokens`) or were put there (`cache_write_tokens`).
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of the request and of the response together."""
+        return self.input_tokens + self.output_tokens
+
+
 class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="assistant"):
-    """One response of the model; `stop_reason` is `stop`, `tool_use`, `length`, `aborted` or `error`."""
+    """One response of the model.
+
+    `stop_reason`: `stop`, `tool_use`, `length`, `aborted` or `error`; `usage`: its tokens, `None` when the provider
+    reports none.
+    """
 
     role: ClassVar[Literal["assistant"]] = "assistant"
 
@@ -200,7 +227,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
     provider: str
     model: str
     stop_reason: str = field(default_factory=lambda: "stop")
-    usage: Mapping[str, Any] | None = None
+    usage: Usage | None = None
 
     if TYPE_CHECKING:
 
@@ -212,7 +239,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
             provider: str,
             model: str,
             stop_reason: str = "stop",
-            usage: Mapping[str, Any] | None = None,
+            usage: Usage | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -221,7 +248,8 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="
             force_setattr(self, "content", (TextContent(content),))
         as_tuples(self, "content")
         force_setattr(self, "content", Blocks(self.content))
-        force_setattr(self, "usage", freeze(self.usage))
+        if self.usage is not None and type(self.usage) is not Usage:
+            raise TypeError(f"AssistantMessage(usage) wants Usage(input_tokens=…, …), not {shown(self.usage)}")
 
     @property
     def text(self) -> str:

@@ -336,6 +336,11 @@ class BeforeToolCall(Event[Rewrite | Block | Ask], frozen=True, tag="before_tool
         self.__dict__["effects_of"] = find
         return self
 
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The same as `params`."""
+        return self.params
+
     def rewritten(self, params: Mapping[str, Any]) -> Self:
         """Return the event with another input, whose effects are its own."""
         return replace(self, params=params).with_effects(self.__dict__.get("effects_of"))
@@ -362,6 +367,11 @@ class AfterToolCall(Event[Never], frozen=True, tag="after_tool_call"):
 
     def __post_init__(self) -> None:
         force_setattr(self, "params", freeze(self.params))
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """The same as `params`."""
+        return self.params
 
 
 class ForeignEvent(Event[Never], frozen=True, tag="foreign"):

@@ -121,7 +121,99 @@ def test_list_names_what_could_not_be_loaded(command: Command) -> None:
 def test_check_loads_without_running_an_agent(command: Command) -> None:
     """Each file without a problem has a line."""
     command.add_hook(HOOK, "p.py")
-    assert command("check", ".agent/hooks/p.py").stdout == ".agent/hooks/p.py: loaded, 3 handlers, 0 tools\n"
+    assert command("check", ".agent/hooks/p.py").stdout == ".agent/hooks/p.py: loaded, 3 handlers\n"
+
+
+@pytest.mark.behaviour("AU3")
+def test_check_counts_everything_that_a_hook_registers(command: Command) -> None:
+    """Handlers, interceptors, tools and tasks; a hook that registers nothing is loaded."""
+    command.add_hook(
+        """
+        from agent_hooks import Interceptor, initialize_interceptors
+
+        async def watch(): ...
+
+        def roll(sides: int = 6) -> str:
+            return "4"
+
+        def register(api):
+            api.on("tool_call", lambda event, ctx: None)
+            api.intercept("tool.before", lambda input, output: None)
+            initialize_interceptors().add(Interceptor("x", "event", lambda input, output: None))
+            api.register_tool(roll)
+            api.start_task(watch)
+        """,
+        "all.py",
+    )
+    command.add_hook("def register(api): pass\n", "nothing.py")
+    assert command("check", ".agent/hooks").stdout.splitlines() == [
+        ".agent/hooks/all.py: loaded, 1 handler, 2 interceptors, 1 tool, 1 task",
+        ".agent/hooks/nothing.py: loaded",
+    ]
+
+
+@pytest.mark.behaviour("AU2")
+def test_check_refuses_a_tool_that_could_not_be_called(command: Command) -> None:
+    """The line is that of `api.register_tool`."""
+    command.add_hook(
+        """
+        class Tool:
+            name, description, input_schema = "dice", "", {}
+
+            async def execute(self, input): ...
+
+        def register(api):
+            api.register_tool(Tool())
+        """
+    )
+    assert "hook.py:8: api.register_tool: dice.execute cannot be called with" in command("check", code=1).stdout
+
+
+@pytest.mark.behaviour("AU3")
+def test_check_takes_directories(command: Command) -> None:
+    """A project or its `.agent`: hooks, transformers and their settings; any other directory: the hooks in it."""
+    agent = command.project / ".agent"
+    command.add_hook("def register(api): pass\n", "a.py")
+    (agent / "transformers").mkdir()
+    (agent / "transformers" / "mine.py").write_text("def transform(tool_input, config): return tool_input\n")
+    (agent / "transformers" / "wrong.py").write_text("class Mine:\n    def transform(self, tool_input, config): ...\n")
+    (agent / "command_intercept.yaml").write_text("version: 1\ntools: {bash: {transformers: [{name: mine}]}}\n")
+    (command.project / "empty").mkdir()
+    (command.project / "loose").mkdir()
+    (command.project / "loose" / "b.py").write_text("def register(api): pass\n")
+    wrong = (
+        "there is no transform, only the class Mine; take its method out of the class, without `self`: "
+        "a transformer defines `def transform(tool_input, config): ...`"
+    )
+    for named in (".", ".agent"):
+        assert command("check", named, code=1).stdout.splitlines() == [
+            f"{agent}/transformers/wrong.py: {wrong}",
+            ".agent/hooks/a.py: loaded",
+            ".agent/transformers/mine.py: loaded, 1 transformer",
+            ".agent/command_intercept.yaml: read, 1 transformer",
+        ]
+    assert command("check", "loose").stdout == "loose/b.py: loaded\n"
+    assert command("check", "empty", code=1).stdout.startswith("empty: no hooks here; ")
+
+
+@pytest.mark.behaviour("AU3")
+def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
+    """The agent home's hooks, and the project's as far as they are approved: no code of a stranger runs."""
+    assert command("check").stdout == "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none\n"
+    command.add_hook("open('ran', 'w')\ndef register(api):\n    api.on('tool_call', lambda e, c: None)\n", "mine.py")
+    command.trusted = False
+    done = command("check")
+    assert done.stdout == ""
+    assert "to check their files: agent-hooks check .agent" in done.stderr
+    assert not (command.project / "ran").exists()
+    command.trusted = True
+    (command.project / ".agent" / "command_intercept.yaml").write_text(
+        "version: 1\ntools: {ls: {transformers: [{name: exclude_directories, config: {patterns: [x]}}]}}\n"
+    )
+    assert command("check").stdout.splitlines() == [
+        ".agent/hooks/mine.py: loaded, 1 handler",
+        ".agent/command_intercept.yaml: read, 1 transformer",
+    ]
 
 
 def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
@@ -149,7 +241,7 @@ def test_a_tool_of_another_agent_is_no_mistake_when_the_settings_know_it(command
     assert command("check", ".agent/hooks/hook.py", code=1).stdout.count("can match no known tool") == 2
     assert command(*run).stderr.count("can match no known tool") == 2
     (command.project / ".agent" / "settings.json").write_text('{"knownTools": ["Glob"]}')
-    assert command("check", ".agent/hooks/hook.py").stdout == ".agent/hooks/hook.py: loaded, 1 handler, 0 tools\n"
+    assert command("check", ".agent/hooks/hook.py").stdout == ".agent/hooks/hook.py: loaded, 1 handler\n"
     assert "can match no known tool" not in command(*run).stderr
 
 
@@ -309,7 +401,7 @@ def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) 
     command.add_hook("WORDS = []\n", "helpers/__init__.py")
     [_, row] = [line.split() for line in command("list").stdout.splitlines()]
     assert row == ["tool_call", ".agent/hooks/gate", "project", "<lambda>", "bash", "0"]
-    assert command("check", str(package)).stdout == ".agent/hooks/gate: loaded, 1 handler, 0 tools\n"
+    assert command("check", str(package)).stdout == ".agent/hooks/gate: loaded, 1 handler\n"
     assert "not here (.agent/hooks/gate)" in command("run", "@bash ls").stdout
     moved = package.rename(command.project / "gate")
     assert "not here (gate)" in command("run", "--hook", "gate", "@bash ls").stdout

@@ -22,6 +22,8 @@ from agent_hooks import (
     ToolOutput,
     TurnStart,
     load_hooks,
+    wrap_tool,
+    wrap_tools,
 )
 from agent_hooks.dispatch.handlers import is_async, matches_tool
 from agent_hooks.dispatch.stats import Stats
@@ -310,6 +312,89 @@ def test_a_tool_is_an_object_with_an_async_execute() -> None:
     tool = Tool()
     register(tool)
     assert api.tools == [tool]
+
+
+@pytest.mark.behaviour("AU2")
+@pytest.mark.parametrize(
+    ("execute", "problem"),
+    [
+        ("async def execute(self, input): ...", "too many positional arguments"),
+        ("async def execute(self, tool_call_id, input): ...", "unexpected keyword argument 'on_update'"),
+        ("async def execute(self, tool_call_id, input, signal, *, on_update=None): ...", "missing a required argument"),
+        ("async def execute(tool_call_id, input, *, on_update=None): ...", "too many positional arguments"),
+    ],
+)
+def test_an_execute_that_cannot_be_called_as_it_will_be_is_refused(execute: str, problem: str) -> None:
+    """The error comes where the tool is given, with the reason and the right form; a program's tool is refused too."""
+    scope: dict[str, Any] = {}
+    exec(f"class T:\n    name, description, input_schema = 't', '', {{}}\n    {execute}", scope)
+    form = r"write `async def execute\(self, tool_call_id, input, \*, on_update=None\)`"
+    for offer in (HookAPI("h.py").register_tool, lambda tool: wrap_tool(tool, HookRunner([]))):
+        with pytest.raises(HookUsageError, match=rf"t\.execute cannot be called with .*{problem}.*; {form}"):
+            offer(scope["T"]())
+
+
+@pytest.mark.parametrize("taken", ["*args, **kwargs", "tool_call_id, input, on_update=None", "a, b, /, **more"])
+def test_any_execute_that_takes_the_call_is_kept(taken: str) -> None:
+    """The names of its parameters are free."""
+    scope: dict[str, Any] = {}
+    exec(
+        f"class T:\n    name, description, input_schema = 't', '', {{}}\n    async def execute(self, {taken}): ...",
+        scope,
+    )
+    api = HookAPI("h.py")
+    assert api.register_tool(tool := scope["T"]()) is tool
+    assert api.tools == [tool]
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("AU1")
+async def test_a_typed_function_is_a_tool_of_a_hook(load_hook: LoadHook, tmp_path: Any) -> None:
+    """Its schema comes from the signature, as for `wrap_tools`; it is called with typed values, and is a decorator."""
+    hook = await load_hook("""
+        import enum
+        from dataclasses import dataclass
+
+        class Place(enum.Enum):
+            PROD = "prod"
+
+        @dataclass
+        class Tag:
+            name: str
+
+        def register(api):
+            @api.register_tool
+            def deploy(place: Place, tags: list[Tag], dry: bool = True) -> str:
+                \"\"\"Deploy the project.\"\"\"
+                return f"{place.name} {tags[0].name} {dry}"
+
+            async def status() -> str:
+                return "up"
+
+            api.register_tool(status)
+            assert deploy.__name__ == "deploy"
+    """)
+    runner = HookRunner([hook], cwd=tmp_path)
+    deploy, status = wrap_tools(hook.tools, runner)
+    assert (deploy.name, deploy.description) == ("deploy", "Deploy the project.")
+    assert deploy.input_schema["required"] == ["place", "tags"]
+    output = await deploy.execute("1", {"place": "prod", "tags": [{"name": "v1"}]})
+    assert output.text == "PROD v1 True"
+    assert (await status.execute("2", {})).text == "up"
+    assert "argument 'place'" in (await deploy.execute("3", {"place": "x", "tags": []})).text
+
+
+@pytest.mark.behaviour("AU1")
+def test_a_function_that_no_model_can_fill_in_is_no_tool() -> None:
+    """A parameter without a type is named, at once."""
+
+    def f(x):  # type: ignore[no-untyped-def]  # the mistake
+        return x
+
+    with pytest.raises(
+        HookUsageError, match="f cannot be a tool: parameter 'x' has no type; annotate it, such as `x: str`"
+    ):
+        HookAPI("h.py").register_tool(f)
 
 
 def test_a_task_is_an_async_function_that_was_not_called_yet() -> None:

@@ -23,6 +23,7 @@ from agent_hooks import (
     TurnStart,
     discover_and_load_hooks,
     load_hooks,
+    load_settings,
 )
 from running import TRIO, Command
 from support import PATIENCE
@@ -75,6 +76,26 @@ async def load_error(path: Path) -> LoadError:
 async def test_without_hook_directories_there_are_no_hooks_and_no_errors(home: Path, project: Path) -> None:
     """A missing hook directory is no error."""
     assert await discover_and_load_hooks(cwd=project, home=home) == LoadResult([], [])
+
+
+@pytest.mark.behaviour("AU4")
+async def test_without_arguments_the_hooks_of_here_are_loaded(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place is the working directory at the call, for loading, settings and the runner alike."""
+    write(project / ".agent" / "hooks" / "p.py")
+    write(project / ".agent" / "settings.json", '{"knownTools": ["dice"]}')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("AGENT_HOME", raising=False)
+    monkeypatch.chdir(project)
+    loaded = await discover_and_load_hooks()
+    assert [hook.name for hook in loaded.hooks] == ["p"]
+    assert [hook.name for hook in (await load_hooks([".agent/hooks/p.py"])).hooks] == ["p"]
+    assert load_settings().known_tools == ("dice",)
+    places: list[str] = []
+    loaded.hooks[0].api.on("turn_start", lambda event, ctx: places.append(ctx.cwd), inline=True)
+    await HookRunner(loaded).emit(TURN)
+    assert places == [str(project)]
 
 
 @pytest.mark.behaviour("L2")

@@ -31,6 +31,7 @@ from agent_hooks import (
     ThinkingContent,
     ToolCallContent,
     ToolResultMessage,
+    Usage,
     UserMessage,
 )
 from agent_hooks.host.compaction import accept, prepare, summarize
@@ -71,7 +72,7 @@ def user(text: str = "do it", **fields: Any) -> MessageEntry:
     return entry(UserMessage(content=text, timestamp=1, **fields))
 
 
-def says(text: str = "done", *calls: str, usage: dict[str, int] | None = None) -> MessageEntry:
+def says(text: str = "done", *calls: str, usage: Usage | None = None) -> MessageEntry:
     blocks: list[AssistantBlock] = [
         TextContent(text),
         *(ToolCallContent(call, "bash", {"command": call}) for call in calls),
@@ -216,13 +217,13 @@ def test_attachments_count_as_what_the_model_is_given_of_them(fields: dict[str, 
 def test_the_models_own_count_goes_before_an_estimate() -> None:
     """It includes instructions and tools; a count from before the last compaction does not count."""
     long = "x" * 4000
-    entries: list[Entry] = [HEADER, user(), says(usage={"inputTokens": 7000, "outputTokens": 500})]
+    entries: list[Entry] = [HEADER, user(), says(usage=Usage(input_tokens=7000, output_tokens=500))]
     assert context_tokens(entries) == 7500
     entries.append(user(long))
     assert context_tokens(entries) == 8500
     entries.append(compacted("s", 2))
     assert 1000 < context_tokens(entries) < 1100
-    entries.append(says("x", "1", usage={"inputTokens": 40, "outputTokens": 2}))
+    entries.append(says("x", "1", usage=Usage(input_tokens=40, output_tokens=2)))
     entries.append(result("1", "four"))
     assert context_tokens(entries) == 43
 
@@ -450,7 +451,7 @@ async def test_the_summarising_model_is_spared_what_no_summary_needs() -> None:
     entries: list[Entry] = [
         HEADER,
         entry(UserMessage(content=[ImageContent("aGkh", "image/png")], timestamp=0, attachments=(png, doc))),
-        entry(AssistantMessage(content=blocks, timestamp=0, provider="p", model="m", usage={"inputTokens": 3})),
+        entry(AssistantMessage(content=blocks, timestamp=0, provider="p", model="m", usage=Usage(input_tokens=3))),
         picture,
         user("next"),
         says(),

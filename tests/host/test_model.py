@@ -16,7 +16,7 @@ from agent_hooks.host.model import (
     ToolCallPiece,
     collect,
 )
-from agent_hooks.values.content import TextContent, ThinkingContent, ToolCallContent
+from agent_hooks.values.content import TextContent, ThinkingContent, ToolCallContent, Usage
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def test_blocks_keep_the_order_in_which_they_began() -> None:
         ToolCallPiece(4, '{"x":', "id4", "ls"),
         ToolCallPiece(5, "{}", "id4", "find"),
         ToolCallPiece(4, " 1}", signature="signed call"),
-        EndPiece("stop", {"outputTokens": 1}),
+        EndPiece("stop", Usage(output_tokens=1)),
     )
     notices: list[str] = []
     message = await collect(model, ModelRequest(system=(), messages=(), tools=()), lambda _: None, notices.append)
@@ -62,4 +62,4 @@ async def test_blocks_keep_the_order_in_which_they_began() -> None:
         second,
     )
     assert (first.id != second.id, second.name) == (True, "find")
-    assert (message.stop_reason, message.usage, notices) == ("tool_use", {"outputTokens": 1}, ["hm"])
+    assert (message.stop_reason, message.usage, notices) == ("tool_use", Usage(output_tokens=1), ["hm"])

@@ -20,6 +20,7 @@ from agent_hooks.values.content import (
     ThinkingContent,
     ToolCallContent,
     ToolResultMessage,
+    Usage,
     UserMessage,
 )
 from model_server import KEY, ModelServer, Say
@@ -81,7 +82,7 @@ async def test_text_thinking_and_parallel_calls_come_in_pieces_and_end_whole(mod
     assert [(call.name, dict(call.arguments)) for call in message.tool_calls] == calls
     assert len({call.id for call in message.tool_calls}) == 2
     assert (message.provider, message.model, message.stop_reason) == (model.provider, model.id, "tool_use")
-    assert message.usage == {"inputTokens": 11, "outputTokens": 22}
+    assert message.usage == Usage(input_tokens=11, output_tokens=22)
 
 
 async def test_the_key_goes_out_in_the_header_of_its_provider_only(

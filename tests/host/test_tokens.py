@@ -22,6 +22,7 @@ from agent_hooks.values.content import (
     TextContent,
     ToolCallContent,
     ToolResultMessage,
+    Usage,
     UserMessage,
 )
 from host.hosting import stage
@@ -29,10 +30,10 @@ from support import hook_on
 
 TEXTS = st.sampled_from(["", "short", "a longer text of some words", "a text of many words " * 20])
 IDS = st.sampled_from(["1", "2", "3"])
-USAGE = st.sampled_from([None, {"inputTokens": 300, "outputTokens": 20}, {"inputTokens": 0}])
+USAGE = st.sampled_from([None, Usage(input_tokens=300, output_tokens=20), Usage()])
 
 
-def response(text: str, ids: list[str], usage: dict[str, int] | None) -> AssistantMessage:
+def response(text: str, ids: list[str], usage: Usage | None) -> AssistantMessage:
     calls = [ToolCallContent(each, "bash", {"command": text}) for each in ids]
     return AssistantMessage(
         content=(TextContent(text), *calls), timestamp=0, provider="p", model="m", stop_reason="stop", usage=usage
@@ -54,8 +55,8 @@ def sum_by_definition(entries: tuple[Entry, ...]) -> int:
     tokens = 0 if compaction is None else estimate_tokens(summary_message(compaction))
     behind = entries.index(compaction) if compaction is not None else 0
     for exchange in exchanges:
-        usage = (exchange.message.usage if isinstance(exchange.message, AssistantMessage) else None) or {}
-        if (reported := sum(usage.values())) and exchange.index > behind:
+        usage = (exchange.message.usage if isinstance(exchange.message, AssistantMessage) else None) or Usage()
+        if (reported := usage.input_tokens + usage.output_tokens) and exchange.index > behind:
             tokens = reported + sum(map(estimate_tokens, exchange.results.values()))
         else:
             tokens += exchange_tokens(exchange)

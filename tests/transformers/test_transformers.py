@@ -667,8 +667,21 @@ MINE = "version: 1\ntools: {bash: {transformers: [{name: mine}]}}"
         ("x = 1\ndef transform(:\n", 2, "SyntaxError: "),
         ("import sys\nsys.exit(3)\n", 2, "SystemExit: 3"),
         ("x = 1\n", None, "there is no transform: a transformer defines `def transform(tool_input, config): ...`"),
+        (
+            "class Mine:\n    def transform(self, tool_input, config): return tool_input\n",
+            None,
+            "there is no transform, only the class Mine; take its method out of the class, without `self`: a transformer",
+        ),
+        ("class transform: pass\n", None, "there is no transform, only the class transform; "),
+        (
+            "async def transform(tool_input, config): ...\n",
+            None,
+            "transform is an `async def`: a transformer waits for ",
+        ),
+        ("def transform(tool_input): ...\n", None, "transform cannot be called with (tool_input, config): too many"),
     ],
 )
+@pytest.mark.behaviour("AU8")
 def test_an_own_transformer_that_cannot_be_loaded_blocks_the_tool(
     home: Path, project: Path, source: str, line: int | None, error: str
 ) -> None:

@@ -7,7 +7,7 @@ import json
 import pickle
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -32,6 +32,7 @@ from agent_hooks import (
     MessageEntry,
     ModelChangeEntry,
     ModelRef,
+    PermissionInput,
     Replace,
     Rewrite,
     SessionEvent,
@@ -47,6 +48,7 @@ from agent_hooks import (
     ToolResultMessage,
     TurnEnd,
     TurnStart,
+    Usage,
     UserMessage,
 )
 from agent_hooks.errors import HookError, HookUsageError, describe, place_in, shown, traceback_text
@@ -66,7 +68,7 @@ ASSISTANT = AssistantMessage(
     timestamp=2,
     provider="p",
     model="m",
-    usage={"input": 3},
+    usage=Usage(input_tokens=3),
 )
 RESULT = ToolResultMessage(tool_call_id="1", tool_name="bash", content="out", timestamp=3, details={"a": [1]})
 ENTRIES: tuple[Entry, ...] = (
@@ -376,11 +378,46 @@ def test_the_text_of_outputs_and_messages_leaves_other_blocks_out() -> None:
     assert (said.content, said.text) == ((TextContent("yes"),), "yes")
 
 
+@pytest.mark.behaviour("AU5")
+def test_the_tokens_of_a_response_are_a_value() -> None:
+    """Each count is a field; on the wire it is spelled as before, so that older session files are read."""
+    message = msgspec.convert(
+        {**msgspec.to_builtins(ASSISTANT), "usage": {"inputTokens": 7, "outputTokens": 5, "cacheReadTokens": 2}},
+        AssistantMessage,
+    )
+    assert message.usage == Usage(input_tokens=7, output_tokens=5, cache_read_tokens=2)
+    assert message.usage.total_tokens == 12
+    assert msgspec.to_builtins(message)["usage"] == {"inputTokens": 7, "outputTokens": 5, "cacheReadTokens": 2}
+    assert AssistantMessage(content="", timestamp=0, provider="p", model="m").usage is None
+    mapping: Any = {"inputTokens": 7}
+    with pytest.raises(TypeError, match="wants Usage"):
+        AssistantMessage(content="", timestamp=0, provider="p", model="m", usage=mapping)
+
+
+@pytest.mark.behaviour("AU5")
+def test_every_message_has_its_text() -> None:
+    """A handler need not know which kind of message it got."""
+    assert [message.text for message in (USER, ASSISTANT, RESULT)] == ["hello", "yes", "out"]
+    assert {kind for kind in get_args(Message) if not hasattr(kind, "text")} == set()
+
+
+@pytest.mark.behaviour("AU5")
+def test_what_a_tool_gets_is_called_input_everywhere() -> None:
+    """Where a value has another name of its own, `input` is the same object."""
+    call = ToolCallContent("1", "bash", {"command": "ls"})
+    before = BeforeToolCall(tool_name="bash", params={"command": "ls"})
+    after = AfterToolCall(tool_name="bash", params={"command": "ls"})
+    asked = PermissionInput(agent_id="", session_key="", tool_name="", tool_call_id="", args={"a": 1}, reason="")
+    assert call.input is call.arguments
+    assert before.input is before.params
+    assert after.input is after.params
+    assert asked.input is asked.args
+
+
 def test_payloads_inside_content_are_read_only() -> None:
-    """Arguments, usage and details are frozen like an event's input."""
+    """Arguments and details are frozen like an event's input."""
     payloads: tuple[Any, ...] = (
         ASSISTANT.tool_calls[0].arguments,
-        ASSISTANT.usage,
         RESULT.details,
         ToolOutput("x", {}).details,
     )

@@ -1,58 +1,134 @@
-"""`agent-hooks check`: load hook files and report their problems, without running an agent."""
+"""`agent-hooks check`: load hooks and transformers and report their problems, without running an agent."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import anyio
 import click
+from msgspec import Struct
 
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.setup import hiding, our_name_of
+from agent_hooks.cli.screen.wording import NO_HOOKS, short
+from agent_hooks.cli.setup import find_sources, hiding, load, our_name_of
 from agent_hooks.cli.streams import ReservedStdout, echo
 from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import count
-from agent_hooks.hooks.loaded import LoadError, LoadResult
+from agent_hooks.hooks.finding import HOOKS_DIRECTORY, hooks_in
+from agent_hooks.hooks.loaded import LoadedHook, LoadError, LoadResult
 from agent_hooks.hooks.loader import load_hooks
+from agent_hooks.hooks.packages import is_package
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
-from agent_hooks.settings import merge_settings
-from agent_hooks.transformers.command_intercept import Transformers, load_transformers
+from agent_hooks.settings import Settings, merge_settings
+from agent_hooks.transformers.command_intercept import (
+    INTERCEPT_FILE,
+    TRANSFORMERS_DIRECTORY,
+    Transformers,
+    check_transformer,
+    load_transformers,
+)
 from agent_hooks.trees import SourceTree
-from agent_hooks.trust.policy import Trust
+from agent_hooks.trust.policy import Trust, TrustedSources
+
+HOME = ".agent"
+
+
+class Checked(Struct):
+    """The problems, and a line for each file without one, in the order in which they were found."""
+
+    problems: list[str]
+    lines: list[str]
 
 
 @click.command("check")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
 @cwd_option
 @click.pass_context
-def command(ctx: click.Context, files: tuple[str, ...], cwd: str) -> None:
-    """Load each FILE as a hook and report problems as file:line; exit 1 when there is one.
+def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:
+    """Load each PATH and report problems as file:line; exit 1 when there is one.
 
-    A FILE that ends with .yaml is read as a command_intercept.yaml.
+    A PATH is a hook, a transformer in a directory named transformers, a command_intercept.yaml, or a directory of these,
+    for example .agent.  Without a PATH, the hooks, settings and transformers that count here are checked.
     """
-    paths = [os.path.abspath(file) for file in files]
-    intercepts = [path for path in paths if path.endswith(".yaml")]
-    hooks = [path for path in paths if path not in intercepts]
-    trees = settle(Trust(), cwd).trees
+    sources = settle(Trust(), cwd)
+    settings = merge_settings(sources.trees)
     with ReservedStdout():
-        problems, loaded = anyio.run(_check, hooks, os.path.abspath(cwd), trees)
-        read = [(path, _read(path, cwd)) for path in intercepts]
-    problems += [str(error) for _, transformers in read for error in transformers.errors]
-    for problem in map(hiding(merge_settings(trees)), problems):
+        if paths:
+            checked = anyio.run(_check_named, [os.path.abspath(path) for path in paths], os.path.abspath(cwd), settings)
+        else:
+            checked = anyio.run(_check_here, cwd, sources)
+    for problem in map(hiding(settings), checked.problems):
         echo(problem)
-    for hook in loaded.hooks:
-        handlers = sum(len(each) for each in hook.handlers.values())
-        echo(f"{short(hook.path)}: loaded, {count(handlers, 'handler')}, {count(len(hook.tools), 'tool')}")
-        if hook.dependencies is not None:
-            echo(f"  its packages: {hook.dependencies}")
-    for path, transformers in read:
-        steps = sum(step.problem is None for step in transformers.configured)
-        echo(f"{short(path)}: read, {count(steps, 'transformer')}")
-    ctx.exit(FAILED if problems else OK)
+    for line in checked.lines:
+        echo(line)
+    if not paths and not checked.problems and not checked.lines:
+        echo(NO_HOOKS)
+    if not paths and any(each.waits for each in sources.projects):
+        echo("hooks that wait for approval are left out; to check their files: agent-hooks check .agent", err=True)
+    ctx.exit(FAILED if checked.problems else OK)
+
+
+async def _check_here(cwd: str, sources: TrustedSources) -> Checked:
+    """Check the sources that count for a directory."""
+    setup = await load(find_sources(cwd, (), sources))
+    checked = _checked(setup.loaded, setup.cwd, setup.settings)
+    checked.problems += [str(error) for error in setup.transformers.errors]
+    for path in dict.fromkeys(each.settings_file for each in setup.transformers.configured if each.settings_file):
+        checked.lines.append(_read_line(path, setup.transformers))
+    return checked
+
+
+async def _check_named(paths: list[str], cwd: str, settings: Settings) -> Checked:
+    """Check files and directories that a person has named; these need no approval."""
+    files, empty = _files(paths)
+    intercepts = [path for path in files if path.endswith(".yaml")]
+    transformers = [path for path in files if os.path.basename(os.path.dirname(path)) == TRANSFORMERS_DIRECTORY]
+    hooks = [path for path in files if path not in (*intercepts, *transformers)]
+    checked = _checked(await load_hooks(hooks, cwd=cwd, isolation=settings.isolation), cwd, settings)
+    for path in transformers:
+        if (mistake := check_transformer(path)) is not None:
+            checked.problems.append(str(mistake))
+        else:
+            checked.lines.append(f"{short(path)}: loaded, 1 transformer")
+    for path in intercepts:
+        found = _read(path, cwd)
+        checked.problems += [str(error) for error in found.errors]
+        checked.lines.append(_read_line(path, found))
+    checked.problems += empty
+    return checked
+
+
+def _files(paths: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the files and packages to check, and a problem for each directory that has none."""
+    files: dict[str, None] = {}
+    problems: list[str] = []
+    for path in paths:
+        if not os.path.isdir(path) or is_package(path):
+            files[path] = None
+            continue
+        errors: list[LoadError] = []
+        found = _files_in(path, errors)
+        problems += map(str, errors)
+        if not found and not errors:
+            problems.append(f"{short(path)}: no hooks here; a hook is a .py file whose name begins with no . and no _")
+        files.update(dict.fromkeys(found))
+    return list(files), problems
+
+
+def _files_in(directory: str, errors: list[LoadError]) -> list[str]:
+    """Return the hooks of a directory; of a project or an `.agent`, also its transformers and their settings."""
+    if os.path.isdir(agent := os.path.join(directory, HOME)):
+        directory = agent
+    tree = SourceTree(directory)
+    parts = [os.path.join(directory, name) for name in (HOOKS_DIRECTORY, TRANSFORMERS_DIRECTORY)]
+    intercept = os.path.join(directory, INTERCEPT_FILE)
+    if not any(map(os.path.isdir, parts)) and not os.path.lexists(intercept):
+        return hooks_in(directory, tree, errors)
+    found = [path for part in parts for path in hooks_in(part, tree, errors)]
+    return [*found, intercept] if os.path.lexists(intercept) else found
 
 
 def _read(path: str, cwd: str) -> Transformers:
@@ -62,14 +138,33 @@ def _read(path: str, cwd: str) -> Transformers:
     return load_transformers(cwd=cwd, files=[path], our_name=our_name_of)
 
 
-async def _check(files: list[str], cwd: str, trees: Sequence[SourceTree]) -> tuple[list[str], LoadResult]:
-    settings = merge_settings(trees)
-    loaded = await load_hooks(files, cwd=cwd, isolation=settings.isolation)
-    problems = [str(error) for error in loaded.errors]
+def _read_line(path: str, found: Transformers) -> str:
+    steps = sum(step.problem is None and step.settings_file == path for step in found.configured)
+    return f"{short(path)}: read, {count(steps, 'transformer')}"
+
+
+def _checked(loaded: LoadResult, cwd: str, settings: Settings) -> Checked:
+    """Return the problems of hooks and of their matchers, and the lines of the hooks that were loaded."""
+    checked = Checked([str(error) for error in loaded.errors], [])
     runner = HookRunner(loaded.hooks, cwd=cwd)
-    runner.on_error(lambda error: problems.append(str(error)))
+    runner.on_error(lambda error: checked.problems.append(str(error)))
     runner.know_tools(settings.known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()
-    return problems, loaded
+    for hook in loaded.hooks:
+        checked.lines.append(f"{short(hook.path)}: {_registered(hook)}")
+        if hook.dependencies is not None:
+            checked.lines.append(f"  its packages: {hook.dependencies}")
+    return checked
+
+
+def _registered(hook: LoadedHook) -> str:
+    """Return what a hook has registered, for a person: `loaded, 1 handler, 2 tools`."""
+    numbers = {
+        "handler": sum(len(each) for each in hook.handlers.values()),
+        "interceptor": len(hook.api.interceptors),
+        "tool": len(hook.tools),
+        "task": len(hook.api.queued_tasks),
+    }
+    return ", ".join(["loaded", *(count(number, thing) for thing, number in numbers.items() if number)])

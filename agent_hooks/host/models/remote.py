@@ -27,6 +27,7 @@ from agent_hooks.errors import ModelError, describe, text_of
 from agent_hooks.host.model import EndPiece, ModelRequest, NoticePiece, Piece
 from agent_hooks.host.models.conversation import messages_of, parameters_of, pieces_of, settings_of
 from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
+from agent_hooks.values.content import Usage
 
 TRIES = 4
 UNKNOWN_WINDOW = 128_000
@@ -213,14 +214,14 @@ def _end(response: StreamedResponse) -> EndPiece:
         raise BrokenOffError("the connection was closed in the middle of the response")
     if reason in ("content_filter", "error"):
         raise RefusedError(f"the provider stopped the response ({details.get('finish_reason', reason)})")
-    usage = response.usage
-    counts = {
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "cacheReadTokens": usage.cache_read_tokens,
-        "cacheWriteTokens": usage.cache_write_tokens,
-    }
-    return EndPiece(_STOP_REASONS.get(reason or "", "stop"), {name: count for name, count in counts.items() if count})
+    counted = response.usage
+    usage = Usage(
+        input_tokens=counted.input_tokens or 0,
+        output_tokens=counted.output_tokens or 0,
+        cache_read_tokens=counted.cache_read_tokens or 0,
+        cache_write_tokens=counted.cache_write_tokens or 0,
+    )
+    return EndPiece(_STOP_REASONS.get(reason or "", "stop"), None if usage == Usage() else usage)
 
 
 def _too_long(exc: exceptions.ModelHTTPError) -> bool:

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from agent_hooks import HookRunner, ToolOutput, discover_and_load_hooks, wrap_tools
-from agent_hooks.pipeline.function_tool import as_tool
+from agent_hooks.hooks.offering import as_tool
 from chaos.cells import Cell
 from chaos.scene import DEADLINE, IMPATIENCE, PATIENCE, Call, Scene, calls_of
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct, to_builtins
 
 from agent_hooks import Block, HookRunner, HookUsageError, Tool, ToolCall, ToolOutput, wrap_tool, wrap_tools
-from agent_hooks.pipeline.function_tool import FunctionTool
+from agent_hooks.hooks.function_tool import FunctionTool
 from agent_hooks.pipeline.schema import schema_error
 from support import PATIENCE, hook_on, runner_of
 

@@ -15,7 +15,7 @@ import msgspec
 
 from agent_hooks.errors import HookUsageError, describe, shown
 from agent_hooks.values.content import ToolOutput
-from agent_hooks.values.tool import OnUpdate, Tool
+from agent_hooks.values.tool import OnUpdate
 
 # Some models refuse an empty text.
 NO_OUTPUT = "(no output)"
@@ -24,21 +24,6 @@ _WITHOUT_NAME: dict[object, str] = {
     Parameter.VAR_POSITIONAL: "takes any number of arguments, and a model names each; use a list parameter",
     Parameter.VAR_KEYWORD: "takes any argument, so that a model cannot know which; name them, or use a dict parameter",
 }
-
-
-def as_tool(tool: Tool | Callable[..., Any]) -> Tool:
-    """Return `tool` itself, or a tool that calls the typed function `tool`.
-
-    Raises `HookUsageError` for any other value, and for a function whose signature no model could fill in.
-    """
-    if inspect.isfunction(tool) or inspect.ismethod(tool):
-        return FunctionTool(tool)
-    if isinstance(tool, type) or not isinstance(tool, Tool):
-        raise HookUsageError(
-            "wrap_tool wants a tool, with name, description, input_schema and execute, or a typed function; "
-            f"not {shown(tool)}"
-        )
-    return tool
 
 
 class FunctionTool:
