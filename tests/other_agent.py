@@ -60,8 +60,8 @@ class OtherAgent:
 
     def server(self) -> dict[str, Any] | None:
         """Return the status of this project's server, or `None`."""
-        said = [json.loads(line) for line in self.command("serve", "--status", "--json").stdout.splitlines()]
-        return next((each for each in said if each["project"] == str(self.command.project)), None)
+        servers = json.loads(self.command("serve", "--status", "--json").stdout)["servers"]
+        return next((each for each in servers if each["project"] == str(self.command.project)), None)
 
 
 def end_server(project: Path) -> None:

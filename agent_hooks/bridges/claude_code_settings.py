@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agent_hooks.bridges.base.installation import LOOPBACK, Address, EventRow, Facts, Hindrance, Installed
 from agent_hooks.bridges.command import CommandBridge
-from agent_hooks.bridges.command_settings import Found
+from agent_hooks.bridges.command_settings import MARK, Found
 from agent_hooks.bridges.tables import Layout
 from agent_hooks.values.events import TRIAL
 
@@ -96,6 +96,10 @@ class ClaudeCodeSettings(CommandBridge, ABC):
         """Return the names in `env`."""
         found = settings.get("env")
         return list(found) if isinstance(found, dict) else []
+
+    def _mark(self) -> str:
+        """Return the text that Claude Code shows while the hooks run."""
+        return f"{MARK} running your hooks"
 
     def is_ours(self, entry: Any) -> bool:
         """Return whether an entry is ours; one that posts is known by its URL."""

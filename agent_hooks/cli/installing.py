@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agent_hooks.bridges.base import Bridge
 from agent_hooks.bridges.base.installation import Address
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import complain, echo
+from agent_hooks.cli.streams import complain, echo, tell
 from agent_hooks.errors import AgentHooksError, SettingsError, count
 from agent_hooks.installs.edits import Edit
 from agent_hooks.installs.generated import stub_path
@@ -39,8 +39,8 @@ from agent_hooks.storage.files import StorageError
 class Wish(NamedTuple):
     """The wishes of the person for an installation, and the directory to install for.
 
-    `target`: the settings file; `by_http`: whether events are posted, `None` for no change.
-    `listened`: the events that hooks listen to.
+    `target`: the settings file; `by_http`: whether events are posted, `None` for no change; `shows_diff`: print each change,
+    as a dry run does too; `listened`: the events that hooks listen to.
     """
 
     cwd: str
@@ -48,6 +48,7 @@ class Wish(NamedTuple):
     listened: Collection[str] = ()
     dry_run: bool = False
     all_events: bool = False
+    shows_diff: bool = False
     by_http: bool | None = None
 
 
@@ -74,8 +75,8 @@ def install(bridge: Bridge, wish: Wish) -> None:
     _finish(bridge, wish)
     known, before = targets(bridge, cwd), installations(bridge, cwd)
     if name == "local" and (shared := _shared_gates(bridge, wish.cwd, before)):
-        echo(f"{short(shared.target.path)} already has entries that run your hooks, for all people of this project")
-        echo("nothing was changed, because with entries in both files your hooks would run twice for each event")
+        tell(f"{short(shared.target.path)} already has entries that run your hooks, for all people of this project")
+        tell("nothing was changed, because with entries in both files your hooks would run twice for each event")
         _warn_of_the_rest(bridge, cwd, before)
         return
     address = choose_address(at_target(before, known["local"]), wish.by_http) if name == "local" else None
@@ -84,12 +85,12 @@ def install(bridge: Bridge, wish: Wish) -> None:
     unignored = how_to_ignore(os.path.realpath(path), short) if name == "local" else None
     if address is not None and unignored is not None:
         raise SettingsError(f"{short(path)}: git would commit the port and the token; first run: {unignored}")
-    _show(bridge, edits)
+    _show(bridge, edits, wish)
     if not wish.dry_run:
         _make(bridge, edits, generated=name != "project")
         refresh_ports(cwd)
     _report(bridge, edits, address, dry_run=wish.dry_run)
-    echo(f"to remove it: {uninstall_line(bridge, name)}")
+    tell(f"to remove it: {uninstall_line(bridge, name)}")
     _warn_of_the_rest(bridge, cwd, before if wish.dry_run else installations(bridge, cwd))
     if bridge.is_untried:
         warn(f"no real {bridge.name} has tried these entries, which come from its documents")
@@ -102,7 +103,7 @@ def install(bridge: Bridge, wish: Wish) -> None:
 def _finish(bridge: Bridge, wish: Wish) -> None:
     """Finish the changes of a command that was killed; a dry run changes nothing."""
     for path in [] if wish.dry_run else finish(bridge):
-        echo(f"{short(path)}: changed, to finish a command that was interrupted")
+        tell(f"{short(path)}: changed, to finish a command that was interrupted")
 
 
 def _shared_gates(bridge: Bridge, cwd: str, before: Sequence[Installation]) -> Installation | None:
@@ -112,9 +113,10 @@ def _shared_gates(bridge: Bridge, cwd: str, before: Sequence[Installation]) -> I
     return shared if shared is not None and runs_gates(bridge, shared) else None
 
 
-def _show(bridge: Bridge, edits: Iterable[Edit]) -> None:
+def _show(bridge: Bridge, edits: Iterable[Edit], wish: Wish) -> None:
+    """Print the changes as diffs, if the person wants to see them."""
     for each in edits:
-        if each.changes:
+        if each.changes and (wish.shows_diff or wish.dry_run):
             echo(f"{diff_of(bridge, each)}\n")
 
 
@@ -146,14 +148,14 @@ def write_generated(bridge: Bridge) -> None:
 def _report(bridge: Bridge, edits: Sequence[Edit], address: Address | None, *, dry_run: bool) -> None:
     """Print a line for each changed file and each backup, and one for the events by HTTP."""
     first, would_be = edits[0], "would be " * dry_run
-    echo(f"{short(first.path)}: {_outcome(bridge, first, would_be)}")
+    tell(f"{short(first.path)}: {_outcome(bridge, first, would_be)}")
     for each in edits:
         if each is not first and each.changes:
-            echo(f"{short(each.path)}: {would_be}{_other_outcome(each)}")
+            tell(f"{short(each.path)}: {would_be}{_other_outcome(each)}")
         if each.keep and each.changes:
-            echo(f"{short(each.backup)}: {would_be}written, with the old text of the file")
+            tell(f"{short(each.backup)}: {would_be}written, with the old text of the file")
     if address is not None:
-        echo(_posted_events(bridge, first, address))
+        tell(_posted_events(bridge, first, address))
 
 
 def _outcome(bridge: Bridge, planned: Edit, would_be: str) -> str:
@@ -189,7 +191,7 @@ def _warn_of_the_rest(bridge: Bridge, cwd: str, found: Sequence[Installation]) -
     for pair in doubled(bridge, found):
         warn(f"{pair.text(short)}; take one out: {pair.remedy}")
     for text in reading(bridge, cwd, short):
-        echo(text)
+        tell(text)
 
 
 def warn(text: str) -> None:
@@ -215,7 +217,7 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
         else:
             _take_out(bridge, each, wish)
     if not found:
-        echo(f"{', '.join(map(short, asked))}: nothing of agent_hooks is there")
+        tell(f"{', '.join(map(short, asked))}: nothing of agent_hooks is there")
     _clean_up(bridge, wish, [each.target.path for each in found if not each.problem])
     return not any(each.problem for each in found)
 
@@ -223,19 +225,17 @@ def uninstall(bridge: Bridge, wish: Wish) -> bool:
 def _take_out(bridge: Bridge, installation: Installation, wish: Wish) -> None:
     check_links(bridge, installation.target, wish.cwd)
     edits = uninstalling(bridge, installation)
-    for planned in edits:
-        if planned.changes:
-            echo(diff_of(bridge, planned))
+    _show(bridge, edits, wish)
     if not wish.dry_run:
         make_all(bridge, edits)
         refresh_ports(wish.cwd)
     for planned in edits:
         if planned.changes:
             gone = "; the file held nothing else, so it is removed" if planned.after is None else ""
-            echo(f"{short(planned.path)}: {'would be ' * wish.dry_run}uninstalled{gone}")
+            tell(f"{short(planned.path)}: {'would be ' * wish.dry_run}uninstalled{gone}")
         if os.path.lexists(planned.backup) and not planned.spent:
             text = "the file was changed since; its text from before the installation is in"
-            echo(f"{text} {short(planned.backup)}")
+            tell(f"{text} {short(planned.backup)}")
 
 
 def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
@@ -246,7 +246,7 @@ def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
     left = [each.target.path for each in installations(bridge, wish.cwd) if each.target.path not in done]
     others = elsewhere(bridge, [*left, *done])
     for path in others:
-        echo(f"{path}: is installed too; the generated file stays for it")
+        tell(f"{path}: is installed too; the generated file stays for it")
     if left or others:
         return
     if wish.dry_run:
@@ -255,7 +255,7 @@ def _clean_up(bridge: Bridge, wish: Wish, done: Sequence[str]) -> None:
         forget_agent(bridge.name)
         gone = forget(bridge)
     for path in gone:
-        echo(f"{short(path)}: {'would be ' * wish.dry_run}removed")
+        tell(f"{short(path)}: {'would be ' * wish.dry_run}removed")
 
 
 def failing(bridge: Bridge, exc: AgentHooksError) -> None:

@@ -1,11 +1,10 @@
 """The command line: a table of commands, each imported when it is used, and the one place where errors end.
 
-Exit codes: 0 success, 1 the run failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 success, 1 the run failed, 2 wrong usage, 130 interrupted (docs/exit-codes.md).
 """
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import sys
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from agent_hooks import __version__
+from agent_hooks.cli.common import ASKS_FOR_COMPLETIONS, quiet_option, with_common_options
 from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave, open_standard_streams
 from agent_hooks.cli.streams import complain, echo, on_a_terminal, silence_gone
 from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
@@ -41,6 +41,8 @@ COMMANDS = {
     "bridge": "Answer one event of another agent; installed entries run this.",
     "serve": "Run or ask the resident server, which answers another agent's events.",
     "schema": "Print a JSON Schema: of settings, of events, of records or of RPC.",
+    "completion": "Print a script that lets TAB complete this command in bash, zsh or fish.",
+    "man": "Print the man page, made of the help texts of all commands.",
 }
 
 
@@ -53,7 +55,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return import_module(f"agent_hooks.cli.commands.{cmd_name}").command  # type: ignore[no-any-return]  # by convention
+        return with_common_options(import_module(f"agent_hooks.cli.commands.{cmd_name}").command)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         try:
@@ -98,6 +100,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@quiet_option
 @click.version_option(__version__, prog_name="agent-hooks")
 def cli() -> None:
     """Guard, steer and record a coding agent from one Python file.
@@ -114,6 +117,11 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     open_standard_streams()
+    if ASKS_FOR_COMPLETIONS in os.environ:
+        # Imported here, because only the script of a shell asks.
+        from agent_hooks.cli.completing import answer_and_leave
+
+        answer_and_leave(cli)
     try:
         code = cli.main(sys.argv[1:] or (["run"] if on_a_terminal() else []), standalone_mode=False)
     except click.ClickException as exc:
@@ -145,10 +153,15 @@ def main() -> NoReturn:
 
 
 def _show_usage(exc: click.ClickException) -> None:
-    """Print the error and its hint; an argument may hold control characters."""
-    text = io.StringIO()
-    exc.show(file=text)
-    echo(text.getvalue(), err=True, end="")
+    """Print the usage of the command, its help option and the error; an argument may hold control characters."""
+    ctx = exc.ctx if isinstance(exc, click.UsageError) else None
+    # A group without a subcommand: click's error, which its older versions do not have, is the help text.
+    if type(exc).__name__ == "NoArgsIsHelpError":
+        echo(exc.format_message(), err=True)
+        return
+    if ctx is not None:
+        echo(f"{ctx.get_usage()}\nTry '{ctx.command_path} --help' for help.\n", err=True)
+    complain(exc.format_message())
 
 
 def _internal_error(exc: BaseException) -> int:

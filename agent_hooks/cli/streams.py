@@ -20,6 +20,8 @@ from agent_hooks.ui.harmless import harmless
 # The control characters that JSON allows within strings; `harmless` escapes the same ones.
 _CONTROL = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
+_quiet = False
+
 
 def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
     """Print a text on stdout, or on stderr, without control characters.
@@ -27,6 +29,23 @@ def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
     When the reader has gone, the text is dropped, and the command goes on.
     """
     _write(sys.stderr if err else sys.stdout, harmless(str(text)) + end)
+
+
+def be_quiet() -> None:
+    """Let `tell` print nothing from now on: `-q` was given."""
+    global _quiet
+    _quiet = True
+
+
+def is_quiet() -> bool:
+    """Tell whether `-q` was given: progress and confirmations are left out then."""
+    return _quiet
+
+
+def tell(text: object = "", *, err: bool = False) -> None:
+    """Print what a command has done, a confirmation for a person, unless `-q` was given."""
+    if not _quiet:
+        echo(text, err=err)
 
 
 def echo_json(text: str) -> None:

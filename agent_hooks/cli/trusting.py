@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
-from agent_hooks.cli.streams import can_show_question, complain, echo_raw
+from agent_hooks.cli.streams import can_show_question, complain, echo_raw, is_quiet
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.trust.ancestors import agent_ancestor, refuse_below_an_agent
 from agent_hooks.trust.manifest import ProjectSet
@@ -88,7 +88,7 @@ def ask(
     answer = confirm(f"{one_line(project.directory)}\nDo these hooks and settings count from now on?")
     if answer:
         store.approve(project.key, project.found, by=by)
-        say(f"approved: {done(project)}")
+        say_done(f"approved: {done(project)}")
     elif answer is not None:
         store.refuse(project.key, project.found)
         say(f"not approved, and not asked again until it changes; to approve it later: {REMEDY}")
@@ -174,6 +174,12 @@ def say_lines(lines: Iterable[str]) -> None:
 def say(text: str) -> None:
     """Print one line on stderr."""
     say_lines([f"agent-hooks: {text}"])
+
+
+def say_done(text: str) -> None:
+    """Print one line on stderr about what was done, unless `-q` was given."""
+    if not is_quiet():
+        say(text)
 
 
 def confirm(question: str) -> bool | None:

@@ -24,7 +24,6 @@ def on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def served(command: Command) -> Iterator[Command]:
     """Give the command line; the resident server that comes up for its project ends with the test."""
     yield command
-    for line in command("serve", "--status", "--json").stdout.splitlines():
-        server = json.loads(line)
+    for server in json.loads(command("serve", "--status", "--json").stdout)["servers"]:
         if server["project"] == str(command.project):
             os.kill(server["pid"], signal.SIGKILL)

@@ -89,7 +89,7 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
     text = '{\n    "n": 1.50e3, "allow": ["é",  "\\u00e9"],\n    "hooks": {"Stop": [], "PreToolUse": [{"hooks": [1]}]}}'
     path.write_text(text)
     path.chmod(0o640)
-    said = served("install", "claude-code").stdout
+    said = served("install", "claude-code", "--diff").stdout
     assert ".claude/settings.local.json: installed" in said
     assert '"PreToolUse": [{"hooks": [1]},\n+            {\n+                "hooks": [\n' in said
     once = path.read_text()
@@ -109,19 +109,22 @@ def test_what_is_installed_runs_and_uninstall_leads_back_to_the_byte(served: Com
 
 
 def test_the_last_lines_say_what_was_done(command: Command) -> None:
-    """They sum up the diff above them in words."""
+    """They sum up the change in words, and `--diff` and a dry run print it above them; `-q` prints nothing."""
 
-    def last(*args: str) -> list[str]:
-        return command("install", "claude-code", *args).stdout.splitlines()[-3:]
+    def said(*args: str) -> list[str]:
+        return command("install", "claude-code", *args).stdout.splitlines()
 
     path, remove = ".claude/settings.local.json", "to remove it: agent-hooks uninstall claude-code --local"
-    assert last("--dry-run") == ["", f"{path}: would be installed, 7 events added, 0 removed", remove]
-    assert last() == ["", f"{path}: installed, 7 events added, 0 removed", remove]
-    assert last() == [f"{path}: is installed already", remove]
+    assert said("--dry-run")[-3:] == ["", f"{path}: would be installed, 7 events added, 0 removed", remove]
+    assert said() == [f"{path}: installed, 7 events added, 0 removed", remove]
+    assert said() == [f"{path}: is installed already", remove]
+    assert said("-q") == []
     command.add_hook("def register(api):\n    api.on('turn_end', lambda event, ctx: None)")
-    assert last() == ["", f"{path}: installed, 1 event added, 0 removed", remove]
+    assert said() == [f"{path}: installed, 1 event added, 0 removed", remove]
     local(command).write_text(local(command).read_text().replace("600", "5"))
-    assert last() == ["", f"{path}: installed, 0 events added, 0 removed, the entries brought up to date", remove]
+    shown = said("--diff")
+    assert shown[-3:] == ["", f"{path}: installed, 0 events added, 0 removed, the entries brought up to date", remove]
+    assert shown[0].startswith("--- ")
 
 
 def test_a_dry_run_shows_what_would_change(command: Command) -> None:

@@ -247,8 +247,8 @@ class Client(ABC):
 
     def servers(self) -> list[int]:
         """Return the processes that answer the events of this project."""
-        lines = self.hooks("serve", "--status", "--json").stdout.splitlines()
-        return [each["pid"] for line in lines if (each := json.loads(line))["project"] == str(self.project)]
+        servers = json.loads(self.hooks("serve", "--status", "--json").stdout)["servers"]
+        return [each["pid"] for each in servers if each["project"] == str(self.project)]
 
     def write(self, path: str, value: Any) -> None:
         """Write a file of the home: text as it is, other values as JSON."""

@@ -9,6 +9,7 @@ import anyio
 import click
 from msgspec import Struct
 
+from agent_hooks.cli.completing import file_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import NO_HOOKS, short
@@ -44,7 +45,7 @@ class Checked(Struct):
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=file_names)
 @cwd_option
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:

@@ -11,6 +11,8 @@ import msgspec
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import Checkpoint, CheckpointError, Restored, Turn, UndoPlan, printable
+from agent_hooks.cli.common import WholeHelpGroup
+from agent_hooks.cli.completing import checkpoint_names
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.turns import not_saved, when
@@ -19,6 +21,7 @@ from agent_hooks.cli.screen.wording import console, plain_table
 from agent_hooks.cli.streams import echo, echo_data, echo_json
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
+from agent_hooks.values.wire import camel
 
 _DAY = 24 * 60 * 60  # seconds
 # Characters of a session id in the table.
@@ -29,7 +32,7 @@ session_option = click.option(
 )
 
 
-@click.group("checkpoints")
+@click.group("checkpoints", cls=WholeHelpGroup)
 def command() -> None:
     """List the checkpoints of a working tree, show and compare them, and restore one.
 
@@ -69,7 +72,7 @@ def show_command(turn: int, cwd: str) -> None:
 
 
 @command.command("diff")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=checkpoint_names)
 @session_option
 @cwd_option
 def diff_command(name: str | None, session: str | None, cwd: str) -> None:
@@ -82,7 +85,7 @@ def diff_command(name: str | None, session: str | None, cwd: str) -> None:
 
 
 @command.command("restore")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=checkpoint_names)
 @session_option
 @cwd_option
 def restore_command(name: str | None, session: str | None, cwd: str) -> None:
@@ -180,7 +183,8 @@ class _Row(NamedTuple):
     def plain(self) -> dict[str, object]:
         """Return the row for JSON."""
         each, turn = self.checkpoint, self.turn
-        row: dict[str, object] = {**msgspec.structs.asdict(each), "entry_index": each.entry_index}
+        fields = {**msgspec.structs.asdict(each), "entry_index": each.entry_index}
+        row: dict[str, object] = {camel(name): value for name, value in fields.items()}
         row["skipped"] = [{"path": printable(one.path), "reason": one.reason} for one in each.skipped]
         row["turn"] = None if turn is None else turn.number
         row["agent"] = None if turn is None else turn.work.agent

@@ -12,6 +12,7 @@ import click
 import msgspec
 from rich.text import Text
 
+from agent_hooks.cli.completing import event_names, tool_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console, plain_table, short
@@ -46,10 +47,11 @@ from agent_hooks.values.events import (
     TurnEnd,
     TurnStart,
 )
+from agent_hooks.values.wire import camel
 
 
 @click.command("emit")
-@click.argument("event")
+@click.argument("event", shell_complete=event_names)
 @click.option(
     "--hook",
     "hook_files",
@@ -59,7 +61,9 @@ from agent_hooks.values.events import (
     type=click.Path(exists=True),
     help="The hook file or package; repeatable.",
 )
-@click.option("--tool", default="bash", show_default=True, help="The tool, for tool events.")
+@click.option(
+    "--tool", default="bash", show_default=True, shell_complete=tool_names, help="The tool, for tool events."
+)
 @click.option("--input", "input_text", metavar="JSON", default="{}", help="The tool's input, for tool events.")
 @click.option("--output", default="", metavar="TEXT", help="The tool's output, for tool_result.")
 @cwd_option
@@ -194,7 +198,8 @@ def _plain(answer: Any) -> Any:
         for field in msgspec.structs.fields(answer)
         if (value := getattr(answer, field.name)) != field.default or field.required
     }
-    return {"answer": type(answer).__name__, **msgspec.to_builtins(fields, enc_hook=str)}
+    wire = {camel(name): value for name, value in fields.items()}
+    return {"answer": type(answer).__name__, **msgspec.to_builtins(wire, enc_hook=str)}
 
 
 def _print(event: Event[Any], rows: list[dict[str, Any]], outcome: Any) -> None:

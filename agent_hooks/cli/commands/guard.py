@@ -15,6 +15,7 @@ import msgspec
 from rich.table import Table
 
 from agent_hooks.cli import remembered
+from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.protection import agent_guards
@@ -45,7 +46,7 @@ level_option = click.option(
 )
 
 
-@click.group("guard")
+@click.group("guard", cls=WholeHelpGroup)
 def command() -> None:
     """Ask the built-in guards: about a command, a corpus of them, or calls on stdin."""
 

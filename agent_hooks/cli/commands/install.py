@@ -14,7 +14,7 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.setup import set_up
-from agent_hooks.cli.streams import ReservedStdout, complain, echo
+from agent_hooks.cli.streams import ReservedStdout, complain, tell
 from agent_hooks.errors import AgentHooksError, SettingsError
 from agent_hooks.installs.presence import presence
 from agent_hooks.trust.policy import Trust
@@ -35,6 +35,7 @@ def command(
     agents: tuple[str, ...],
     target: str | None,
     dry_run: bool,
+    shows_diff: bool,
     all_events: bool,
     by_http: bool | None,
 ) -> None:
@@ -42,7 +43,7 @@ def command(
 
     `all` stands for each agent that is on this machine. Without an option, one agent is installed for this project and
     you only if it has such settings, and several are installed for you in every project. Gates are always installed,
-    most other events only if a hook listens to them. Nothing is asked: the changes are printed, and then made.
+    most other events only if a hook listens to them. Nothing is asked: the changes are made, and summed up.
     """
     cwd = os.getcwd()
     chosen = _here(cwd) if ALL in agents else list(dict.fromkeys(agents))
@@ -55,7 +56,7 @@ def command(
     )
     if by_http and not is_local:
         raise click.UsageError("--http goes with --local: its port and token are those of one project and one person")
-    wish = Wish(cwd, target, dry_run=dry_run, all_events=all_events, by_http=by_http)
+    wish = Wish(cwd, target, dry_run=dry_run, all_events=all_events, shows_diff=shows_diff, by_http=by_http)
     if not several and (reason := lacks(open_bridge(chosen[0]), wish)):
         raise click.UsageError(f"{reason}: use --user")
     sources = Trust().sources(cwd)
@@ -81,7 +82,7 @@ def _here(cwd: str) -> list[str]:
     found = {name: presence(open_bridge(name), cwd) for name in BRIDGES}
     for name, each in found.items():
         if not each:
-            echo(f"{name} is not here: {each.absence()}")
+            tell(f"{name} is not here: {each.absence()}")
     if not any(found.values()):
         raise SettingsError("none of these agents is on this machine; to install for one all the same, name it")
     return [name for name, each in found.items() if each]
@@ -93,9 +94,9 @@ def _installed(name: str, wish: Wish, *, several: bool) -> bool:
     if not several:
         install(bridge, wish)
         return True
-    echo(f"\n== {name}")
+    tell(f"\n== {name}")
     if reason := lacks(bridge, wish):
-        echo(f"{reason}, so it was left out")
+        tell(f"{reason}, so it was left out")
         return True
     try:
         install(bridge, wish)

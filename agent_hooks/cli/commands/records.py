@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
+from agent_hooks.cli.common import WholeHelpGroup
+from agent_hooks.cli.completing import hook_names, tool_names
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import json_option
 from agent_hooks.cli.recorded import find, find_session, opened
@@ -32,11 +34,23 @@ _OPEN_TO_AGENTS = ("verify", "head")
 """The subcommands that show no content of a record and remove none."""
 
 
-@click.group("records", invoke_without_command=True)
+@click.group("records", cls=WholeHelpGroup, invoke_without_command=True)
 @click.option("--since", metavar="TIME", help="Only those since then: 30m, 12h, 7d, 2w, or a date such as 2026-01-31.")
 @click.option("--verdict", type=click.Choice([*VERDICTS, CHANGED]), help="Only those with this verdict.")
-@click.option("--tool", default="", metavar="NAME", help="Only calls of this tool; `mcp__*` is a pattern.")
-@click.option("--hook", default="", metavar="NAME", help="Only those that this hook, guard or rule had an answer to.")
+@click.option(
+    "--tool",
+    default="",
+    metavar="NAME",
+    shell_complete=tool_names,
+    help="Only calls of this tool; `mcp__*` is a pattern.",
+)
+@click.option(
+    "--hook",
+    default="",
+    metavar="NAME",
+    shell_complete=hook_names,
+    help="Only those that this hook, guard or rule had an answer to.",
+)
 @click.option("--session", default="", metavar="ID", help="Only this session; the beginning of its id is enough.")
 @click.option("--client", default="", metavar="NAME", help="Only those of this agent: agent-hooks, claude-code, …")
 @click.option(

@@ -7,6 +7,7 @@ import sys
 import anyio
 import click
 
+from agent_hooks.cli.completing import file_names, rule_names
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option
@@ -49,13 +50,14 @@ from agent_hooks.ui.harmless import harmless
 @required_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
-@click.option("--resume", metavar="PATH", help="Go on with the session in this file.")
+@click.option("--resume", metavar="PATH", shell_complete=file_names, help="Go on with the session in this file.")
 @click.option(FLAG, "trust_session", is_flag=True, help="Resume a session of another machine without a question.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
 @click.option(
     "--allow-once",
     multiple=True,
     metavar="RULE",
+    shell_complete=rule_names,
     help="Let one call pass that this rule of a guard would stop; repeatable.",
 )
 @click.option("--allow-remember", is_flag=True, help="RPC mode: let the client answer a question for always.")

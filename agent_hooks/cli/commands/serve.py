@@ -13,7 +13,7 @@ import click
 from agent_hooks.cli.lifetime import FAILED, OK, leave_soon
 from agent_hooks.cli.opening import Opening
 from agent_hooks.cli.options import cwd_option, json_option
-from agent_hooks.cli.streams import echo, echo_data, echo_json
+from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count, describe
 from agent_hooks.server import client
 from agent_hooks.server.control import Status, place_of, remove_left_files, servers, stop
@@ -44,6 +44,8 @@ def command(
     The agent's first event starts it, and it ends when it is idle; started by hand, it runs in the foreground.
     """
     project = os.path.abspath(cwd)
+    if as_json and action != "status":
+        raise click.UsageError("--json goes with --status")
     if action == "status":
         _show(list(servers()), as_json=as_json)
     elif action == "stop":
@@ -100,17 +102,18 @@ def _refresh() -> None:
 
 
 def _show(found: list[Status], *, as_json: bool) -> None:
+    if as_json:
+        echo_json(json.dumps({"servers": found}))
+        return
     for each in found:
-        if as_json:
-            echo_json(json.dumps(each))
-        elif "error" in each:
+        if "error" in each:
             echo(f"{each['path']}: {each['error']}")
         else:
             echo(
                 f"{each['project']}: process {each['pid']}, agent_hooks {each['version']}, "
                 f"{count(each['sessions'], 'session')}, {count(each['events'], 'event')}, for {each['seconds']} s"
             )
-    if not found and not as_json:
+    if not found:
         echo("no server runs; the next event of an agent starts one")
 
 
@@ -118,7 +121,7 @@ def _stop(found: list[Status], project: str) -> None:
     for each in found:
         by_force = stop(each)
         if "error" not in each:
-            echo(f"{each['project']}: stopped")
+            tell(f"{each['project']}: stopped")
         elif by_force:
             echo(f"{each['path']}: {each['error']}; ended by force, so its hooks had no shutdown")
     if not found:

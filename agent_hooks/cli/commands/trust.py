@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from agent_hooks.cli.completing import file_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
-from agent_hooks.cli.streams import echo
-from agent_hooks.cli.trusting import ask, can_ask, confirm, done, say, show
+from agent_hooks.cli.streams import is_quiet, tell
+from agent_hooks.cli.trusting import ask, can_ask, confirm, done, say, say_done, show
 from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -33,7 +34,7 @@ _LONGEST = 12 * 3600
 
 
 @click.command("trust")
-@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.argument("files", nargs=-1, metavar="[FILE]...", shell_complete=file_names)
 @cwd_option
 @click.option("--yes", is_flag=True, help="Approve without a question. In CI this also runs the code of a fork.")
 @click.option("--digest", metavar="HEX", help="Approve only the set of this digest, without a question; for CI.")
@@ -162,16 +163,17 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
     everything = True
     for project in chosen:
         if not project.waits:
-            echo(f"{one_line(project.project)}: {_words(project)}")
+            tell(f"{one_line(project.project)}: {_words(project)}")
             continue
         if project.found.problem is not None:
             raise TrustError(project.found.problem)
         named = _names(project, files) if files else None
         _check_size(project, named)
         if yes:
-            show(project, store, named=[])
+            if not is_quiet():
+                show(project, store, named=[])
             store.approve(project.key, project.found)
-            say(f"approved: {done(project)}")
+            say_done(f"approved: {done(project)}")
         else:
             everything &= ask(project, store, by="trust", named=_in_full(project, named, files))
     return everything
@@ -210,7 +212,7 @@ def _approve_digest(sources: TrustedSources, store: TrustStore, digest: str) -> 
         if project.found.digest == digest and project.found.problem is None:
             if project.state not in ("approved", "always"):
                 store.approve(project.key, project.found)
-            say(f"approved: {done(project)}")
+            say_done(f"approved: {done(project)}")
             return
     found = ", ".join(f"{one_line(each.project)} has {each.found.digest}" for each in sources.projects)
     there = found or f"there is no .agent in {sources.place.top}"
@@ -235,5 +237,5 @@ def _approve_always(chosen: list[ProjectTrust], trust: Trust, *, yes: bool) -> i
     if project.found.problem is None:
         store.approve(project.key, project.found)
     store.set_always(project.key, project.project, always=True)
-    say(f"approved, with any content: {one_line(project.project)}; to end this: agent-hooks untrust")
+    say_done(f"approved, with any content: {one_line(project.project)}; to end this: agent-hooks untrust")
     return OK

@@ -11,7 +11,7 @@ from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.turns import not_saved, turn_line
 from agent_hooks.cli.screen.undone import report_undone
-from agent_hooks.cli.streams import can_show_question, echo
+from agent_hooks.cli.streams import can_show_question, echo, is_quiet
 from agent_hooks.cli.trusting import confirm
 from agent_hooks.errors import count
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -33,7 +33,8 @@ def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
     """
     refuse_below_an_agent("undo")
     plan = anyio.run(checkpoints.plan_undo, cwd, turns)
-    _show(plan)
+    if not (yes and is_quiet()):
+        _show(plan)
     if not plan.paths:
         echo("nothing to take back" if plan.left else "nothing to take back: the files are as they were before")
         return

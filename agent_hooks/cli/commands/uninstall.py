@@ -10,7 +10,7 @@ from agent_hooks.bridges import BRIDGES, open_bridge
 from agent_hooks.cli.installing import Wish, failing, uninstall
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import tell
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.installs.registry import own_files
 
@@ -18,17 +18,17 @@ from agent_hooks.installs.registry import own_files
 @click.command("uninstall")
 @installation_options
 @click.pass_context
-def command(ctx: click.Context, agents: tuple[str, ...], target: str | None, dry_run: bool) -> None:
+def command(ctx: click.Context, agents: tuple[str, ...], target: str | None, dry_run: bool, shows_diff: bool) -> None:
     """Take the entries of `agent-hooks install` out of each AGENT's settings, wherever they are; everything else stays.
 
     `all` stands for every agent, also one that has left this machine since. The files that were made for the entries go
     with the last of them. Your hooks, approvals, records and sessions stay.
     """
     chosen = list(BRIDGES) if ALL in agents else list(dict.fromkeys(agents))
-    wish = Wish(os.getcwd(), target, dry_run=dry_run)
+    wish = Wish(os.getcwd(), target, dry_run=dry_run, shows_diff=shows_diff)
     failed = [name for name in chosen if not _uninstalled(name, wish, several=len(chosen) > 1)]
     if ALL in agents and not dry_run and (kept := own_files()):
-        echo(f"your own files stay: {', '.join(kept)}")
+        tell(f"your own files stay: {', '.join(kept)}")
     ctx.exit(FAILED if failed else OK)
 
 
@@ -37,7 +37,7 @@ def _uninstalled(name: str, wish: Wish, *, several: bool) -> bool:
     bridge = open_bridge(name)
     if not several:
         return uninstall(bridge, wish)
-    echo(f"\n== {name}")
+    tell(f"\n== {name}")
     try:
         return uninstall(bridge, wish)
     except AgentHooksError as exc:

@@ -9,7 +9,7 @@ import click
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.marked import one_line
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import tell
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.manifest import TrustError
 from agent_hooks.trust.policy import Trust, judge
@@ -34,12 +34,12 @@ def command(ctx: click.Context, projects: tuple[str, ...], cwd: str) -> None:
     known = [(project, key) for project in named for key in _keys(store, project)]
     for project, key in known:
         store.remove(key)
-        echo(f"{one_line(project)}: no longer approved; nothing of it is run or obeyed")
+        tell(f"{one_line(project)}: no longer approved; nothing of it is run or obeyed")
     for project in named:
         if project not in [each for each, _ in known]:
-            echo(f"{one_line(project)}: was not approved")
+            tell(f"{one_line(project)}: was not approved")
     if not named:
-        echo("no project is here")
+        tell("no project is here")
     ctx.exit(OK if known else FAILED)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent_hooks.cli.lifetime import FAILED, INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.screen.output import JsonScreen, Screen
-from agent_hooks.cli.streams import ReservedStdout, complain, watch_readers
+from agent_hooks.cli.screen.quiet import QuietScreen
+from agent_hooks.cli.streams import ReservedStdout, complain, is_quiet, watch_readers
 from agent_hooks.errors import ModelError, RunStoppedError
 
 
@@ -13,7 +14,8 @@ async def run(start: Start) -> int:
     """Work on one prompt; a signal cancels it; in every case, the session is shut down once."""
     with ReservedStdout() as stdout:
         watch_readers()
-        code = await _run(start, JsonScreen(stdout) if start.as_json else Screen(stdout))
+        kind = JsonScreen if start.as_json else QuietScreen if is_quiet() else Screen
+        code = await _run(start, kind(stdout))
     if stdout.broken:
         complain(f"the answer could not be written: {stdout.broken}")
         return FAILED

@@ -45,7 +45,7 @@ def _row_of(key: str, entry: Entry, store: TrustStore) -> dict[str, Any]:
         "here": False,
         "state": "gone",
         "digest": None,
-        "in_force": None,
+        "inForce": None,
         "newest": True,
         "message": None,
         **_history(entry),
@@ -58,7 +58,7 @@ def _row(project: ProjectTrust, store: TrustStore, *, here: bool) -> dict[str, A
         "here": here,
         "state": project.state,
         "digest": None if project.found.problem is not None else project.found.digest,
-        "in_force": project.digest,
+        "inForce": project.digest,
         "newest": project.newest,
         "message": project.message,
         **_history(store.entries.get(project.key)),
@@ -79,8 +79,8 @@ def _print(row: dict[str, Any]) -> None:
     echo(one_line(row["project"]))
     state = row["state"] + ("" if row["newest"] else ", an older approval; a newer one was given since")
     fields = {"state": state, "digest": row["digest"]}
-    if row["in_force"] not in (None, row["digest"]):
-        fields["in force"] = row["in_force"]
+    if row["inForce"] not in (None, row["digest"]):
+        fields["in force"] = row["inForce"]
     if row["since"] is not None:
         number = f"{row['approvals']} kept" if row["approvals"] > 1 else ""
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["since"]))
