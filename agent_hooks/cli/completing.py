@@ -6,7 +6,6 @@ TAB never prints an error, whatever is wrong with settings, files or this instal
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -15,6 +14,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from agent_hooks.cli.common import ASKS_FOR_COMPLETIONS
 from agent_hooks.cli.lifetime import OK, leave_at_once
+from agent_hooks.cli.streams import echo_data
 from agent_hooks.errors import AgentHooksError
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def answer_and_leave(cli: click.Command) -> NoReturn:
     with suppress(Exception):
         kind = get_completion_class(os.environ[ASKS_FOR_COMPLETIONS].removesuffix("_complete"))
         if kind is not None:
-            sys.stdout.write(f"{kind(cli, {}, PROGRAM, ASKS_FOR_COMPLETIONS).complete()}\n")
-            sys.stdout.flush()
+            echo_data(f"{kind(cli, {}, PROGRAM, ASKS_FOR_COMPLETIONS).complete()}\n")
     leave_at_once(OK)
 
 

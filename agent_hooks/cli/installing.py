@@ -39,8 +39,8 @@ from agent_hooks.storage.files import StorageError
 class Wish(NamedTuple):
     """The wishes of the person for an installation, and the directory to install for.
 
-    `target`: the settings file; `by_http`: whether events are posted, `None` for no change; `shows_diff`: print each change,
-    as a dry run does too; `listened`: the events that hooks listen to.
+    `target`: the settings file; `by_http`: whether events are posted, `None` for no change; `listened`: the
+    events that hooks listen to; `shows_diff`: print each change, as a dry run does too.
     """
 
     cwd: str

@@ -43,7 +43,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 def installation_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument AGENT…, an option for each settings file, `--diff` and `--dry-run`."""
     function = click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")(function)
-    function = click.option("--diff", "shows_diff", is_flag=True, help="Show each change as a diff, then make it.")(function)
+    function = click.option("--diff", "shows_diff", is_flag=True, help="Show each change as a diff, then make it.")(
+        function
+    )
     for name, text in reversed(_FILES.items()):
         function = click.option(f"--{name}", "target", flag_value=name, help=text)(function)
     names = click.Choice([*BRIDGES, ALL])

@@ -81,7 +81,11 @@ def test_tab_prints_no_error_whatever_is_wrong(command: Command) -> None:
     (command.project / ".agent" / "settings.json").write_text("{")
     for line in ("agent-hooks nope --x ", "agent-hooks checkpoints diff x", "agent-hooks --foo run --mode "):
         completions(line, command.project)
-    environment = {"COMP_WORDS": "agent-hooks run 'unfinished", "COMP_CWORD": "x", "_AGENT_HOOKS_COMPLETE": "bash_complete"}
+    environment = {
+        "COMP_WORDS": "agent-hooks run 'unfinished",
+        "COMP_CWORD": "x",
+        "_AGENT_HOOKS_COMPLETE": "bash_complete",
+    }
     done = subprocess.run(
         command.line(), env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
@@ -89,7 +93,9 @@ def test_tab_prints_no_error_whatever_is_wrong(command: Command) -> None:
 
 
 @pytest.mark.behaviour("CV1")
-def test_tab_in_a_shell_whose_installation_is_gone_prints_no_error(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tab_in_a_shell_whose_installation_is_gone_prints_no_error(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A person at a real bash presses TAB after `pip uninstall`; the line stays as it is."""
     (project / "completion.bash").write_text(script("bash"))
     bash = shutil.which("bash")

@@ -605,7 +605,7 @@ def test_http_is_for_one_project_and_one_person(target: str, command: Command) -
         "uninstall claude-code --dry-run",
         "install claude-code --no-http --dry-run",
         "install claude-code --user --dry-run",
-        "install claude-code --user",
+        "install claude-code --user --diff",
     ],
 )
 def test_a_token_is_not_printed_when_it_goes(line: str, command: Command) -> None:

@@ -61,9 +61,7 @@ from agent_hooks.values.wire import camel
     type=click.Path(exists=True),
     help="The hook file or package; repeatable.",
 )
-@click.option(
-    "--tool", default="bash", show_default=True, shell_complete=tool_names, help="The tool, for tool events."
-)
+@click.option("--tool", default="bash", show_default=True, shell_complete=tool_names, help="The tool, for tool events.")
 @click.option("--input", "input_text", metavar="JSON", default="{}", help="The tool's input, for tool events.")
 @click.option("--output", default="", metavar="TEXT", help="The tool's output, for tool_result.")
 @cwd_option
