@@ -6,7 +6,7 @@ The files have milliseconds; `Settings` has seconds.
 # No `from __future__ import annotations`: msgspec would have to compile each annotation of these structs at every start.
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -139,13 +139,17 @@ class IsolationSettings(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings of both files, merged.
 
-    `hooks`: absolute paths; `known_tools`: names of tools that only another agent has, so that a handler that names one
-    is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of that name of
-    each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that
-    counts only in the person's own settings, and stands in a project's, and for each key of `isolation` without a hook.
+    `hooks`: absolute paths; `disabled_hooks`: paths of hooks that count nowhere; `model`: the model of a run that
+    names none, `None` without one; `known_tools`: names of tools that only another agent has, so that a handler that
+    names one is not reported as a mistake; the timeouts are in seconds, `None` for no limit; `guards`: the section of
+    that name of each file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each
+    section that counts only in the person's own settings, and stands in a project's, and for each key of `isolation`
+    without a hook.
     """
 
     hooks: tuple[str, ...] = ()
+    disabled_hooks: tuple[str, ...] = ()
+    model: str | None = None
     known_tools: tuple[str, ...] = ()
     hook_timeout: float | None = DEFAULT_TIMEOUT
     tool_call_timeout: float | None = None
@@ -208,6 +212,8 @@ def source_trees(cwd: "str | Path", home: "str | Path | None" = None) -> tuple[S
 def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None) -> Settings:
     """Read the settings of each tree and merge them; of a single value, the last tree's counts."""
     hooks: list[str] = []
+    disabled_hooks: list[str] = []
+    model: str | None = None
     known_tools: list[str] = []
     timeouts: dict[str, float | None] = {}
     compaction = CompactionSettings()
@@ -224,7 +230,12 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         known_tools += file.known_tools
         if file.guards:
             guards.append((path, file.guards))
-        hooks += _hooks_of(file, path, tree.directory, home)
+        hooks += _paths_of("hooks", file.hooks, path, tree.directory, home)
+        if tree.project is None:
+            disabled_hooks += _paths_of("disabledHooks", file.disabled_hooks, path, tree.directory, home)
+            model = _model_of(file, path)
+        else:
+            ignored += _personal_keys(file, path, agent_home(home))
         timeouts |= _timeouts_of(file, path)
         if file.compaction is not UNSET:
             given = msgspec.structs.asdict(file.compaction)
@@ -246,6 +257,8 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
                 ignored.append(f"{path}: the section 'isolation' counts only in your own settings; {OWN_LITERAL}")
     return Settings(
         hooks=tuple(hooks),
+        disabled_hooks=tuple(dict.fromkeys(disabled_hooks)),
+        model=model,
         known_tools=tuple(dict.fromkeys(known_tools)),
         compaction=compaction,
         redaction=redaction,
@@ -258,14 +271,30 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
     )
 
 
-def _hooks_of(file: SettingsFile, path: str, directory: str, home: "str | Path | None") -> list[str]:
-    hooks: list[str] = []
-    for index, hook in enumerate(file.hooks):
+def _paths_of(key: str, paths: list[str], path: str, directory: str, home: "str | Path | None") -> list[str]:
+    found: list[str] = []
+    for index, each in enumerate(paths):
         try:
-            hooks.append(resolve_path(hook, base=directory, home=home))
+            found.append(resolve_path(each, base=directory, home=home))
         except SettingsError as exc:
-            raise SettingsError(f"key 'hooks[{index}]': {exc}", path) from None
-    return hooks
+            raise SettingsError(f"key '{key}[{index}]': {exc}", path) from None
+    return found
+
+
+def _model_of(file: SettingsFile, path: str) -> str | None:
+    if file.model is UNSET or file.model is None:
+        return None
+    if not file.model.strip():
+        raise SettingsError("key 'model': expected a model such as 'anthropic:NAME', found an empty text", path)
+    return file.model.strip()
+
+
+def _personal_keys(file: SettingsFile, path: str, own: str) -> Iterator[str]:
+    """Yield a sentence for each key of a project's file that counts only in the person's own."""
+    if file.disabled_hooks:
+        yield f"{path}: the key 'disabledHooks' counts only in your own settings, in {own}"
+    if file.model is not UNSET and file.model is not None:
+        yield f"{path}: the key 'model' counts only in your own settings, in {own}: it decides where your code is sent"
 
 
 def _timeouts_of(file: SettingsFile, path: str) -> dict[str, float | None]:

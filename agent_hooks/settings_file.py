@@ -90,6 +90,8 @@ class SettingsFile(Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     """One settings file, as written; every key is optional.  Its JSON Schema is `agent-hooks schema settings`."""
 
     hooks: list[str] = field(default_factory=list)
+    disabled_hooks: list[str] = field(default_factory=list)
+    model: str | UnsetType | None = UNSET
     known_tools: list[str] = field(default_factory=list)
     hook_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET
     tool_call_timeout: Annotated[float | UnsetType | None, _MILLISECONDS] = UNSET

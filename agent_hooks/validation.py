@@ -28,6 +28,7 @@ _WORDS = {
     "object": "an object",
     "array": "a list",
     "str": "a text",
+    "str | null": "a text or null",
 }
 
 

@@ -22,7 +22,10 @@ from agent_hooks.errors import AgentHooksError, describe, did_you_mean, nearest
 
 COMMANDS = {
     "run": "Run an agent on a prompt, with your hooks.",
-    "new": "Write a starter hook, and approve it.",
+    "new": "Write a hook from a template, and approve it.",
+    "examples": "List the examples, and add one to your hooks.",
+    "disable": "Let a hook count nowhere, until you enable it.",
+    "enable": "Let a disabled hook count again.",
     "trust": "Read and approve the hooks and settings of a project.",
     "untrust": "Forget the approvals of a project.",
     "list": "List the hooks, in the order they run.",

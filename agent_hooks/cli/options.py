@@ -25,6 +25,13 @@ hook_option = click.option(
     type=click.Path(exists=True),
     help="Also load this hook file or package; repeatable.",
 )
+without_option = click.option(
+    "--without",
+    "without",
+    multiple=True,
+    metavar="HOOK",
+    help="Leave out this hook, by its name or path, this once; repeatable.",
+)
 cwd_option = click.option(
     "--cwd",
     metavar="DIR",

@@ -96,7 +96,7 @@ class HostReloading:
 
     async def _change(self, entries: Sequence[Entry]) -> list[str]:
         cwd, files = self.setup.cwd, self.setup.hook_files
-        found = find_watched(cwd, files, self._trust.sources(cwd))
+        found = find_watched(cwd, files, self._trust.sources(cwd), without=self.setup.without)
         # Wrong settings of guards are found before any code of a hook runs.
         found.check()
         before = self.setup.sources.place

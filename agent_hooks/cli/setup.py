@@ -19,6 +19,7 @@ from agent_hooks.errors import AgentHooksError
 from agent_hooks.guards import BUILTIN
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings, read_sections
+from agent_hooks.hooks.choosing import chosen, leave_out
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY, FoundHooks, find_hooks
 from agent_hooks.hooks.imports import files_of
 from agent_hooks.hooks.loaded import LoadError, LoadResult
@@ -51,7 +52,11 @@ _FILE = re.compile(r'^  File "(.*?)", line', re.MULTILINE)
 
 
 class Setup(Struct, frozen=True):
-    """The loaded sources that a command works with; `cwd` and `hook_files` are absolute."""
+    """The loaded sources that a command works with; `cwd` and `hook_files` are absolute.
+
+    `without`: the absolute paths of hooks that the run goes without; `disabled`: of those that are here, and that the
+    person's settings leave out.
+    """
 
     cwd: str
     sources: TrustedSources
@@ -61,6 +66,8 @@ class Setup(Struct, frozen=True):
     transformers: Transformers
     # The files that count for the place, as they were before they were read.
     before: Sources | None = None
+    without: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
 
     @property
     def redactor(self) -> Redactor | None:
@@ -132,33 +139,47 @@ class FoundSources(Struct, frozen=True):
     hooks: FoundHooks
     # As in `Setup`.
     before: Sources | None = None
+    without: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise `SettingsError` for wrong settings of guards."""
         read_sections(self.settings.guards, tuple(BUILTIN))
 
 
-def find_sources(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> FoundSources:
+def find_sources(
+    cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None, *, without: Sequence[str] = ()
+) -> FoundSources:
     """Read the settings and find all hooks; raises `SettingsError`.
 
-    `hook_files` are relative to the shell's directory, not to `cwd`; `sources`: the trees that count, if the caller has
-    asked about them.
+    `hook_files` are relative to the shell's directory, not to `cwd`, and count also where settings disable them;
+    `sources`: the trees that count, if the caller has asked about them; `without`: paths of hooks to leave out.
     """
     cwd = os.path.abspath(cwd)
     files = tuple(os.path.abspath(file) for file in hook_files)
     found = Trust().sources(cwd) if sources is None else sources
     settings = merge_settings(found.trees)
     _check_kinds(settings.redaction.disabled)
-    hooks = find_hooks([*settings.hooks, *files], found.trees)
+    hooks = leave_out(find_hooks(settings.hooks, found.trees), settings.disabled_hooks, without)
+    hooks.paths.extend(files)
     # A set that a person must have approved, and has not, blocks every tool call, as a hook that fails to load does.
     hooks.errors.extend(LoadError(each.directory, each.message or "") for each in found.projects if each.blocks)
-    return FoundSources(cwd, found, settings, files, hooks)
+    return FoundSources(cwd, found, settings, files, hooks, without=tuple(without))
 
 
-def find_watched(cwd: str, hook_files: Sequence[str], sources: TrustedSources) -> FoundSources:
+def find_watched(
+    cwd: str, hook_files: Sequence[str], sources: TrustedSources, *, without: Sequence[str] = ()
+) -> FoundSources:
     """Do the same for an agent that loads its hooks again when a file changes, also while it is being loaded."""
     before = sources_at(sources.place)
-    return replace(find_sources(cwd, hook_files, sources), before=before)
+    return replace(find_sources(cwd, hook_files, sources, without=without), before=before)
+
+
+def paths_without(names: Sequence[str], cwd: str, sources: TrustedSources) -> tuple[str, ...]:
+    """Return the paths of the hooks that `--without` names; raises `AgentHooksError` for a name of no hook."""
+    if not names:
+        return ()
+    found = find_sources(cwd, (), sources).hooks
+    return tuple(chosen(name, [*found.paths, *found.disabled], cwd=os.getcwd()) for name in names)
 
 
 def _check_kinds(disabled: Mapping[str, str]) -> None:
@@ -181,7 +202,17 @@ async def load(found: FoundSources) -> Setup:
         hide = hiding(found.settings)
         loaded = loaded.hidden(hide)
         transformers = replace(transformers, errors=tuple(error.hidden(hide) for error in transformers.errors))
-    return Setup(found.cwd, found.sources, found.settings, loaded, found.hook_files, transformers, found.before)
+    return Setup(
+        found.cwd,
+        found.sources,
+        found.settings,
+        loaded,
+        found.hook_files,
+        transformers,
+        found.before,
+        without=found.without,
+        disabled=found.hooks.disabled,
+    )
 
 
 def redactor_of(settings: Settings) -> Redactor | None:
@@ -209,9 +240,11 @@ def our_name_of(tool: str) -> str:
     return next((ours for name in BRIDGES if (ours := our_name(open_bridge(name).tools, tool)) != tool), tool)
 
 
-async def set_up(cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None) -> Setup:
+async def set_up(
+    cwd: str, hook_files: Sequence[str], sources: TrustedSources | None = None, *, without: Sequence[str] = ()
+) -> Setup:
     """Find and load all sources; the arguments are those of `find_sources`.  Raises `SettingsError`."""
-    return await load(find_sources(cwd, hook_files, sources))
+    return await load(find_sources(cwd, hook_files, sources, without=without))
 
 
 def make_runner(

@@ -25,11 +25,15 @@ HOOKS_DIRECTORY = "hooks"
 
 
 class FoundHooks(Struct, frozen=True):
-    """The paths of hooks, the errors of directories that could not be read, and the trees that were searched."""
+    """The paths of hooks, the errors of directories that could not be read, and the trees that were searched.
+
+    `disabled`: the paths that the person's settings leave out.
+    """
 
     paths: list[str]
     errors: list[LoadError]
     trees: tuple[SourceTree, ...] = ()
+    disabled: tuple[str, ...] = ()
 
 
 def find_hooks(configured_paths: Iterable[str | Path], trees: Iterable[SourceTree]) -> FoundHooks:

@@ -27,6 +27,7 @@ from agent_hooks.host.model import (
     collect,
     now_ms,
 )
+from agent_hooks.host.models import model_for
 from agent_hooks.host.session import Session
 from agent_hooks.host.steering import Params, Steering
 from agent_hooks.host.view import View
@@ -262,6 +263,7 @@ class Agent:
     async def _request(self) -> tuple[Model, ModelRequest]:
         offers = tuple(ToolOffer(tool.name, tool.description, tool.input_schema) for tool in self._tools.values())
         model, level, sampling = self._params or Params(self.model, self.thinking_level)
+        model = model_for(model, self.messages, self._tools)
         request = ModelRequest(
             system=(SYSTEM.format(cwd=self._runner.cwd),),
             messages=tuple(self.messages),

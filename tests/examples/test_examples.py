@@ -376,6 +376,7 @@ def test_what_an_example_says_to_try_works(command: Command, path: Path) -> None
         "intercept_log.py": "calling ls {}",
         "intercept_redact.py": "sk-***",
         "intercept_strip_ansi.py": "red and plain",
+        "lint_after_edit.py": "wrote 10 bytes",
         "notify_when_done.py": "notify",
         "permission_gate.py": "no person is here",
         "protected_paths.py": "protected",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import anyio
 import click
 import msgspec
 
 from agent_hooks.cli import remembered
+from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import cwd_option, hook_option, json_option
+from agent_hooks.cli.options import cwd_option, hook_option, json_option, without_option
 from agent_hooks.cli.screen.hooks_table import hooks_table, rows
 from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table, short
-from agent_hooks.cli.setup import Setup, set_up
+from agent_hooks.cli.setup import Setup, paths_without, set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked
 from agent_hooks.dispatch.points import POINTS
@@ -25,11 +27,14 @@ KEPT = "a session that runs keeps the former version of such a hook; without one
 
 @click.command("list")
 @hook_option
+@without_option
 @cwd_option
 @json_option
 @click.option("--points", is_flag=True, help="List the points at which interceptors step in, instead.")
 @click.pass_context
-def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: bool, points: bool) -> None:
+def command(
+    ctx: click.Context, hook_files: tuple[str, ...], without: tuple[str, ...], cwd: str, as_json: bool, points: bool
+) -> None:
     """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded.
 
     Hooks that are not approved are not loaded; they are described from their text.
@@ -39,7 +44,7 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
         return
     sources = asked(Trust(), cwd)
     with ReservedStdout():
-        setup = anyio.run(set_up, cwd, hook_files, sources)
+        setup = anyio.run(partial(set_up, without=paths_without(without, cwd, sources)), cwd, hook_files, sources)
     store = remembered.store()
     answers = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
     if as_json:
@@ -52,6 +57,7 @@ def command(ctx: click.Context, hook_files: tuple[str, ...], cwd: str, as_json: 
             "dependencies": _dependency_rows(setup),
             "errors": errors,
             "untrusted": untrusted_rows(sources),
+            "disabled": [*setup.disabled],
             "answers": answers,
         }
         # `json` escapes the surrogates of names that are no UTF-8; msgspec refuses them.
@@ -78,12 +84,16 @@ def _print(setup: Setup) -> None:
     table = hooks_table(setup)
     if table is not None:
         console().print(table)
-    elif not setup.errors and not any(each.waits for each in setup.sources.projects):
+    elif (
+        not setup.errors
+        and not (setup.disabled or setup.without)
+        and not any(each.waits for each in setup.sources.projects)
+    ):
         echo(NO_HOOKS)
     for hook in setup.loaded.hooks:
         if hook.dependencies is not None:
             echo(f"packages of {short(hook.path)}: {hook.dependencies}")
-    for line in untrusted_lines(setup.sources):
+    for line in (*disabled_lines(setup.disabled, setup.without), *untrusted_lines(setup.sources)):
         echo(line)
 
 

@@ -15,10 +15,10 @@ import click
 from agent_hooks.bridges import BRIDGES
 from agent_hooks.bridges.driver import wrong_matchers
 from agent_hooks.cli.lifetime import FAILED, OK
-from agent_hooks.cli.options import cwd_option, hook_option, json_option, required_option
+from agent_hooks.cli.options import cwd_option, hook_option, json_option, required_option, without_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
 from agent_hooks.cli.screen.wording import hook_error_text, short
-from agent_hooks.cli.setup import Setup, make_runner, set_up
+from agent_hooks.cli.setup import Setup, make_runner, paths_without, set_up
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.cli.trusting import asked
 from agent_hooks.errors import AgentHooksError, HookError, count
@@ -35,6 +35,7 @@ _SHOWN = 20
 @click.command("replay")
 @click.argument("paths", nargs=-1, required=True, metavar="TRANSCRIPT...", type=click.Path(exists=True))
 @hook_option
+@without_option
 @cwd_option
 @json_option
 @required_option
@@ -48,6 +49,7 @@ def command(
     ctx: click.Context,
     paths: tuple[str, ...],
     hook_files: tuple[str, ...],
+    without: tuple[str, ...],
     cwd: str,
     as_json: bool,
     require_trusted: bool,
@@ -62,7 +64,8 @@ def command(
     sources = asked(Trust(required=require_trusted), cwd)
     with ReservedStdout() as stdout:
         report: Report = JsonReport(stdout.write) if as_json else TableReport()
-        tally = anyio.run(_Replaying(paths, hook_files, os.path.abspath(cwd), report, sources).run)
+        left_out = paths_without(without, cwd, sources)
+        tally = anyio.run(_Replaying(paths, hook_files, left_out, os.path.abspath(cwd), report, sources).run)
         report.end(tally)
         broken = stdout.broken
     report.close(tally)
@@ -77,10 +80,17 @@ class _Replaying:
     """One run of the command: loads the hooks, opens the transcripts, and prints the problems of both."""
 
     def __init__(
-        self, paths: tuple[str, ...], hook_files: tuple[str, ...], cwd: str, report: Report, sources: TrustedSources
+        self,
+        paths: tuple[str, ...],
+        hook_files: tuple[str, ...],
+        without: tuple[str, ...],
+        cwd: str,
+        report: Report,
+        sources: TrustedSources,
     ) -> None:
         self._paths = paths
         self._hook_files = hook_files
+        self._without = without
         self._cwd = cwd
         self._report = report
         self._sources = sources
@@ -120,7 +130,7 @@ class _Replaying:
                 complain(f"skipped: {exc}")
 
     async def _load(self) -> Setup:
-        setup = await set_up(self._cwd, self._hook_files, self._sources)
+        setup = await set_up(self._cwd, self._hook_files, self._sources, without=self._without)
         if setup.errors:
             raise AgentHooksError(
                 "\n".join([f"not loaded: {error}" for error in setup.errors] + ["nothing was replayed"])

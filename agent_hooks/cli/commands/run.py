@@ -7,16 +7,17 @@ import sys
 import anyio
 import click
 
+from agent_hooks.cli.choosing_model import choose_model
 from agent_hooks.cli.completing import file_names, rule_names
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
-from agent_hooks.cli.options import cwd_option, hook_option, required_option
+from agent_hooks.cli.options import cwd_option, hook_option, required_option, without_option
 from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
+from agent_hooks.cli.setup import paths_without
 from agent_hooks.cli.streams import can_show_question, on_a_terminal
 from agent_hooks.cli.trusting import asked, confirm
-from agent_hooks.errors import ModelError
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
-from agent_hooks.host.models import open_model
+from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.policy import Trust
 from agent_hooks.ui.harmless import harmless
 
@@ -31,13 +32,13 @@ from agent_hooks.ui.harmless import harmless
     help="print, rpc (JSON lines on stdin and stdout) or interactive: the default on a terminal without a prompt.",
 )
 @hook_option
+@without_option
 @click.option(
     "--model",
     "model_name",
     metavar="M",
-    default="puppet",
-    show_default=True,
-    help="puppet, script:FILE, or a real one: anthropic:NAME, openai:NAME, openai-responses:NAME, google:NAME.",
+    help="puppet, script:FILE, or a real one: anthropic:NAME, openai:NAME, openai-responses:NAME, google:NAME. By "
+    "default, the model of your settings; at a terminal, one of the provider whose key is set; else the puppet.",
 )
 @click.option(
     "--thinking",
@@ -67,7 +68,8 @@ def command(
     prompt: str | None,
     mode_name: str | None,
     hook_files: tuple[str, ...],
-    model_name: str,
+    without: tuple[str, ...],
+    model_name: str | None,
     thinking_level: ThinkingLevel | None,
     cwd: str,
     require_trusted: bool,
@@ -81,8 +83,8 @@ def command(
 ) -> None:
     """Run an agent on PROMPT (or on the text of stdin), with your hooks.
 
-    The default model needs no key: it is a puppet that follows the prompt. A line "@bash ls -la" calls a tool, lines
-    of one block are one turn, a line "---" starts the next turn.
+    A prompt that begins with a tool, "@bash ls -la", goes to the puppet, which needs no key: each such line calls a
+    tool, lines of one block are one turn, a line "---" starts the next turn.
 
     A blocked call is a normal outcome: the run exits 0.
     """
@@ -94,14 +96,15 @@ def command(
     if prompt is not None:
         # An argument may hold bytes that are not UTF-8.
         prompt = prompt.encode("utf-8", "replace").decode()
-    try:
-        model = open_model(model_name)
-    except ModelError as exc:
-        raise click.UsageError(f"--model {model_name}: {exc}") from None
+    chosen = choose_model(model_name, at_terminal=name == "interactive")
+    if without:
+        refuse_below_an_agent("run --without")
+    sources = asked(Trust(required=require_trusted), cwd)
     start = Start(
         cwd=cwd,
         hook_files=hook_files,
-        model=model,
+        model=chosen.model,
+        model_note=chosen.note,
         thinking_level=thinking_level,
         prompt=_prompt(prompt) if name == "print" else prompt,
         as_json=as_json,
@@ -110,9 +113,10 @@ def command(
         resume=resume,
         allow_once=allow_once,
         trust_session=trust_session,
-        sources=asked(Trust(required=require_trusted), cwd),
+        sources=sources,
         required=require_trusted,
         allow_remember=allow_remember,
+        without=paths_without(without, cwd, sources),
     )
     if name != "rpc":
         _ask_about_session(start)

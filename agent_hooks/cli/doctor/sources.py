@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import agent_hooks
+from agent_hooks.cli.disabling import remedy
 from agent_hooks.cli.doctor.base import Case, Diagnosis
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.errors import SettingsError, count
@@ -28,6 +29,8 @@ def hooks(case: Case) -> Iterator[Diagnosis]:
         handlers += sum(len(hook.api.interceptors) for hook in loaded)
         text = f"{count(len(loaded), 'hook')}, {count(handlers, 'handler')}, {count(len(steps), 'transformer')}"
         yield Diagnosis("ok", "hooks", text)
+        for path in case.setup.disabled:
+            yield Diagnosis("warning", "hooks", f"{short(path)}: disabled, so it counts nowhere", remedy(path))
         for hook in loaded:
             if hook.dependencies is not None:
                 yield Diagnosis("ok", "packages", f"{short(hook.path)}: {hook.dependencies}")

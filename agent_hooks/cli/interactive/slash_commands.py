@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from rich.text import Text
 
 from agent_hooks.cli import remembered
+from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.hooks_table import hooks_table
@@ -108,6 +109,8 @@ class SlashCommands:
             await self._revoke(argument)
             return
         self._screen.print(hooks_table(reloading.setup) or Text(NO_HOOKS))
+        for line in disabled_lines(reloading.setup.disabled, reloading.setup.without):
+            self._screen.print_line(line, "info")
         self._answers()
         for text in reloading.problems:
             self._screen.warning(text)

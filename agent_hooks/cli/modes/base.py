@@ -47,7 +47,8 @@ class Start(NamedTuple):
     latest session of `cwd`; `no_session`: save nothing; `allow_once`: for each rule named here, one veto is lifted;
     `trust_session`: resume sessions that this machine did not write, too;
     `sources`: the trees that count, after the person was asked; `required`: tool calls are denied where a set was never
-    approved; `allow_remember`: a client of RPC mode may answer a question for always.
+    approved; `allow_remember`: a client of RPC mode may answer a question for always; `without`: the absolute paths of
+    hooks that do not count in this run; `model_note`: a sentence about the model, said before anything is sent.
     """
 
     cwd: str
@@ -64,11 +65,13 @@ class Start(NamedTuple):
     sources: TrustedSources | None = None
     required: bool = False
     allow_remember: bool = False
+    without: tuple[str, ...] = ()
+    model_note: str | None = None
 
     async def load(self, warn: Report, error: Report) -> Setup:
         """Read the settings and load the hooks, whose own code runs here; raises `SettingsError`."""
         sources = self.trust.sources(self.cwd) if self.sources is None else self.sources
-        setup = await load(find_watched(self.cwd, self.hook_files, sources))
+        setup = await load(find_watched(self.cwd, self.hook_files, sources, without=self.without))
         for warning in setup.warnings():
             warn(warning)
         for failure in setup.loaded.errors:

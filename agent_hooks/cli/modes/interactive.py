@@ -113,6 +113,8 @@ class Interactive:
         self._screen.print(
             Text.assemble((f"agent-hooks {__version__}", "bold"), f" · {model.provider}:{model.id} · {hooks} · /help")
         )
+        if self._start.model_note is not None:
+            self._screen.print_line(self._start.model_note, "info")
 
     def _submit(self, text: str) -> None:
         """Queue a slash command, or send a message to the agent."""

@@ -12,7 +12,7 @@ SHELLS = {"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "c
 LANGUAGES = lazy_pattern(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|deno|bun|osascript|tclsh|rscript|pwsh|powershell)[\d.]*"
 )
-DECISIONS = ("trust", "untrust", "unlock", "install", "uninstall", "new")
+DECISIONS = ("trust", "untrust", "unlock", "install", "uninstall", "new", "disable", "enable")
 """The verbs of our command that are decisions of a person."""
 UNDOING = ("undo", "restore", "prune")
 """The verbs of `agent-hooks checkpoints` that change files or forget checkpoints."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any
 
 from agent_hooks.errors import ModelError, did_you_mean
 from agent_hooks.host.model import Model
+from agent_hooks.values.content import Message, UserMessage, text_of_content
 
 MODELS = {
     "puppet": "agent_hooks.host.models.puppet",
@@ -16,6 +19,26 @@ MODELS = {
     "openai-responses": "agent_hooks.host.models.openai_responses",
     "google": "agent_hooks.host.models.google",
 }
+
+
+# The models that play a prompt or a file, and read no prompts.
+_PLAYERS = {"puppet", "script"}
+_CALL = re.compile(r"\s*@([A-Za-z_][\w.-]*)(?:\s|$)")
+
+
+def model_for(model: Model, messages: Sequence[Message], tools: Collection[str]) -> Model:
+    """Return the model that answers the last prompt: the puppet if it begins with `@TOOL`, else `model`.
+
+    Only a prompt of the person counts: a hook may pass on a text of others, which must not become a call.
+    """
+    if model.provider in _PLAYERS:
+        return model
+    prompts = (each for each in reversed(messages) if isinstance(each, UserMessage) and not each.is_context)
+    last = next(prompts, None)
+    if last is None or last.source is not None:
+        return model
+    call = _CALL.match(text_of_content(last.content))
+    return open_model("puppet") if call is not None and call[1] in tools else model
 
 
 def open_model(name: str) -> Model:

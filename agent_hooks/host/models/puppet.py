@@ -19,6 +19,7 @@ from agent_hooks.host.exchanges import SummaryMessage
 from agent_hooks.host.model import (
     EndPiece,
     ModelRequest,
+    NoticePiece,
     Piece,
     TextPiece,
     ToolCallPiece,
@@ -31,6 +32,11 @@ from agent_hooks.values.tool import MAIN_ARGUMENT, call_line
 BARE_ARGUMENTS = ("bash", "read", "ls", "find", "grep")
 SHOWN_LINES = 20
 """The lines of each result in the final response."""
+NO_MODEL = (
+    "no model is chosen: a puppet answers, which only plays the calls in a prompt, such as @bash ls; for a real one: "
+    '--model anthropic:NAME (or openai:, google:), or "model" in ~/.agent/settings.json'
+)
+"""The sentence with which a puppet that no person has chosen introduces itself."""
 HINT = 'I am a puppet: a line "@bash ls" in the prompt makes me call a tool.'
 _CALL = re.compile(r"@([A-Za-z_][\w.-]*)(?:[ \t]+(.*))?")
 
@@ -50,10 +56,16 @@ def create(argument: str) -> Puppet:
 
 
 class Puppet:
-    """A model that follows the prompt; stateless: the request's messages show which turn comes next."""
+    """A model that follows the prompt; stateless: the request's messages show which turn comes next.
+
+    `announce`: it says that it is no model at the first prompt of a conversation that makes it call nothing.
+    """
 
     provider = "puppet"
     id = "puppet"
+
+    def __init__(self, *, announce: bool = False) -> None:
+        self._announce = announce
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Play the next turn of the last prompt."""
@@ -71,6 +83,8 @@ class Puppet:
                 yield ToolCallPiece(index, text[half:])
             yield EndPiece("tool_use")
         else:
+            if self._announce and not any(turn.calls for turn in turns) and _is_first(request.messages):
+                yield NoticePiece(NO_MODEL)
             words = turns[-1].words if turns and not turns[-1].calls else []
             for line in [*words, *_report(since)] or [HINT]:
                 yield TextPiece(f"{line}\n")
@@ -100,6 +114,12 @@ def _last_prompt(messages: tuple[Message, ...]) -> tuple[str, tuple[Message, ...
             text = "" if isinstance(message, SummaryMessage) else text_of_content(message.content)
             return text, messages[index + 1 :]
     return "", messages
+
+
+def _is_first(messages: tuple[Message, ...]) -> bool:
+    """Return whether the conversation has one prompt, and no answer yet."""
+    prompts = [each for each in messages if isinstance(each, UserMessage) and not each.is_context]
+    return len(prompts) == 1 and not any(isinstance(each, AssistantMessage) for each in messages)
 
 
 def _arguments(tool: str, argument: str, offers: tuple[ToolOffer, ...]) -> str:

@@ -36,7 +36,11 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "lets a call pass that only a person allows")
     if any(word.startswith("--allow-remember") for word in rest):
         command.report("write-guard-settings", "lets a client answer for always in the place of a person")
+    if any(word.startswith("--without") for word in rest):
+        command.report("write-guard-settings", "leaves out hooks of a person")
     if verb in DECISIONS and not _only_shows(verb, rest):
+        command.report("write-guard-settings", "only a person decides about hooks and their settings")
+    if verb == "examples" and rest and rest[0] not in ("show", "--json"):
         command.report("write-guard-settings", "only a person decides about hooks and their settings")
     if verb == "doctor" and any(word.startswith("--clear") for word in rest):
         command.report("write-guard-settings", "lifts an alarm that only a person lifts")
@@ -54,7 +58,7 @@ def own(command: Command) -> None:
 
 
 def _only_shows(verb: str, rest: list[Word]) -> bool:
-    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run"}.get(verb)
+    shows = {"trust": "--list", "install": "--dry-run", "uninstall": "--dry-run", "new": "--list"}.get(verb)
     return shows in rest and "--yes" not in rest
 
 

@@ -58,7 +58,7 @@ _CHECKERS = {"ruff": r"check|rule|linter", "black": r"--check|--diff", "isort": 
 
 # Our command among the words of a program that may run it, a terminal for example.
 _DECISION = lazy_pattern(
-    rf"(?:^|[\s/'\":])agent-hooks[\s,]+(?:{'|'.join(DECISIONS)}|doctor[\s,]+--clear"
+    rf"(?:^|[\s/'\":])agent-hooks[\s,]+(?:{'|'.join(DECISIONS)}|doctor[\s,]+--clear|examples[\s,]+add"
     rf"|undo|checkpoints[\s,]+(?:{'|'.join(UNDOING)}))\b"
 )
 

@@ -1,0 +1,24 @@
+"""`agent-hooks enable`: let a disabled hook count again."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from agent_hooks.cli.disabling import enable
+from agent_hooks.cli.options import cwd_option
+from agent_hooks.cli.screen.wording import short
+from agent_hooks.cli.streams import echo
+from agent_hooks.trust.ancestors import refuse_below_an_agent
+
+
+@click.command("enable")
+@click.argument("hooks", metavar="HOOK...", nargs=-1, required=True)
+@cwd_option
+def command(hooks: tuple[str, ...], cwd: str) -> None:
+    """Let each disabled HOOK, a name or a path, count again, from the next event on."""
+    refuse_below_an_agent("enable")
+    for name in hooks:
+        path = enable(name, os.path.abspath(cwd))
+        echo(f"{short(path)}: enabled; it counts again")
