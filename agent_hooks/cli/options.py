@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from agent_hooks.bridges import BRIDGES
+from agent_hooks.cli.completing import hook_names
 
 ALL = "all"
 """The word that stands for each agent."""
@@ -30,6 +31,7 @@ without_option = click.option(
     "without",
     multiple=True,
     metavar="HOOK",
+    shell_complete=hook_names,
     help="Leave out this hook, by its name or path, this once; repeatable.",
 )
 cwd_option = click.option(

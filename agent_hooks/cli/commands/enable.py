@@ -6,6 +6,7 @@ import os
 
 import click
 
+from agent_hooks.cli.completing import hook_names
 from agent_hooks.cli.disabling import enable
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
@@ -14,7 +15,7 @@ from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 
 @click.command("enable")
-@click.argument("hooks", metavar="HOOK...", nargs=-1, required=True)
+@click.argument("hooks", metavar="HOOK...", nargs=-1, required=True, shell_complete=hook_names)
 @cwd_option
 def command(hooks: tuple[str, ...], cwd: str) -> None:
     """Let each disabled HOOK, a name or a path, count again, from the next event on."""

@@ -6,15 +6,16 @@ import json
 
 import click
 
+from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.kit import add, shipped, summary
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console, plain_table
-from agent_hooks.cli.streams import echo, echo_json
+from agent_hooks.cli.streams import echo, echo_data, echo_json
 from agent_hooks.errors import AgentHooksError, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 
-@click.group("examples", invoke_without_command=True)
+@click.group("examples", cls=WholeHelpGroup, invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
@@ -47,7 +48,7 @@ def add_example(name: str, user: bool, cwd: str) -> None:
 @click.argument("name")
 def show_example(name: str) -> None:
     """Print the example NAME."""
-    echo(_example(name)[1], end="")
+    echo_data(_example(name)[1])
 
 
 def _example(name: str) -> tuple[str, str]:
