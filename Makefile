@@ -4,6 +4,8 @@ BIN := .venv/bin
 # The tests start hundreds of processes; without bytecode, each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 PEERS := pluggy blinker google_adk strands pydantic_ai uvicorn
+# Only `make docs` needs it.
+SITE := "mkdocs-material>=9.6,<10"
 PACKAGE_strands := strands-agents
 PACKAGE_pydantic_ai := pydantic-ai-slim
 PACKAGE_google_adk := google-adk
@@ -14,7 +16,7 @@ OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py 
 	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks --ignore=tests/hostile --ignore=tests/chaos \
 	--ignore=tests/checkpoints --ignore=tests/storage --ignore=tests/trust --ignore-glob='tests/cli/test_cli_[!r]*'
 
-.PHONY: demo test test-all test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest clean
+.PHONY: demo test test-all test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -66,6 +68,16 @@ soak-events: .venv/dev  ## 20 s of events, to see that memory does not grow; a w
 chaos: .venv/dev  ## hooks that break in every way: no forbidden call runs, no result is lost; go on: make chaos ARGS=--resume
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
+wheel:  ## the wheel that people install, in dist/; then PIP_FIND_LINKS=$PWD/dist pip install agent-hooks-runtime
+	@rm -rf dist && $(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist
+
+docs: .bench/docs/ready  ## README and docs/ as a site, in .bench/site; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 .bench/docs/bin/mkdocs build --strict --site-dir .bench/site
+	@$(PYTHON) checks/site_requests.py .bench/site
+
+recording: .venv/dev  ## docs/assets/demo.svg, from a run in tmux
+	@$(BIN)/python checks/recording.py
+
 bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; a line for each that cannot be installed
 
 oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
@@ -88,6 +100,10 @@ clean:
 	@$(PYTHON) -m venv .bench/$* \
 		&& .bench/$*/bin/python -m pip install --quiet --disable-pip-version-check $(or $(PACKAGE_$*),$*) \
 		&& touch $@ && echo "$*: installed" || { echo "$*: cannot be installed"; rm -rf .bench/$*; }
+
+.bench/docs/ready:
+	@rm -rf .bench/docs && $(PYTHON) -m venv .bench/docs \
+		&& .bench/docs/bin/python -m pip install --quiet --disable-pip-version-check $(SITE) && touch $@
 
 .bench/pi/ready:
 	@mkdir -p .bench/pi && echo '{"private": true}' > .bench/pi/package.json && cd .bench/pi \

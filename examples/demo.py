@@ -16,14 +16,15 @@ from agent_hooks import Block, HookAPI, HookContext, ToolCall
 
 
 def register(api: HookAPI) -> None:
-    @api.on("tool_call", tool="bash")
-    async def no_rm(event: ToolCall, ctx: HookContext) -> Block | None:
-        if "rm -rf" in event.input["command"]:
-            return Block("deleting needs a person")
+    @api.on("tool_call")
+    async def lock(event: ToolCall, ctx: HookContext) -> Block | None:
+        if event.effects.writes("uv.lock") or event.effects.deletes("uv.lock"):
+            return Block("only uv changes uv.lock")
         return None
 """
 AGENT_HOOKS = (sys.executable, "-m", "agent_hooks")
-PROMPT = "@bash rm -rf build\n---\n@bash ls build"
+LOCK = "anyio 1.0\n"
+PROMPT = "@bash sed -i s/1.0/9.9/ uv.lock\n---\n@bash cat uv.lock"
 
 
 def main() -> int:
@@ -32,21 +33,20 @@ def main() -> int:
         project = Path(folder, "project")
         # The approval goes into an agent home of the demo, so the person's own store stays unchanged.
         environment = {**os.environ, "AGENT_HOME": str(Path(folder, "home"))}
-        (project / "build").mkdir(parents=True)
-        (project / "build" / "release.tar").write_text("three days of work\n")
-        hook = project / ".agent" / "hooks" / "no_rm.py"
+        hook = project / ".agent" / "hooks" / "lock.py"
         hook.parent.mkdir(parents=True)
+        (project / "uv.lock").write_text(LOCK)
         hook.write_text(HOOK)
 
-        show("The hook file .agent/hooks/no_rm.py:", HOOK)
+        show("The hook file .agent/hooks/lock.py:", HOOK)
         show("The prompt (the puppet model follows it, with real tools):", PROMPT)
         show("A project's hooks run after a person has read and approved them:", "$ agent-hooks trust --yes")
         subprocess.run([*AGENT_HOOKS, "trust", "--yes"], cwd=project, check=True, capture_output=True, env=environment)
         print("$ agent-hooks run PROMPT", flush=True)
         run = subprocess.run([*AGENT_HOOKS, "run", "--no-session", PROMPT], cwd=project, env=environment)
-        saved = (project / "build" / "release.tar").is_file()
-        print("\nbuild/release.tar is", "still there: the hook stopped the rm." if saved else "GONE: the hook failed!")
-        return run.returncode or (0 if saved else 1)
+        kept = (project / "uv.lock").read_text() == LOCK
+        print("\nuv.lock", "is as it was: the hook stopped the sed." if kept else "WAS CHANGED: the hook failed!")
+        return run.returncode or (0 if kept else 1)
 
 
 def show(title: str, text: str) -> None:

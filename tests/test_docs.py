@@ -7,6 +7,7 @@ printed line: `…` stands for any text, and a time for any time.
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ import forking
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 # CI runs these in a fresh clone, since they install their own environment.
-RUN_BY_CI = ("make demo", "make test")
+RUN_BY_CI = ("make demo", "make test", "make wheel", "pip install agent-hooks-runtime")
 
 
 class Fence(NamedTuple):
@@ -120,6 +121,27 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert missing == []
+
+
+def test_ci_runs_the_commands_of_the_readme_that_no_test_runs() -> None:
+    """Each stands in `.ci/run` as the README has it."""
+    readme, ci = ((ROOT / name).read_text() for name in ("README.md", ".ci/run"))
+    for line in ("make demo", "make test", "make wheel"):
+        assert f"\n$ {line}" in readme
+        target = line.removeprefix("make ")
+        assert re.search(rf"^make --no-print-directory (-C \S+ )?{target}\b", ci, re.MULTILINE), line
+    assert "\n$ pip install agent-hooks-runtime\n" in readme
+    assert re.search(r"^\s*pip install agent-hooks-runtime$", ci, re.MULTILINE)
+
+
+def test_the_recording_shows_the_hook_of_the_readme_and_loads_nothing() -> None:
+    """`make recording` runs it in a real terminal."""
+    svg = (ROOT / "docs" / "assets" / "demo.svg").read_text()
+    shown = html.unescape(re.sub(r"<[^>]+>", "", svg)).replace("\xa0", " ")
+    hook = next(block.text for block in blocks(ROOT / "README.md") if block.file == ".agent/hooks/lock.py")
+    assert all(line in shown for line in hook.splitlines())
+    assert "blocked: only uv changes uv.lock (.agent/hooks/lock.py)" in shown
+    assert re.findall(r"https?://[^\s\"')]+", svg) == ["http://www.w3.org/2000/svg"]
 
 
 def test_the_design_page_describes_each_room() -> None:

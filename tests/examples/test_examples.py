@@ -417,9 +417,9 @@ def test_the_demo_shows_a_hook_stopping_a_real_call(tmp_path: Path) -> None:
         [sys.executable, str(EXAMPLES / "demo.py")], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "• bash rm -rf build → blocked: deleting needs a person (.agent/hooks/no_rm.py)" in done.stderr
-    assert "• bash ls build → ok" in done.stderr
-    assert done.stdout.endswith("build/release.tar is still there: the hook stopped the rm.\n")
+    assert "• bash sed -i s/1.0/9.9/ uv.lock → blocked: only uv changes uv.lock (.agent/hooks/lock.py)" in done.stderr
+    assert "• bash cat uv.lock → ok" in done.stderr
+    assert done.stdout.endswith("uv.lock is as it was: the hook stopped the sed.\n")
 
 
 def rpc_client(project: Path, answers: str, *args: str) -> str:
