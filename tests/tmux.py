@@ -16,6 +16,8 @@ from support import PATIENCE
 
 MISSING = shutil.which("tmux") is None
 PYTHON = shlex.quote(sys.executable)
+# A part of the line below the prompt.
+FACTS = " · "
 PROGRAM = f"{PYTHON} -m agent_hooks"
 
 
@@ -126,8 +128,13 @@ class Tmux:
         )
 
     def ends_with(self, text: str) -> str:
-        """Wait until the screen ends with a text, and return the screen."""
-        return self.until(lambda screen: screen.endswith(text), f"{text!r} at the end")
+        """Wait until the screen ends with a text, above the agent's line of facts, and return the screen."""
+
+        def ends(screen: str) -> bool:
+            above, _, last = screen.rpartition("\n")
+            return screen.endswith(text) or (FACTS in last and above.rstrip().endswith(text))
+
+        return self.until(ends, f"{text!r} at the end")
 
     def lacks(self, text: str) -> str:
         """Wait until a text is on screen no more, and return the screen."""

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Self, TextIO
 
 from agent_hooks.errors import os_reason
+from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.harmless import harmless
 
 # The control characters that JSON allows within strings; `harmless` escapes the same ones.
@@ -74,6 +75,8 @@ def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
     try:
+        if not text.isascii() and stream.isatty():
+            text = shown_in(text)
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
@@ -149,6 +152,7 @@ class ReservedStdout:
         self._real = os.dup(1)
         self._file = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
         self.is_terminal = self._file.isatty()
+        self.same_as_stderr = os.path.samestat(os.fstat(self._real), os.fstat(2))
         os.dup2(2, 1)
         return self
 
@@ -168,7 +172,7 @@ class ReservedStdout:
     def write(self, text: str) -> None:
         """Write to the real stdout and flush; a terminal gets the text without control characters."""
         if self.is_terminal:
-            text = harmless(text)
+            text = shown_in(harmless(text))
         try:
             self._file.write(text)
             self._file.flush()

@@ -30,7 +30,7 @@ from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import CompactionSettings
 from agent_hooks.values.answers import AddContext, Cancel, Compaction, SkipConversationRestore
-from agent_hooks.values.content import CompactionEntry, Entry, MessageEntry, UserMessage, text_of_content
+from agent_hooks.values.content import CompactionEntry, Entry, MessageEntry, UserMessage
 from agent_hooks.values.events import Event, SessionEvent, SessionReason
 
 
@@ -201,7 +201,7 @@ class Actions:
             session = self._fresh(entries[1:entry_index], branched_from=self.file or agent.session.id)
             keeps = isinstance(answer, SkipConversationRestore) and answer.skip
             await self._go_to(session, "branch", keep_messages=keeps, turns=agent.turns[:first], **target)
-            return ActionOutcome(text=text_of_content(entry.message.content))
+            return ActionOutcome(text=entry.message.sent)
 
     async def compact(self, instructions: str | None = None) -> ActionOutcome:
         """Replace the older part of the conversation by a summary."""

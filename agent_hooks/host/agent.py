@@ -116,6 +116,11 @@ class Agent:
         self._tools = {tool.name: tool for tool in tools}
         self._runner.know_tools(self._tools)
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered."""
+        return tuple(self._tools.values())
+
     async def prompt(
         self, text: str, attachments: Sequence[Attachment] = (), source: str | None = None
     ) -> AssistantMessage:
@@ -295,7 +300,7 @@ class Agent:
 
         async def run(call: ToolCallContent, judged: JudgedCall) -> None:
             started = perf_counter()
-            self._view.tool_runs(call)
+            self._view.tool_runs(call, judged)
             output = await run_tool(
                 judged,
                 on_update=lambda partial: self._view.tool_progress(call, partial),

@@ -20,6 +20,7 @@ from agent_hooks.host.agent import Agent
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.runs import Runs
 from agent_hooks.host.session import Session
+from agent_hooks.host.tokens import Log
 from agent_hooks.host.view import View
 from agent_hooks.pipeline.saving import keep_turns
 from agent_hooks.runner.runner import HookRunner
@@ -247,6 +248,16 @@ class SessionHost:
     def entries(self) -> tuple[Entry, ...]:
         """All entries of the session."""
         return self._actions.entries
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered."""
+        return self._agent.tools
+
+    @property
+    def log(self) -> Log:
+        """The session, for a running sum over its entries; another object after an action that replaces it."""
+        return self._agent.session
 
     @property
     def messages(self) -> tuple[Message, ...]:

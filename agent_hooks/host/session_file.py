@@ -16,7 +16,7 @@ import msgspec
 from agent_hooks.errors import SessionError, os_reason
 from agent_hooks.settings import PROJECT_DIRECTORY
 from agent_hooks.storage.locks import try_lock
-from agent_hooks.values.content import Entry, MessageEntry, SessionHeader, UserMessage, text_of_content
+from agent_hooks.values.content import Entry, MessageEntry, SessionHeader, UserMessage
 
 VERSION = 1
 SESSIONS_DIRECTORY = "sessions"
@@ -160,7 +160,7 @@ def _summary(path: Path) -> tuple[int, SessionSummary] | None:
                 entry = _decoder.decode(line)
                 messages += isinstance(entry, MessageEntry)
                 if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-                    text = text_of_content(entry.message.content)
+                    text = entry.message.sent
                     messages += (b"\n" + file.read()).count(b'\n{"type":"message"')
                     written = os.fstat(file.fileno()).st_mtime_ns
                     return written, SessionSummary(

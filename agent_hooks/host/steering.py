@@ -73,7 +73,13 @@ class Steering:
         if isinstance(output, Block):
             raise MessageBlockedError(f"the message was blocked: {output}")
         blocks = [TextContent(each) for each in (output.message, *output.context)]
-        message = UserMessage(content=blocks, timestamp=now_ms(), attachments=tuple(attachments), source=source)
+        message = UserMessage(
+            content=blocks,
+            timestamp=now_ms(),
+            attachments=tuple(attachments),
+            source=source,
+            typed=None if (output.message, *output.context) == (text,) else text,
+        )
         return PassedMessage(message, output.message, freeze(output.metadata))
 
     async def params(self, passed: PassedMessage, params: Params) -> Params:

@@ -26,8 +26,8 @@ class View(Protocol):
     def tool_judged(self, call: ToolCallContent) -> None:
         """Show that hooks begin to judge a tool call."""
 
-    def tool_runs(self, call: ToolCallContent) -> None:
-        """Show that a tool begins to run."""
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
+        """Show that a tool begins to run; `judged` has the input that it gets."""
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Show the output of a tool so far."""

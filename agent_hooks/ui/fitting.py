@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
+
+from agent_hooks.ui.charset import shown_in
 
 Line = tuple[str, str]
 """A style, and a text that fits into the columns of the terminal."""
@@ -14,31 +16,48 @@ Line = tuple[str, str]
 def fragments(lines: Iterable[Line]) -> StyleAndTextTuples:
     """Return lines in prompt_toolkit's form."""
     found: StyleAndTextTuples = []
-    for style, text in lines:
+    for style, line in lines:
+        text = shown_in(line)
         found += [("", "\n"), (style, text)] if found else [(style, text)]
     return found
 
 
 def cut(text: str, columns: int) -> str:
-    """Return a line of at most `columns`, with an ellipsis when it is cut."""
+    """Return a line of at most `columns`, with an ellipsis when it is cut, after a whole word if its end is near."""
     if get_cwidth(text) <= columns:
         return text
-    while text and get_cwidth(text) > columns - 1:
-        text = text[: min(len(text) - 1, columns)]
-    return f"{text}…" if columns > 0 else ""
+    if columns <= 0:
+        return ""
+    kept = text[: _fitting(text, columns - 1)]
+    space = kept.rfind(" ") if text[len(kept)] != " " else len(kept)
+    return f"{kept[:space] if space > columns // 2 else kept}…"
 
 
 def wrap(text: str, columns: int) -> list[str]:
     """Return the lines of a text, each of at most `columns`, broken at spaces if there are any."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        while get_cwidth(line) > columns and len(line) > 1:
-            end, width = 0, 0
-            while end < len(line) and (width := width + get_cwidth(line[end])) <= columns:
-                end += 1
-            end = max(end, 1)
-            space = line.rfind(" ", 1, end + 1)
-            lines.append(line[: space if space > 0 else end])
-            line = line[space + 1 if space > 0 else end :]
-        lines.append(line)
-    return lines
+    return [part for line in text.split("\n") for part in _wrapped(line, max(columns, 1))]
+
+
+def _wrapped(line: str, columns: int) -> Iterator[str]:
+    """Yield the parts of one line, in one pass."""
+    start = 0
+    while True:
+        # No character takes more than two columns or fewer than none, so most ends are found without a look at the rest.
+        end = start + _fitting(line[start : start + 4 * columns + 4], columns)
+        if end >= len(line):
+            yield line[start:]
+            return
+        end = max(end, start + 1)
+        space = line.rfind(" ", start + 1, end + 1)
+        yield line[start : space if space > 0 else end]
+        start = space + 1 if space > 0 else end
+
+
+def _fitting(text: str, columns: int) -> int:
+    """Return how many characters from the beginning of a text fit into the columns."""
+    width = 0
+    for index, char in enumerate(text):
+        width += get_cwidth(char)
+        if width > columns:
+            return index
+    return len(text)

@@ -21,6 +21,7 @@ from prompt_toolkit.styles import Style
 
 from agent_hooks.concurrency.lanes import Lane
 from agent_hooks.ui.base import Answer, NotifyType, Question
+from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.dialogs import LABELS, Dialog, LineDialog, ListDialog, Option, QuestionDialog
 from agent_hooks.ui.fitting import cut
 from agent_hooks.ui.harmless import harmless
@@ -181,4 +182,4 @@ class OwnScreen:
 
     def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Print a line on stderr."""
-        sys.stderr.write(f"{'? ' if type == 'answer' else ''}{harmless(text)}\n")
+        sys.stderr.write(shown_in(f"{'? ' if type == 'answer' else ''}{harmless(text)}\n"))

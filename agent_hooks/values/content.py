@@ -163,7 +163,7 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
     """A message of the person, or of a hook in their place; `timestamp` in Unix milliseconds.
 
     `source`: the path of the hook that sent it with `api.send`, `None` for the person; `is_context`: a hook has added it
-    to a prompt with `AddContext`.
+    to a prompt with `AddContext`; `typed`: the text as it was sent, if hooks have changed it or added to it.
     """
 
     role: ClassVar[Literal["user"]] = "user"
@@ -173,6 +173,7 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
     attachments: tuple[Attachment, ...] = ()
     source: str | None = None
     is_context: bool = False
+    typed: str | None = None
 
     if TYPE_CHECKING:
 
@@ -184,11 +185,17 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
             attachments: tuple[Attachment, ...] = (),
             source: str | None = None,
             is_context: bool = False,
+            typed: str | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         force_setattr(self, "content", content_blocks(self.content))
         as_tuples(self, "attachments")
+
+    @property
+    def sent(self) -> str:
+        """The text as it was sent, without anything that hooks have changed or added."""
+        return self.text if self.typed is None else self.typed
 
     @property
     def text(self) -> str:

@@ -48,6 +48,12 @@ def test_no_message_on_stderr_controls_the_terminal(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == "agent-hooks: no \\x1b[31mred\nhere\n"
 
 
+def hook_rows(command: Command) -> list[list[str]]:
+    """Return the words of each line about hooks, which a blank line ends."""
+    rows = [line.split() for line in command("list").stdout.splitlines()]
+    return rows[: rows.index([])]
+
+
 def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(command: Command, home: Path) -> None:
     """The order is by event, then by priority; the sources are global, project, settings and --hook."""
     text = "def register(api):\n    api.on('tool_call', print)\n"
@@ -60,7 +66,7 @@ def test_list_shows_handlers_in_the_order_they_run_and_where_they_came_from(comm
     done = command("list", "--hook", "x.py")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert rows[0] == ["event", "hook", "source", "handler", "tool", "priority"]
-    assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
+    assert [(row[0], row[2], row[3]) for row in rows[1 : rows.index([])]] == [
         ("before_tool_call", "project", "<lambda>"),
         ("tool_call", "project", "gate"),
         ("tool_call", "global", "print"),
@@ -104,7 +110,7 @@ def test_list_shows_tools_and_hooks_that_register_nothing(command: Command) -> N
         """,
         "b.py",
     )
-    rows = [line.split() for line in command("list").stdout.splitlines()[1:]]
+    rows = hook_rows(command)[1:]
     assert rows == [
         ["(nothing)", ".agent/hooks/a.py", "project"],
         ["(offers", "a", "tool)", ".agent/hooks/b.py", "project", "dice"],
@@ -399,7 +405,7 @@ def test_a_hook_package_is_listed_checked_and_run_like_a_file(command: Command) 
         "gate/rules.py",
     )
     command.add_hook("WORDS = []\n", "helpers/__init__.py")
-    [_, row] = [line.split() for line in command("list").stdout.splitlines()]
+    [_, row] = hook_rows(command)
     assert row == ["tool_call", ".agent/hooks/gate", "project", "<lambda>", "bash", "0"]
     assert command("check", str(package)).stdout == ".agent/hooks/gate: loaded, 1 handler\n"
     assert "not here (.agent/hooks/gate)" in command("run", "@bash ls").stdout
@@ -465,3 +471,28 @@ def test_the_page_of_the_command_has_each_command() -> None:
     rows = re.findall(r"^\| (.*?[^\\]) \|", (ROOT / "docs" / "command.md").read_text(), re.MULTILINE)
     named = {name.split()[0] for row in rows for name in re.findall(r"`(.*?)`", row)}
     assert set(COMMANDS) <= named
+
+
+@pytest.mark.behaviour("TM10")
+def test_list_shows_guards_redaction_and_checkpoints_with_their_files(command: Command, home: Path) -> None:
+    """Without settings they are built in; a rule of your own is a row, and a guard that is off names the file."""
+    shown = {row["name"]: row for row in json.loads(command("list", "--json").stdout)["inForce"]}
+    assert list(shown) == ["builtin:command-safety-guard", "builtin:security-audit", "redaction", "checkpoints"]
+    assert {(row["state"], *row["sources"]) for row in shown.values()} == {
+        ("on, level project", "built in"),
+        ("on", "built in"),
+    }
+    own = home / ".agent" / "settings.json"
+    own.parent.mkdir(exist_ok=True)
+    own.write_text(json.dumps({"redaction": {"reportOnly": True}, "guards": {"disabled": ["builtin:security-audit"]}}))
+    project = command.project / ".agent" / "settings.json"
+    project.parent.mkdir(exist_ok=True)
+    rule = {"id": "mine", "pattern": "deploy", "reason": "ask first", "tool": "bash", "ask": True}
+    project.write_text(json.dumps({"checkpoints": {"enabled": False}, "guards": {"level": "strict", "rules": [rule]}}))
+    printed = [line.split(None, 1) for line in command("list").stdout.splitlines()]
+    rows = {words[0]: " ".join(words[1].split()) for words in printed if len(words) == 2}
+    assert rows["builtin:command-safety-guard"] == "on, level strict .agent/settings.json"
+    assert rows["builtin:security-audit"] == f"off {own}"
+    assert rows["rule"] == "mine asks bash .agent/settings.json"
+    assert rows["redaction"] == f"reports only {own}"
+    assert rows["checkpoints"] == "off .agent/settings.json"

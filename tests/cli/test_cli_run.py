@@ -54,7 +54,7 @@ def test_a_hook_file_stops_a_real_tool_call_and_lets_the_next_one_through(comman
 
     assert precious.exists()
     assert (command.project / "made").read_text() == "hi\n"
-    assert done.stdout.splitlines()[:2] == ["1. bash rm precious (error)", "   no deleting (.agent/hooks/hook.py)"]
+    assert done.stdout.splitlines()[:2] == ["1. bash rm precious (blocked)", "   no deleting (.agent/hooks/hook.py)"]
     assert "• bash rm precious → blocked: no deleting (.agent/hooks/hook.py)" in done.stderr
     assert "• bash echo hi > made → ok" in done.stderr
 
@@ -268,7 +268,7 @@ def test_wrong_usage_exits_2_and_says_what_is_wrong(command: Command, args: list
 def test_tool_input_that_breaks_its_schema_does_not_run(command: Command) -> None:
     """Input that is not JSON, not an object or lacks a field is not run, nor is an unknown tool."""
     done = command("run", '@write {"path": "x"}\n@write {oops\n@read {"path": 3}\n@nope')
-    assert done.stdout.count("(error)") == 4
+    assert done.stdout.count("(blocked)") + done.stdout.count("(error)") == 4
     for text in (
         '"content" is a required property',
         "must be a JSON object",
@@ -580,3 +580,18 @@ def test_untrust_ends_the_hooks_of_a_run(command: Command) -> None:
     _, stderr = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0
     assert f"the approval of {command.project} was taken back, so its hooks end" in stderr
+
+
+@pytest.mark.behaviour("TM6")
+def test_the_reason_of_a_block_is_read_once(command: Command) -> None:
+    """On one terminal or pipe for stdout and stderr, with the call only; a reader of stdout alone gets it there."""
+    command.add_hook(GATE)
+    (command.project / "precious").write_text("x")
+    assert command.on_terminal("run", "@bash rm precious").count("no deleting") == 1
+    line = command.line("run", "@bash rm precious")
+    merged = subprocess.run(
+        line, cwd=command.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert merged.stdout.count("no deleting") == 1
+    alone = command("run", "@bash rm precious")
+    assert (alone.stdout.count("no deleting"), alone.stderr.count("no deleting")) == (1, 1)

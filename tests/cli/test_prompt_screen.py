@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.terminal import OwnTerminal
@@ -31,19 +33,26 @@ class Person:
         self.screen, self.keyboard, self.did = screen, keyboard, did
         self._sent = sent
 
-    async def sees(self, text: str) -> None:
-        """Wait until the terminal has been sent a text since it was last looked at."""
+    async def sees(self, text: str) -> str:
+        """Wait until the terminal has been sent a text since it was last looked at, and return all that it was sent."""
         with anyio.fail_after(PATIENCE):
             while text not in self._sent.getvalue():
                 await anyio.sleep(0.005)
+        sent = self._sent.getvalue()
         self._sent.seek(0)
         self._sent.truncate()
+        return sent
 
     async def does(self, what: str) -> None:
         """Wait until the keys had an effect."""
         with anyio.fail_after(PATIENCE):
             while what not in self.did:
                 await anyio.sleep(0.005)
+
+
+async def no_files(typed: str) -> list[Candidate]:
+    """Offer no file."""
+    return []
 
 
 @asynccontextmanager
@@ -56,7 +65,7 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             keyboard,
             output,
             history=PromptHistory(str(path / "history"), did.append),
-            commands={"/help": "helps"},
+            completer=PromptCompleter({"/help": "helps"}, {}, tuple, no_files),
             submit=lambda text: did.append(f"submit {text}"),
             abort=lambda: did.append("abort"),
             leave=lambda: did.append("leave"),
@@ -70,8 +79,8 @@ async def at_a_screen(path: Path) -> AsyncIterator[Person]:
             tasks.cancel_scope.cancel()
 
 
-async def test_an_answer_is_shown_before_its_line_ends(tmp_path: Path) -> None:
-    """The beginning of a line at the bottom, the whole line in the conversation."""
+async def test_an_answer_is_shown_before_its_block_ends(tmp_path: Path) -> None:
+    """The beginning of a paragraph at the bottom, the whole paragraph in the conversation."""
     async with at_a_screen(tmp_path) as person:
         person.screen.run_started("why?", None)
         await person.sees("why?")
@@ -79,20 +88,21 @@ async def test_an_answer_is_shown_before_its_line_ends(tmp_path: Path) -> None:
         await person.sees("Beca")
         person.screen.text("use\x1b[2J it is")
         await person.sees(r"use\x1b[2J it is")
-        person.screen.text(" so.\nAnd")
+        person.screen.text(" so.\n\nAnd")
         await person.sees("Because\\x1b[2J it is so.\r\n")
         person.screen.run_ended(None, False)
         await person.sees("And\r\n")
 
 
-async def test_a_line_longer_than_the_terminal_shows_its_end(tmp_path: Path) -> None:
-    """The whole line is printed once it has ended."""
-    words = " ".join(f"word{number}" for number in range(1000))
+async def test_a_paragraph_longer_than_the_terminal_shows_its_end(tmp_path: Path) -> None:
+    """The whole paragraph is printed once it has ended, and no word of it is broken."""
+    words = [f"word{number}" for number in range(500)]
     async with at_a_screen(tmp_path) as person:
-        person.screen.text(words)
-        await person.sees("word999")
-        person.screen.text("\n")
-        await person.sees(f"{words}\r\n")
+        person.screen.text(" ".join(words))
+        await person.sees("word499")
+        person.screen.run_ended(None, False)
+        printed = await person.sees("word499\r\n")
+        assert re.findall(r"word\d+", printed)[-500:] == words
 
 
 async def test_what_other_threads_say_is_shown(tmp_path: Path) -> None:

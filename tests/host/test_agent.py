@@ -34,7 +34,7 @@ class Watched(SilentView):
     def tool_judged(self, call: ToolCallContent) -> None:
         self.seen.append(f"judged {call.arguments['command']}")
 
-    def tool_runs(self, call: ToolCallContent) -> None:
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         self.seen.append(f"runs {call.arguments['command']}")
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from agent_hooks import HookAPI, ModelError
 from agent_hooks.errors import CommandBlockedError, MessageBlockedError
+from agent_hooks.host.session_file import list_sessions
 from agent_hooks.settings import CompactionSettings, Settings
-from agent_hooks.values.content import TextContent
+from agent_hooks.values.content import MessageEntry, TextContent
 from host.hosting import Stage, stage
 
 pytestmark = pytest.mark.anyio
@@ -200,3 +201,25 @@ async def test_settings_are_shown_once_at_the_start(project: Path) -> None:
         await host.prompt("hello")
     assert seen == [7.0]
     assert "read-only" in errors[0].error
+
+
+@pytest.mark.behaviour("TM7")
+@pytest.mark.parametrize("change", ["message", "context"])
+async def test_a_branch_offers_the_line_that_was_typed(project: Path, change: str) -> None:
+    """Not what a hook has made of it; the list of sessions shows that line too, and the model reads all."""
+
+    def add(input: Any, output: Any) -> None:
+        if change == "context":
+            output.context.append("a fact of the hook")
+        else:
+            output.message += " a fact of the hook"
+
+    on = stage(project, intercepting(("message.before", add)))
+    async with on.host as host:
+        await host.prompt("two")
+        assert "a fact of the hook" in str(said_in(on))
+        index = next(at for at, entry in enumerate(host.entries) if isinstance(entry, MessageEntry))
+        assert (await host.branch(index)).text == "two"
+        await host.prompt("three")
+    listed = list_sessions(str(project))
+    assert sorted(each.first_text for each in listed) == ["three", "two"]

@@ -418,7 +418,7 @@ def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: 
     tmux.asks("Go back before which message?")
     tmux.press("Enter")
     tmux.sees("nothing changed", times=3)
-    assert tmux.screen().endswith("\n>")
+    tmux.ends_with("\n>")
     tmux.enter("/branch")
     tmux.until(lambda screen: "remember me" in chosen(screen), "the message, still there")
 

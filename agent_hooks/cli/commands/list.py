@@ -1,4 +1,4 @@
-"""`agent-hooks list`: the hooks in the order in which they run, or the points of interceptors."""
+"""`agent-hooks list`: the hooks in the order in which they run and all else in force, or the points of interceptors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, without_option
 from agent_hooks.cli.screen.hooks_table import hooks_table, rows
+from agent_hooks.cli.screen.in_force import in_force, in_force_table
 from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table, short
 from agent_hooks.cli.setup import Setup, paths_without, set_up
@@ -35,7 +36,7 @@ KEPT = "a session that runs keeps the former version of such a hook; without one
 def command(
     ctx: click.Context, hook_files: tuple[str, ...], without: tuple[str, ...], cwd: str, as_json: bool, points: bool
 ) -> None:
-    """List the hooks and their handlers, in the order they run; exit 1 when one cannot be loaded.
+    """List the hooks in the order they run, guards, redaction and checkpoints; exit 1 when a hook cannot be loaded.
 
     Hooks that are not approved are not loaded; they are described from their text.
     """
@@ -56,6 +57,7 @@ def command(
             "handlers": rows(setup),
             "dependencies": _dependency_rows(setup),
             "errors": errors,
+            "inForce": in_force(setup),
             "untrusted": untrusted_rows(sources),
             "disabled": [*setup.disabled],
             "answers": answers,
@@ -95,6 +97,8 @@ def _print(setup: Setup) -> None:
             echo(f"packages of {short(hook.path)}: {hook.dependencies}")
     for line in (*disabled_lines(setup.disabled, setup.without), *untrusted_lines(setup.sources)):
         echo(line)
+    echo()
+    console().print(in_force_table(setup))
 
 
 def _dependency_rows(setup: Setup) -> list[dict[str, object]]:

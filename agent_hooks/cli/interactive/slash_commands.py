@@ -12,7 +12,9 @@ from agent_hooks.cli import remembered
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.reloading import HostReloading
+from agent_hooks.cli.screen.completion import Candidate
 from agent_hooks.cli.screen.hooks_table import hooks_table
+from agent_hooks.cli.screen.in_force import in_force_table
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.wording import NO_HOOKS
 from agent_hooks.cli.setup import hiding
@@ -22,13 +24,13 @@ from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
 from agent_hooks.ui.terminal import TerminalUI
-from agent_hooks.values.content import MessageEntry, UserMessage, text_of_content
+from agent_hooks.values.content import MessageEntry, UserMessage
 
 # How many messages of a resumed session are printed again.
 REPLAYED = 20
 COMMANDS = {
     "/help": "commands and keys",
-    "/hooks": "the hooks, in the order they run, and your answers that count; /hooks revoke N ends one",
+    "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
     "/reload": "load the hooks and settings again; a change of their files does that by itself",
     "/resume": "go on with an earlier session",
     "/new": "begin another session",
@@ -42,7 +44,8 @@ COMMANDS = {
 KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as does a backslash before Enter",
-    "Tab": "completes a command",
+    "Tab": "completes a command, its argument, or a file after @",
+    "Ctrl-R": "searches your earlier lines",
     "Up, Down": "go through your earlier lines, also of other sessions",
     "Esc": "aborts the agent's work; in a dialog, cancels it",
     "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
@@ -96,6 +99,19 @@ class SlashCommands:
             self._screen.rule(f"{len(messages) - REPLAYED} earlier messages")
         self._screen.print(*transcript(messages[-REPLAYED:]))
 
+    # ---- the arguments that Tab offers
+
+    @property
+    def sessions_home(self) -> str:
+        """The directory whose `.agent` has the session files."""
+        return self._reloading.setup.sources.sessions_home
+
+    def answers(self) -> list[Candidate]:
+        """Return the numbers of the kept answers of this project, with their questions."""
+        setup, store = self._reloading.setup, remembered.store()
+        rows = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)
+        return [Candidate(str(row["number"]), row["question"]) for row in rows]
+
     # ---- commands that show something
 
     async def _help(self, argument: str) -> None:
@@ -111,6 +127,7 @@ class SlashCommands:
         self._screen.print(hooks_table(reloading.setup) or Text(NO_HOOKS))
         for line in disabled_lines(reloading.setup.disabled, reloading.setup.without):
             self._screen.print_line(line, "info")
+        self._screen.print(Text(), in_force_table(reloading.setup))
         self._answers()
         for text in reloading.problems:
             self._screen.warning(text)
@@ -183,7 +200,7 @@ class SlashCommands:
             # A branch before a hook's text would begin after the prompt that the text is about.
             if not entry.message.is_context
         ]
-        options = [labelled(entry.timestamp, text_of_content(message.content)) for _, entry, message in entries]
+        options = [labelled(entry.timestamp, message.sent) for _, entry, message in entries]
         if not options:
             self._screen.print_line("there is nothing to go back to yet", "info")
         chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)

@@ -35,7 +35,7 @@ def transcript(messages: Sequence[Message]) -> Iterable[Text]:
 
 def _user_lines(message: UserMessage) -> Iterable[Text]:
     if (summary := summary_of(message)) is None:
-        yield sent(text_of_content(message.content), message.source)
+        yield sent(message.sent, message.source)
     else:
         yield ruled("summed up")
         yield Text(harmless(summary).rstrip("\n"))

@@ -11,10 +11,14 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
+from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
+from agent_hooks.cli.interactive.transcript import first_words
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.reloading import HostReloading
+from agent_hooks.cli.screen.bar import money, tokens
+from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.terminal import OwnTerminal
@@ -22,6 +26,9 @@ from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.models.puppet import Puppet, shown_beside
+from agent_hooks.host.prices import Prices
+from agent_hooks.host.spending import Spending
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.terminal import TerminalUI
 
@@ -52,6 +59,10 @@ class Interactive:
         # Whether a slash command is under way.
         self._acting = False
         self._host: SessionHost
+        self._reloading: HostReloading
+        self._spending, self._prices = Spending(), Prices()
+        # Set when the session has tokens, which may have a price.
+        self._spent = anyio.Event()
         self._commands: SlashCommands
         self._lines: MemoryObjectSendStream[str]
         self._received: MemoryObjectReceiveStream[str]
@@ -61,17 +72,58 @@ class Interactive:
             terminal.input(),
             terminal.output(),
             history=history,
-            commands=COMMANDS,
+            completer=self._completer(),
             submit=self._submit,
             abort=lambda: self._host.abort(),
             leave=self._left.set,
+            facts=self._facts,
         )
         terminal.show, terminal.gone = self._screen.stray, self._left.set
         self._ui = TerminalUI(self._screen)
 
+    def _completer(self) -> PromptCompleter:
+        files = FileCandidates(os.path.abspath(self._start.cwd))
+        arguments = {
+            "/hooks": answers(lambda: self._commands.answers()),
+            "/model": models,
+            "/resume": sessions(lambda: self._commands.sessions_home),
+            "/thinking": thinking_levels,
+        }
+        return PromptCompleter(COMMANDS, arguments, self._tools, files, self._only_tools)
+
+    def _tools(self) -> list[Candidate]:
+        """Return the tools that the beginning of a line may name."""
+        return [Candidate(tool.name, first_words(tool.description)) for tool in self._host.tools]
+
+    def _only_tools(self) -> bool:
+        """Tell whether the puppet reads a line that begins with `@` as a call in any case."""
+        return self._host.state().model.provider == Puppet.provider
+
+    def _facts(self) -> list[str]:
+        """Return the parts of the line below the prompt, the most important one first."""
+        state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
+        setup = self._reloading.setup
+        name, provider = state.model.id, state.model.provider
+        parts = [name if name == provider else f"{provider}:{name}"]
+        if spent.tokens:
+            self._spent.set()
+            parts.append(tokens(spent.tokens))
+        if spent.money is not None:
+            parts.append(money(spent.money))
+        parts.append(count(len(setup.loaded.hooks), "hook"))
+        parts.append("checkpoints" if setup.settings.checkpoints.enabled else "no checkpoints")
+        return parts
+
+    async def _load_prices(self) -> None:
+        """Load the prices in a thread, once a response has counted tokens."""
+        await self._spent.wait()
+        if await anyio.to_thread.run_sync(self._prices.load, abandon_on_cancel=True):
+            self._spending.again()
+
     async def run(self) -> int:
         """Run the session from start to end, and return the exit code."""
         start, screen = self._start, self._screen
+        shown_beside.set("results")
         setup = await start.load(screen.warning, screen.error)
         runner = start.runner(setup, "interactive", self._ui)
         runner.on_error(screen.hook_error)
@@ -85,7 +137,7 @@ class Interactive:
         return code
 
     async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
-        self._host = host
+        self._host, self._reloading = host, reloading
         self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._left.set)
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.
@@ -96,6 +148,7 @@ class Interactive:
                     self._screen.ready()
                     self._commands.show_conversation()
                     tasks.start_soon(self._work)
+                    tasks.start_soon(self._load_prices)
                     if self._start.prompt:
                         self._submit(self._start.prompt)
                     await self._left.wait()

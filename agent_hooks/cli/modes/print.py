@@ -8,6 +8,7 @@ from agent_hooks.cli.screen.output import JsonScreen, Screen
 from agent_hooks.cli.screen.quiet import QuietScreen
 from agent_hooks.cli.streams import ReservedStdout, complain, is_quiet, watch_readers
 from agent_hooks.errors import ModelError, RunStoppedError
+from agent_hooks.host.models.puppet import shown_beside
 
 
 async def run(start: Start) -> int:
@@ -24,6 +25,8 @@ async def run(start: Start) -> int:
 
 async def _run(start: Start, screen: Screen) -> int:
     assert start.prompt is not None
+    if screen.one_reader:
+        shown_beside.set("blocks")
     setup = await start.load(screen.warning, screen.error)
     runner = start.runner(setup, "print")
     runner.on_error(screen.hook_error)

@@ -41,7 +41,7 @@ class RpcView:
     def tool_judged(self, call: ToolCallContent) -> None:
         """Send nothing: events show it."""
 
-    def tool_runs(self, call: ToolCallContent) -> None:
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Send nothing: events show it."""
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:

@@ -6,7 +6,7 @@ import signal
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
@@ -34,9 +34,12 @@ class PromptLine(Protocol):
 
 
 def prompt_keys(prompt: PromptLine) -> KeyBindings:
-    """Return the key bindings; they do nothing while a dialog is shown."""
+    """Return the key bindings; they do nothing while a dialog is shown, or a line is searched in the history.
+
+    The search has prompt_toolkit's keys: Ctrl-R and Ctrl-S go on, Enter and Esc take the line, Ctrl-C and Ctrl-G drop it.
+    """
     keys = KeyBindings()
-    at_prompt = Condition(lambda: prompt.active)
+    at_prompt = Condition(lambda: prompt.active) & ~is_searching
 
     @keys.add("enter", filter=at_prompt)
     def _enter(event: KeyPressEvent) -> None:

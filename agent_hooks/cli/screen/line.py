@@ -1,30 +1,13 @@
-"""The completions and the history of the prompt line."""
+"""The history of the prompt line."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
 from agent_hooks.errors import os_reason
-
-
-class CommandCompleter(Completer):
-    """Completes slash commands, with Tab."""
-
-    def __init__(self, commands: dict[str, str]) -> None:
-        self._commands = commands
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yield the commands that begin as the line does."""
-        word = document.text_before_cursor
-        if word.startswith("/") and complete_event.completion_requested:
-            for name, does in self._commands.items():
-                if name.startswith(word):
-                    yield Completion(name, -len(word), display_meta=does)
 
 
 class PromptHistory(FileHistory):

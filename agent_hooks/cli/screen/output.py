@@ -10,6 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from agent_hooks.cli.screen.paper import Paper
+from agent_hooks.cli.screen.results import last_line
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
@@ -17,7 +18,7 @@ from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.values.content import ToolCallContent, ToolOutput
 from agent_hooks.values.events import Event
-from agent_hooks.values.tool import call_line
+from agent_hooks.values.tool import MAIN_ARGUMENT, call_line
 from agent_hooks.values.wire import to_json
 
 
@@ -32,19 +33,25 @@ class TurnPrinter(ABC):
         """Show that hooks judge a call."""
         self._wait(call.id, f"hooks judge {_line(call)}")
 
-    def tool_runs(self, call: ToolCallContent) -> None:
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Show that a tool runs."""
         self._wait(call.id, _line(call))
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Show the last line that a tool has printed."""
-        if lines := partial.text.splitlines():
-            self._wait(call.id, f"{call.name}: {lines[-1][:100]}")
+        if line := last_line(partial.text):
+            self._wait(call.id, f"{call.name}: {line[:100]}")
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print a line with the call and its outcome."""
+        self._print(self._outcome(call, judged, output, seconds))
+
+    def _outcome(
+        self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float, *, short: bool = False
+    ) -> Text:
+        """Return the line with a call that has ended and its outcome; `short`: with its main argument only."""
         self._running.pop(call.id, None)
-        line = Text(f"• {harmless(call_line(call.name, judged.input))}")
+        line = Text(f"• {harmless(call_line(call.name, _main(judged) if short else judged.input))}")
         line.stylize("bold", 0, len(f"• {harmless(call.name)}"))
         line.append(" → ")
         if judged.block is not None:
@@ -56,7 +63,7 @@ class TurnPrinter(ABC):
             line.append(f"error ({seconds:.1f} s)", "red")
         else:
             line.append(f"ok ({seconds:.1f} s)", "green")
-        self._print(line)
+        return line
 
     def warning(self, text: str) -> None:
         """Print a warning."""
@@ -91,6 +98,11 @@ class Screen(TurnPrinter):
         self._console = Paper(stderr=True, highlight=False, soft_wrap=True)
         self._status: Status | None = None
         self._at_line_start = True
+
+    @property
+    def one_reader(self) -> bool:
+        """Whether stdout and stderr lead to one place, so that a reason on both would be read twice."""
+        return self._stdout.same_as_stderr
 
     # ---- View
 
@@ -164,6 +176,11 @@ class JsonScreen(Screen):
     def answer(self, text: str) -> None:
         """Print nothing: the words are in the event of their message."""
 
+    @property
+    def one_reader(self) -> bool:
+        """`False`: the reader of the events is a program."""
+        return False
+
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
         self._stdout.write(to_json(event).decode() + "\n")
@@ -173,6 +190,11 @@ def sent(text: str, source: str | None) -> Text:
     """Return the line for a message to the agent, with the hook that sent it."""
     sender = Text() if source is None else Text(f"[{harmless(short(source))}] ", "magenta")
     return Text.assemble(("> ", "bold"), sender, (harmless(text), "bold"))
+
+
+def _main(judged: JudgedCall) -> dict[str, Any]:
+    name = MAIN_ARGUMENT[judged.tool.name]
+    return {name: judged.input[name]}
 
 
 def _line(call: ToolCallContent) -> str:

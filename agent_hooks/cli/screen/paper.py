@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from agent_hooks.cli.streams import silence_gone
+from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.harmless import harmless
 
 
@@ -37,9 +38,10 @@ class Paper(Console):
         self._file = new_file
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the pieces of a renderable, with harmless texts."""
+        """Yield the pieces of a renderable, with harmless texts, in the characters of the terminal."""
+        shown = shown_in if self.is_terminal else str
         for each in super().render(renderable, options):
-            yield each if each.control else Segment(harmless(each.text), each.style)
+            yield each if each.control else Segment(shown(harmless(each.text)), each.style)
 
     def on_broken_pipe(self) -> None:
         """Drop the output; rich would end the process."""

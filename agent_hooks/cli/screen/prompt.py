@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Literal
 
 import anyio
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.layout import (
     BufferControl,
@@ -33,28 +36,38 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output import Output
+from prompt_toolkit.widgets import SearchToolbar
 from rich.text import Text
 
+from agent_hooks.cli.screen.bar import bar_line, elapsed
+from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
 from agent_hooks.cli.screen.keys import prompt_keys
-from agent_hooks.cli.screen.line import CommandCompleter, PromptHistory
+from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, sent
 from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.status import spinning_line, unfinished_lines, waiting_lines
+from agent_hooks.cli.screen.results import hanging, indented, planned_diff, result_lines, shown_diff
+from agent_hooks.cli.screen.status import spinning_line, waiting_lines
+from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.dialogs import Dialog
 from agent_hooks.ui.fitting import Line, fragments
-from agent_hooks.ui.harmless import harmless
+from agent_hooks.ui.harmless import harmless, uncoloured
 from agent_hooks.ui.terminal import STYLE
+from agent_hooks.values.content import ToolCallContent, ToolOutput
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 SPINNER_STEP = 0.15  # seconds
+# The least seconds between two drawings: a model may send a thousand pieces in one.
+REDRAW_INTERVAL = 0.02
 
 
 class PromptScreen(TurnPrinter):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
-    `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice.
+    `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice;
+    `completer` completes the prompt line; `facts` returns the parts of the line below the prompt.
     `print` and `print_line` may be called from any thread.
     """
 
@@ -64,31 +77,43 @@ class PromptScreen(TurnPrinter):
         output: Output,
         *,
         history: PromptHistory,
-        commands: dict[str, str],
+        completer: Completer,
         submit: Callable[[str], None],
         abort: Callable[[], object],
         leave: Callable[[], None],
+        facts: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
-        self.buffer = Buffer(completer=CommandCompleter(commands), history=history, multiline=True)
+        self._facts = facts
+        self.buffer = Buffer(completer=completer, history=history, multiline=True)
         self.buffer.on_text_changed += lambda buffer: self._typed()
         # Whether Ctrl-C was the last key.
         self.interrupted = False
         # True before the start of a session and after its end.
         self.between_sessions = True
-        # The unfinished line of the answer.
-        self._partial = ""
+        self._answer = MarkdownBlocks()
+        # The kind of the last thing that was printed: a blank line is between the answer and everything else.
+        self._last = ""
+        # The unfinished block of the answer, as it was drawn for a number of columns.
+        self._drawn: tuple[Block | None, int, StyleAndTextTuples] = (None, 0, [])
+        # Id of a running call → the diff of its change.
+        self._diffs: dict[str, str] = {}
         # Messages that wait for the agent.
         self._queued: list[str] = []
         self._doing: str | None = None  # the status line
+        # The time at which that began, and that of each running call.
+        self._since = monotonic()
+        self._began: dict[str, float] = {}
         self._goes_on = asyncio.Event()
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
         self._spins = 0
+        # Without a history search, it takes no line.
+        self._search = SearchToolbar(backward_search_prompt="history: ", forward_search_prompt="history, forwards: ")
         self._prompt = Window(
-            BufferControl(self.buffer),
+            BufferControl(self.buffer, search_buffer_control=self._search.control),
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
@@ -99,11 +124,12 @@ class PromptScreen(TurnPrinter):
             key_bindings=prompt_keys(self),
             style=STYLE,
             erase_when_done=True,
+            min_redraw_interval=REDRAW_INTERVAL,
             input=input,
             output=output,
         )
         self._paper = Paper(
-            force_terminal=True, color_system="auto", highlight=False, markup=False, soft_wrap=True, file=io.StringIO()
+            force_terminal=True, color_system="auto", highlight=False, markup=False, file=io.StringIO(), width=80
         )
         # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.
         self._app.ttimeoutlen = 0.1
@@ -141,17 +167,27 @@ class PromptScreen(TurnPrinter):
             window = Window(FormattedTextControl(lambda: fragments(lines())), dont_extend_height=True)
             return ConditionalContainer(window, Condition(lambda: bool(lines())))
 
-        prompt = HSplit([self._prompt, CompletionsMenu(max_height=6)])
+        tail = Window(FormattedTextControl(self._tail), dont_extend_height=True, wrap_lines=False)
+        prompt = HSplit([self._prompt, self._search, CompletionsMenu(max_height=6), part(self._bar_lines)])
         return HSplit(
             [
-                part(self._live_lines),
+                ConditionalContainer(tail, Condition(lambda: bool(self._tail()))),
                 part(self._status_lines),
                 DynamicContainer(lambda: prompt if self._dialog is None else self._dialog.container),
             ]
         )
 
-    def _live_lines(self) -> list[Line]:
-        return [] if self._dialog is not None else unfinished_lines(self._partial, self._size())
+    def _tail(self) -> StyleAndTextTuples:
+        """Return the end of the unfinished block of the answer, as much as fits on the screen."""
+        size = self._size()
+        block = None if self._dialog is not None else self._answer.unfinished
+        drawn, columns, shown = self._drawn
+        if (block, size.columns) != (drawn, columns):
+            lines = [] if block is None else self._rendered(block).rstrip("\n").split("\n")
+            # The last line may be the beginning of a word in colour; each of the other lines ends its colours.
+            shown = to_formatted_text(ANSI("\n".join(lines[-max(1, size.rows - 5) :]))) if lines else []
+            self._drawn = (block, size.columns, shown)
+        return shown
 
     def _status_lines(self) -> list[Line]:
         """Return the status line, and the messages that wait."""
@@ -162,11 +198,21 @@ class PromptScreen(TurnPrinter):
         if self._doing is not None:
             status = "; ".join(self._running.values()) or self._doing
             hint = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
-            lines.append(spinning_line(status, self._spins, hint, columns))
+            lines.append(spinning_line(status, self._spins, self._hints(hint), columns))
         # After an abort, messages wait until the person sends one.
         label = "queued" if self._doing is not None else "for the next request"
         notes = ["Ctrl-C again quits"] if self.interrupted else []
         return lines + waiting_lines(label, self._queued, notes, columns)
+
+    def _hints(self, key: str) -> list[str]:
+        """Return how long the work goes on, once that is over a second, and the key that ends it."""
+        began = min((self._began[each] for each in self._running if each in self._began), default=self._since)
+        seconds = monotonic() - began
+        return [elapsed(seconds), key] if seconds >= 1 else [key]
+
+    def _bar_lines(self) -> list[Line]:
+        parts = [] if self.between_sessions else self._facts()
+        return [bar_line(parts, self._size().columns)] if parts and not is_searching() else []
 
     # ---- the prompt line
 
@@ -197,6 +243,8 @@ class PromptScreen(TurnPrinter):
 
     def busy(self, status: str | None) -> None:
         """Show a status with a spinner, `None` for none."""
+        if status is None or status != self._doing:
+            self._since = monotonic()
         self._doing = status
         (self._goes_on.clear if status is None else self._goes_on.set)()
         self._app.invalidate()
@@ -238,8 +286,9 @@ class PromptScreen(TurnPrinter):
     def run_ended(self, error: str | None, aborted: bool) -> None:
         """Print the error, or that the run was aborted."""
         self.busy(None)
-        self._running.clear()
-        self._end_line()
+        for calls in (self._running, self._began, self._diffs):
+            calls.clear()
+        self._end_answer()
         if error is not None:
             self.error(error)
         elif aborted:
@@ -250,12 +299,13 @@ class PromptScreen(TurnPrinter):
         """Print a message to the agent, and the hook that sent it."""
         if source is None and text in self._queued:
             self._queued.remove(text)
-        self._end_line()
-        self.print(Text(), sent(text, source))
+        self._end_answer()
+        self._last = ""
+        self.print(Text(), *self._wrapped(sent(text, source)))
 
     def echo(self, command: str) -> None:
         """Print a slash command that is carried out."""
-        self.print(Text(f"> {harmless(command)}", "bold"))
+        self.print(*self._wrapped(Text(f"> {harmless(command)}", "bold")))
 
     def rule(self, text: str) -> None:
         """Print a line between two parts of the conversation."""
@@ -263,37 +313,74 @@ class PromptScreen(TurnPrinter):
 
     def stray(self, line: str) -> None:
         """Print a line that a hook or a program of its has printed; from any thread."""
-        self._print(Text(f"  {harmless(line.rstrip())}", "bright_black"))
+        self._print(Text(f"  {uncoloured(line.rstrip())}", "bright_black"))
 
     def text(self, delta: str) -> None:
-        """Show the model's words as they come; whole lines move up into the conversation."""
-        *lines, self._partial = (self._partial + harmless(delta)).split("\n")
-        if lines:
-            self._write("".join(f"{line}\n" for line in lines))
+        """Show the model's words as they come; finished blocks move up into the conversation."""
+        self._write_blocks(self._answer.feed(delta))
         self._app.invalidate()
+
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
+        """Show that a tool runs, and keep the diff of its change: afterwards, the former text is gone."""
+        self._began[call.id] = monotonic()
+        self._diffs[call.id] = planned_diff(judged)
+        super().tool_runs(call, judged)
+
+    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
+        """Print the call and its outcome, with its diff or the first lines of its output."""
+        self._end_answer()
+        self._began.pop(call.id, None)
+        diff = shown_diff(judged, output, self._diffs.pop(call.id, ""))
+        if self._last == "answer":
+            self.print(Text())
+        self._last = "call"
+        # The diff has all that the input has.
+        self._print(self._outcome(call, judged, output, seconds, short=bool(diff)))
+        self.print(*indented(result_lines(judged, output, diff), self._size().columns))
 
     def _wait(self, call_id: str, status: str) -> None:
         self._running[call_id] = status
-        self._end_line()
+        self._end_answer()
         self._app.invalidate()
 
-    def _end_line(self) -> None:
-        if self._partial:
-            line, self._partial = self._partial, ""
-            self._write(f"{line}\n")
+    def _end_answer(self) -> None:
+        self._write_blocks(self._answer.end())
+
+    def _pause_answer(self) -> None:
+        self._write_blocks(self._answer.pause())
+
+    def _write_blocks(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            gap = "\n" if self._last in ("answer", "call") and not block.joined else ""
+            self._last = "answer"
+            self._write(gap + self._rendered(block))
+
+    def _rendered(self, block: Block) -> str:
+        """Return a block as it is printed; a line that is too long for Markdown is left to the terminal to wrap."""
+        if block.verbatim:
+            return uncoloured(block.text)
+        return self._captured(Rendered(block.text))
 
     # ---- printing
 
     def print(self, *lines: object) -> None:
         """Print renderables of rich above the prompt line; from any thread.  Text must be harmless already."""
+        self._write(self._captured(*lines))
+
+    def _captured(self, *lines: object) -> str:
+        self._paper.width = self._size().columns
         with self._paper.capture() as captured:
             for line in lines:
-                self._paper.print(line)
-        self._write(captured.get())
+                self._paper.print(line, end="" if isinstance(line, Rendered) else "\n")
+        return captured.get()
+
+    def _wrapped(self, line: Text) -> Iterator[Text]:
+        """Yield the lines of a text, wrapped at words; all but the first have an indent."""
+        return hanging(line, self._size().columns, "", "  ")
 
     def _print(self, line: Text) -> None:
-        self._on_loop(self._end_line)
-        self.print(line)
+        self._on_loop(self._pause_answer)
+        self.print(*self._wrapped(line))
 
     def _write(self, text: str) -> None:
         self._on_loop(self._write_now, text)

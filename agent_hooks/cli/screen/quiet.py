@@ -13,7 +13,12 @@ class QuietScreen(Screen):
     def tool_judged(self, call: ToolCallContent) -> None:
         """Print nothing."""
 
-    def tool_runs(self, call: ToolCallContent) -> None:
+    @property
+    def one_reader(self) -> bool:
+        """`False`: the reasons of blocks are in the answer only."""
+        return False
+
+    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Print nothing."""
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:

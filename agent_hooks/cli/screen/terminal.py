@@ -17,6 +17,8 @@ from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from agent_hooks.ui.charset import shown_in
+
 PIPE_SIZE = 65536  # bytes that a pipe holds
 # Bytes of an unfinished line, before it is shown.
 LONGEST_LINE = 10_000
@@ -84,7 +86,7 @@ class OwnTerminal:
 
     def write(self, text: str) -> None:
         """Write; call `gone` instead of failing when the terminal is gone."""
-        data = text.encode(self.encoding, "replace")
+        data = shown_in(text).encode(self.encoding, "replace")
         try:
             while data:
                 data = data[os.write(self.fileno(), data) :]

@@ -2,19 +2,20 @@
 
 Each line `@TOOL ARG` is a tool call; the lines of one block are the calls of one turn; a line `---` starts the next turn;
 any other text is the text of the response.  ARG is the tool's main argument, or a JSON object.  The final response lists
-the calls and their results.
+the calls and their results, as far as the program does not show them beside it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Mapping
+from contextvars import ContextVar
 from json import dumps
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from agent_hooks.errors import ModelError
+from agent_hooks.errors import ModelError, count
 from agent_hooks.host.exchanges import SummaryMessage
 from agent_hooks.host.model import (
     EndPiece,
@@ -39,6 +40,10 @@ NO_MODEL = (
 """The sentence with which a puppet that no person has chosen introduces itself."""
 HINT = 'I am a puppet: a line "@bash ls" in the prompt makes me call a tool.'
 _CALL = re.compile(r"@([A-Za-z_][\w.-]*)(?:[ \t]+(.*))?")
+
+
+shown_beside: ContextVar[Literal["nothing", "blocks", "results"]] = ContextVar("agent_hooks shown", default="nothing")
+"""The part that the program shows to the same reader itself: the reasons of blocks, or the results of all calls."""
 
 
 class Turn(Struct):
@@ -146,13 +151,23 @@ def _report(since: tuple[Message, ...]) -> list[str]:
     """Return a numbered list of the calls and their results."""
     results = {message.tool_call_id: message for message in since if isinstance(message, ToolResultMessage)}
     calls = [call for message in since if isinstance(message, AssistantMessage) for call in message.tool_calls]
+    beside = shown_beside.get()
+    if calls and beside == "results":
+        return [f"I have made {count(len(calls), 'call')}."]
     lines: list[str] = []
     for number, call in enumerate(calls, 1):
         result = results.get(call.id)
-        failed = " (error)" if result is None or result.is_error else ""
+        blocked = result is not None and _is_block(result)
+        failed = " (blocked)" if blocked else " (error)" if result is None or result.is_error else ""
         lines.append(f"{number}. {call_line(call.name, call.invalid or call.arguments)}{failed}")
+        if blocked and beside == "blocks":
+            continue
         text = text_of_content(result.content).splitlines() if result is not None else ["no result"]
         lines += [f"   {line}" for line in text[:SHOWN_LINES]]
         if len(text) > SHOWN_LINES:
             lines.append(f"   … {len(text) - SHOWN_LINES} more lines")
     return lines
+
+
+def _is_block(result: ToolResultMessage) -> bool:
+    return isinstance(result.details, Mapping) and result.details.get("status") == "blocked"

@@ -1,0 +1,106 @@
+"""The completions of the prompt line: commands and their arguments, tools of the puppet, and files after `@`.
+
+They are made in the background: the prompt line takes keys meanwhile, and a later key drops those of the key before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from agent_hooks.ui.harmless import harmless
+
+MOST = 50
+"""The completions that are offered."""
+_COMMAND = re.compile(r"/[a-z]*")
+_ARGUMENT = re.compile(r"(/[a-z]+)[ \t]+(.*)", re.DOTALL)
+# A path after `@` begins a word, and has no space unless it is quoted.
+_FILE = re.compile(r"(?:^|\s)@(\"[^\"\n]*|[^\s\"]*)\Z")
+
+
+class Candidate(NamedTuple):
+    """A text that completes a word, and a few words about it."""
+
+    text: str
+    about: str = ""
+
+
+Arguments = Callable[[str], Awaitable[Iterable[Candidate]]]
+"""Returns the arguments of a command that may be meant by the beginning that was typed."""
+
+
+class PromptCompleter(Completer):
+    """Completes the prompt line, with Tab.
+
+    `commands`: the slash commands, with a few words about each; `arguments`: those of some commands; `tools`: the names
+    that may follow `@` at the beginning of a line, before the `files`, or alone with `only_tools`.
+    """
+
+    def __init__(
+        self,
+        commands: Mapping[str, str],
+        arguments: Mapping[str, Arguments],
+        tools: Callable[[], Iterable[Candidate]],
+        files: Arguments,
+        only_tools: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._commands = commands
+        self._arguments = arguments
+        self._tools = tools
+        self._files = files
+        self._only_tools = only_tools
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield nothing: the completions are made by `get_completions_async`."""
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Yield the completions of the word before the cursor."""
+        if complete_event.completion_requested:
+            typed, found = await self._found(document.text_before_cursor)
+            for each in [*found][:MOST]:
+                yield Completion(each.text, -len(typed), display=harmless(each.text), display_meta=harmless(each.about))
+
+    async def _found(self, text: str) -> tuple[str, Iterable[Candidate]]:
+        """Return the word that is completed, and its completions."""
+        if _COMMAND.fullmatch(text):
+            return text, beginning(text, (Candidate(*each) for each in self._commands.items()))
+        if match := _ARGUMENT.fullmatch(text):
+            source = self._arguments.get(match[1])
+            return match[2], () if source is None else await source(match[2])
+        if match := _FILE.search(text):
+            typed = match[1]
+            begins_line = not text[: match.start(1) - 1].rpartition("\n")[2].strip()
+            tools = beginning(typed, self._tools()) if begins_line else []
+            if begins_line and self._only_tools():
+                return typed, tools
+            return typed, [*tools, *map(_quoted, await self._files(typed.removeprefix('"')))]
+        return "", ()
+
+
+def beginning(typed: str, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates that begin as it was typed."""
+    return [each for each in candidates if each.text.startswith(typed)]
+
+
+def matching(typed: str, names: Iterable[str]) -> list[str]:
+    """Return the names that begin as it was typed, then those that have it at the beginning of a part, then elsewhere."""
+    wanted = typed.casefold()
+    if not wanted:
+        return [*names][:MOST]
+    ranks: tuple[list[str], ...] = ([], [], [])
+    for name in names:
+        folded = name.casefold()
+        if (at := folded.find(wanted)) >= 0:
+            ranks[0 if at == 0 else 1 if folded[at - 1] in "/_-." else 2].append(name)
+    return [name for rank in ranks for name in rank][:MOST]
+
+
+def _quoted(path: Candidate) -> Candidate:
+    return Candidate(f'"{path.text}"', path.about) if " " in path.text else path

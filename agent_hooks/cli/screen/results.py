@@ -1,0 +1,116 @@
+"""The result of a tool call as lines below it: the diff of a change, or the first lines of its output.
+
+The model reads the whole output; these lines are for the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from rich.text import Text
+
+from agent_hooks.cli.screen.paper import Paper
+from agent_hooks.errors import count
+from agent_hooks.pipeline.edits import diff_of
+from agent_hooks.pipeline.order import JudgedCall
+from agent_hooks.ui.dialogs import line_style
+from agent_hooks.ui.harmless import coloured, harmless, overwritten, uncoloured
+from agent_hooks.values.content import ToolOutput
+
+FIRST_LINES = 5
+"""The lines of an output that are shown."""
+DIFF_LINES = 40
+"""The lines of a diff that are shown."""
+LONGEST = 400
+"""The most characters of a line that are shown."""
+# No call of these is worth more than a line: the model reads a file, and `write` says that it has written.
+_SILENT = ("read", "write")
+_STYLES = {"class:added": "green", "class:removed": "red"}
+
+
+def planned_diff(judged: JudgedCall) -> str:
+    """Return the diff of a `write` that is about to run; it is empty for every other call.
+
+    The secrets in it are hidden as in a result.  `edit` returns its own diff.
+    """
+    if judged.block is not None or judged.tool.name != "write":
+        return ""
+    return judged.engine.hide(diff_of("write", judged.input, judged.surroundings.cwd))
+
+
+def shown_diff(judged: JudgedCall, output: ToolOutput, planned: str) -> str:
+    """Return the diff of a call that has ended, without the names of the file; `planned`: of `planned_diff`."""
+    if judged.block is not None or output.is_error:
+        return ""
+    diff = output.text if judged.tool.name == "edit" else planned
+    lines = diff.split("\n")
+    named = len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
+    return "\n".join(lines[2:] if named else lines)
+
+
+def result_lines(judged: JudgedCall, output: ToolOutput, diff: str) -> Iterator[Text]:
+    """Yield the lines below a call that has ended; `diff`: of `shown_diff`."""
+    if judged.block is not None:
+        return
+    if diff:
+        yield from _first(diff.split("\n"), DIFF_LINES, _diff_line)
+    elif output.is_error or judged.tool.name not in _SILENT:
+        lines = _lines(output.text)
+        # The reason of a failure is in the last line: an exit code, the error of a traceback.
+        reason = lines[-1:] if output.is_error else []
+        yield from _first(lines[: len(lines) - len(reason)], FIRST_LINES, _output_line)
+        yield from map(_output_line, reason)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def _first(lines: list[str], most: int, show: Callable[[str], Text]) -> Iterator[Text]:
+    # One line in the place of the note that one line is left out.
+    shown = lines if len(lines) <= most + 1 else lines[:most]
+    yield from map(show, shown)
+    if left := len(lines) - len(shown):
+        yield Text(f"… {count(left, 'more line')}", "bright_black")
+
+
+def _diff_line(line: str) -> Text:
+    return Text(_cut(harmless(line)), _STYLES.get(line_style(line), "bright_black"))
+
+
+def _output_line(line: str) -> Text:
+    line = overwritten(line)
+    shown = coloured(line[:LONGEST])
+    text = Text.from_ansi(f"{shown}\x1b[0m") if "\x1b" in shown else Text(shown)
+    if len(line) > LONGEST:
+        text.append(f"… {len(line) - LONGEST:,} more characters", "bright_black")
+    return text
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST
+    return line if left <= 0 else f"{line[:LONGEST]}… {left:,} more characters"
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a tool's output so far, without colours."""
+    lines = text[-2000:].rstrip().splitlines()
+    return uncoloured(overwritten(lines[-1])) if lines else ""
+
+
+def indented(lines: Iterable[Text], columns: int) -> Iterator[Text]:
+    """Yield lines behind an indent, wrapped at words."""
+    for line in lines:
+        yield from hanging(line, columns, "  ", "  ")
+
+
+def hanging(line: Text, columns: int, first: str, later: str) -> Iterator[Text]:
+    """Yield a line in parts that fit into the columns, each behind an indent."""
+    line.expand_tabs(8)
+    parts = line.wrap(Paper(width=columns), max(columns - len(later), 1), overflow="fold")
+    for index, part in enumerate(parts):
+        part.rstrip()
+        yield Text.assemble(later if index else first, part)

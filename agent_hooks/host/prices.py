@@ -1,0 +1,63 @@
+"""The prices of responses, from the table in the package genai-prices; no server is asked.
+
+The import of the package takes long, so a thread makes it, and until then no price is known.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from agent_hooks.values.content import Usage
+
+# Our names of the providers that have prices → the names in the table.
+_PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "openai-responses": "openai", "google": "google"}
+
+
+class Prices:
+    """The table of prices; empty until `load`, and without the package or for a model that it does not know."""
+
+    def __init__(self) -> None:
+        self._table: Any = None
+
+    def load(self) -> bool:
+        """Import the table, in whichever thread; return whether it is there."""
+        try:
+            import genai_prices
+        # It comes with the extra `models`.
+        except ImportError:
+            return False
+        self._table = genai_prices
+        return True
+
+    def of(self, provider: str, model: str, usage: Usage) -> Decimal | None:
+        """Return the price of one response in US dollars, `None` when it is not known."""
+        if self._table is None or provider not in _PROVIDERS:
+            return None
+        counts = self._table.Usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+        )
+        try:
+            found = self._table.calc_price(counts, model, provider_id=_PROVIDERS[provider])
+        # The table does not know the model, or the provider's counts contradict each other.
+        except (LookupError, ValueError):
+            return None
+        return Decimal(found.total_price)
+
+    def names(self, provider: str) -> list[str]:
+        """Return the models of a provider of the table that are not deprecated."""
+        found = self._table.data_snapshot.get_snapshot().providers
+        return sorted(
+            model.id for each in found if each.id == provider for model in each.models if not model.deprecated
+        )
+
+
+def model_names(provider: str) -> list[str]:
+    """Return the models of a provider that the table knows, without those that it calls deprecated."""
+    prices = Prices()
+    if provider not in _PROVIDERS or not prices.load():
+        return []
+    return prices.names(_PROVIDERS[provider])
