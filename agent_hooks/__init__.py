@@ -282,4 +282,4 @@ __all__ = [
     "wrap_tools",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

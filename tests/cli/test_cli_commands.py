@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
+from agent_hooks import __version__
 from agent_hooks.cli.main import COMMANDS
 from agent_hooks.cli.streams import complain
 from agent_hooks.guards.config import read_sections
@@ -373,7 +374,7 @@ def test_help_and_version(command: Command) -> None:
     for name in ("run", "list", "check", "emit", "schema"):
         assert f"  {name} " in text
         assert "Usage" in command(name, "--help").stdout
-    assert "0.1.0" in command("--version").stdout
+    assert __version__ in command("--version").stdout
 
 
 @pytest.mark.parametrize("bug", ["RuntimeError('a bug')", "ExceptionGroup('in a task', [RuntimeError('a bug')])"])
