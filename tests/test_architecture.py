@@ -56,7 +56,7 @@ FAMILIES = {
             "tools",
         ),
     },
-    "guards/shell/rules": {"outside", "requests"},
+    "guards/shell/rules": {"inline", "outside", "requests"},
     "bridges": {
         "claude_code_results",
         "claude_code_settings",

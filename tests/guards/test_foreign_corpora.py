@@ -81,8 +81,16 @@ def test_rows_of_four_areas_reach_the_figures_of_the_first_version(sealed: str) 
     assert 100 * len(false) / harmless <= 0.5
 
 
+@pytest.mark.behaviour("FC5")
+def test_further_ways_to_the_same_end_have_their_answer() -> None:
+    """The rows were written before the rules for them: by class, other ways to a loss that the rules know, and twins."""
+    missed, _ = wrong("classes.tsv", "deny", lambda _: True)
+    false, _ = wrong("classes.tsv", "allow", lambda _: True)
+    assert (missed, false) == ([], [])
+
+
 @pytest.mark.behaviour("FC2")
-@pytest.mark.parametrize("corpus", COMMANDS)
+@pytest.mark.parametrize("corpus", [*COMMANDS, "classes.tsv"])
 def test_each_class_lists_everyday_commands_that_stay_silent(corpus: str) -> None:
     """Beside every class of harmful commands stand at least ten harmless ones."""
     kinds = {row["class"] for row in rows(corpus)}

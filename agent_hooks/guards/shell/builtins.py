@@ -13,6 +13,7 @@ from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.grammar import parse
 from agent_hooks.guards.shell.options import ParsedOptions
+from agent_hooks.guards.shell.origins import SECRET
 from agent_hooks.guards.shell.outputs import printed, taint_of
 from agent_hooks.guards.shell.words import EMPTY, Text, Word
 
@@ -122,6 +123,7 @@ def source(command: Command) -> Text:
         command.interpreter.judge_run(name, command.shell)
     if (kind := command.interpreter.secret(name, command.shell)) == "environment-file":
         command.shell.secrets = kind
+        command.shell.variables.sourced = SECRET
     content = command.interpreter.content(name, command.shell)
     return command.interpreter.shell_code(content, command.shell, "source")
 

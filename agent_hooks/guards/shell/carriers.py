@@ -32,6 +32,10 @@ class Prefix:
 
 _PLAIN = Prefix()
 _ONE = Prefix(leading=1)
+_EMULATOR = Prefix("LEUrscBgpdD0", ("--cpu",))
+_CPUS = "x86_64 i386 aarch64 arm riscv64 ppc64le s390x mips"
+# Programs without options of their own.
+_BARE = "chronic cronic ifne run-one tini dumb-init heaptrack torify tsocks wine wine64 with-contenv coreutils shx"
 PREFIXES: dict[str, Prefix] = {
     "sudo": Prefix(
         "ugpCcDhRrTtU", ("--user", "--group", "--prompt", "--chdir", "--host", "--chroot"), assigns=True, query="lvKk"
@@ -89,6 +93,23 @@ PREFIXES: dict[str, Prefix] = {
     "uvx": Prefix("p", ("--from", "--with", "--python")),
     "dotenv": Prefix("ef"),
     "doppler": Prefix(leading=1),
+    **dict.fromkeys(_BARE.split(), _PLAIN),
+    **dict.fromkeys(("s6-setuidgid", "setuidgid", "envdir", "envchain"), _ONE),
+    "choom": Prefix("np", ("--adjust", "--pid")),
+    "prlimit": Prefix("p", ("--pid",)),
+    "numactl": Prefix("NmCpil", ("--cpunodebind", "--membind", "--physcpubind", "--interleave", "--preferred")),
+    "cpulimit": Prefix("lepPc", ("--limit", "--exe", "--pid")),
+    "faketime": Prefix("", leading=1),
+    "retry": Prefix("tdmx", ("--times", "--delay", "--until", "--while")),
+    "systemd-inhibit": Prefix("", ("--what", "--who", "--why", "--mode")),
+    "dbus-launch": Prefix("", ("--config-file",)),
+    "flatpak-spawn": Prefix("", ("--directory",)),
+    "systemd-nspawn": Prefix("DMupUE", ("--directory", "--machine", "--user", "--setenv", "--bind")),
+    "kitty": Prefix("ocdTn", ("--override", "--config", "--directory", "--title", "--name", "--class")),
+    "watchexec": Prefix("ewifdsoEr", ("--exts", "--watch", "--ignore", "--filter", "--signal", "--debounce")),
+    "tsp": Prefix("LDNSWOo"),
+    "nq": _PLAIN,
+    **{f"qemu-{cpu}{kind}": _EMULATOR for cpu in _CPUS.split() for kind in ("", "-static")},
     "nocorrect": _PLAIN,
     "noglob": _PLAIN,
 }
@@ -112,8 +133,34 @@ VERBS: dict[str, tuple[str, ...]] = {
     "direnv": ("exec",),
     "aws-vault": ("exec",),
     "perf": ("stat", "record"),
+    **dict.fromkeys(("asdf", "rbenv", "pyenv", "nodenv", "goenv", "jenv", "lerna", "nx", "tox"), ("exec",)),
+    **dict.fromkeys(("devbox", "overmind", "foreman", "honcho", "dotenvx", "infisical", "teller"), ("run",)),
+    **dict.fromkeys(("micromamba", "mamba", "pixi", "toolbox"), ("run",)),
+    "chamber": ("exec",),
+    "sops": ("exec-env", "exec-file"),
+    "devenv": ("shell",),
+    "pueue": ("add",),
+    "rr": ("record",),
+    "uftrace": ("record", "live"),
     "nix": ("run", "develop", "shell"),
 }
+# Programs that carry a command behind one of these words.
+BEHIND: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("xterm", "urxvt", "rxvt", "st", "konsole", "lxterminal", "mate-terminal", "terminology"), ("-e",)),
+    **dict.fromkeys(("gnome-terminal", "xfce4-terminal", "terminator", "ptyxis", "kgx"), ("--", "-x", "-e")),
+    "alacritty": ("-e", "--command"),
+    "distrobox": ("--", "-e", "--exec"),
+    "wsl": ("--", "-e", "--exec"),
+    **dict.fromkeys(("guix", "flox"), ("--",)),
+    "just": ("-c", "--command"),
+    "nix-shell": ("--run", "--command"),
+    "nodemon": ("-x", "--exec"),
+    "bpftrace": ("-c",),
+}
+# Words between a program and its verb: `hatch env run`, `yarn workspaces foreach -A exec`, `yarn workspace app exec`.
+_BETWEEN = {"uv": ("tool",), "hatch": ("env",), "yarn": ("workspaces", "foreach")}
+# Programs whose verb has an operand before the command.
+_LEADING = ("direnv", "aws-vault", "chamber", "sops")
 _ASSIGN = lazy_pattern(r"[A-Za-z_]\w*=")
 
 
@@ -123,15 +170,14 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
     if prefix is None:
         verbs = VERBS.get(name)
         if verbs is None:
-            return None
-        # `uv tool run`.
-        if argv[1:3] == ["tool", "run"]:
+            return _behind(name, argv)
+        while len(argv) > 2 and argv[1] in _BETWEEN.get(name, ()):
             argv = [argv[0], *argv[2:]]
         for at, word in enumerate(argv[1:], 1):
             if word in verbs:
                 carrier = ParsedOptions(
                     argv[at:],
-                    "pn",
+                    "pnef",
                     (
                         "--with",
                         "--python",
@@ -145,14 +191,16 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
                     ),
                     stop_early=True,
                 )
-                leading = 1 if name in ("direnv", "aws-vault") else 0
+                leading = 1 if name in _LEADING else 0
                 rest = [word for word in carrier.operands[leading:] if word != "--"]
                 if name == "uv" and carrier.has("m", "--module"):
                     return [Word("python"), Word("-m"), *rest], []
-                return _without_version(name, rest), []
+                return _without_version(name, _script(rest)), []
             if not word.startswith("-"):
                 return None
         return None
+    if name == "coreutils" and argv[1:] and argv[1].startswith("--coreutils-prog="):
+        return [Word(argv[1].partition("=")[2]), *argv[2:]], []
     options = ParsedOptions(argv, prefix.short, prefix.long, stop_early=True)
     if any(letter in options.flags for letter in prefix.query):
         # `command -v NAME` prints the name.
@@ -165,7 +213,19 @@ def carried(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None
     rest = rest[prefix.leading :]
     if rest and rest[0] == "--":
         rest = rest[1:]
-    return _without_version(name, rest), assigns
+    return _without_version(name, _script(rest) if name in ("kitty", "watchexec") else rest), assigns
+
+
+def _behind(name: str, argv: list[Word]) -> tuple[list[Word], list[Word]] | None:
+    """Return the command behind a word that starts it, as `xterm -e` has one; `None` without such a word."""
+    marks = BEHIND.get(name, ())
+    at = next((at for at, word in enumerate(argv) if word in marks), len(argv))
+    return (_script(argv[at + 1 :]), []) if at + 1 < len(argv) else None
+
+
+def _script(words: list[Word]) -> list[Word]:
+    """Return the words of a command; a first word with blanks is a script."""
+    return [Word("sh"), Word("-c"), words[0]] if words and " " in words[0] else words
 
 
 def _without_version(name: str, words: list[Word]) -> list[Word]:

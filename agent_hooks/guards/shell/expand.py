@@ -209,7 +209,9 @@ class Expander:
         else:
             value = self._value(name)
         if indirect:
-            value = self._value(value.text) if value.text else Text(None)
+            named = bool(value.text) and UNKNOWN not in (value.text or "")
+            # After a file with secrets, any variable may hold one of them.
+            value = self._value(value.text or "") if named else Text(None, self._variables.sourced)
         if rest:
             value = self._modified(name, value, rest)
         state.expand(value, quoted=quoted)

@@ -9,7 +9,7 @@ from agent_hooks.guards.control import FOLDER
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
-from agent_hooks.guards.shell.listings import EVERY
+from agent_hooks.guards.shell.listings import EVERY, all_sources
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.words import Text, Word
 
@@ -17,7 +17,9 @@ GLOBAL_WITH_VALUE = {
     *("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path"),
 }
 """The options before the verb whose value is the next word."""
-_PROTECTED = lazy_pattern(r"(refs/heads/)?(main|master|trunk|develop|production|release([/-].*)?)")
+_PROTECTED = lazy_pattern(
+    r"(refs/heads/)?(main|master|trunk|develop|production|prod|staging|stable|(release|hotfix|support)([/-].*)?)|refs/tags/.*|v\d+\.\d[\w.-]*"
+)
 
 
 class Git:
@@ -38,6 +40,8 @@ class Git:
 def judge_setting(command: Command, setting: Word, aliases: dict[str, Word]) -> None:
     """Judge `NAME=value`; an alias is added to `aliases`."""
     key, _, value = setting.partition("=")
+    if re.fullmatch(r"remote\.[^=]*\.(?:push=[+:].*|mirror=true)", setting, re.IGNORECASE):
+        command.report("git-remote", "overwrites or deletes published history")
     if key.lower() == "core.hookspath":
         command.report("git-hooks", "skips the repository's own hooks")
     elif key.lower().startswith("alias."):
@@ -256,7 +260,7 @@ def _ls_files(git: Git) -> None:
     """`git ls-files | xargs rm` removes every file; a pathspec narrows the list, and so do most options."""
     options = git.options("xX", "--exclude", "--exclude-from", "--format", "--with-tree", "--abbrev")
     operands = options.operands if git.verb == "ls-files" else options.operands[1:]
-    whole = all(word in (".", "./", "*", ":/", ":", "**") for word in operands)
+    whole = all(word in (".", "./", "*", ":/", ":", "**") for word in operands) or all_sources(operands)
     few = options.has("d", "i", "u", "--deleted", "--ignored", "--unmerged")
     if git.verb == "ls-tree":
         few = not options.has("r", "--name-only")

@@ -57,10 +57,20 @@ _WILDCARDS = lazy_pattern(r"(?:[*?]|\[[^]/]*\])+")
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
 
 
-def _signs_in(node: Node) -> bool:
-    """Return whether a program reads a secret from stdin to sign in, as `docker login --password-stdin` does."""
+# The verbs with which a program takes the text on stdin and shows none of it.
+_TAKES = lazy_pattern(
+    r"(?:\S*/)?(?:(?:kubectl|oc|k)\b.* (?:apply|create|replace)\b|"
+    r"helm\b.* (?:install|upgrade)\b(?!.*(?:--dry-run|--debug)))"
+    r"(?!.* (?:-o|--output)\b).* (?:-f|--filename|--values)[ =]?(?:-|/dev/stdin)(?: |$)"
+)
+
+
+def _takes_secret(node: Node) -> bool:
+    """Return whether a program reads a secret from stdin and uses it, as `docker login --password-stdin` does."""
     words = node.words if isinstance(node, Simple) else ()
-    return "--password-stdin" in words or "--with-token" in words
+    if "--password-stdin" in words or "--with-token" in words:
+        return True
+    return bool({"-", "/dev/stdin", "-f-"} & {*words}) and bool(_TAKES.fullmatch(" ".join(words)))
 
 
 class Interpreter(Inspector):
@@ -173,7 +183,7 @@ class Interpreter(Inspector):
         before, words = len(self.programs), self.pipeline_words
         self.pipeline_words = []
         flow, taken = self.flow, self.taken
-        self.taken = taken or _signs_in(node.nodes[-1])
+        self.taken = taken or _takes_secret(node.nodes[-1])
         for stage in node.nodes:
             self.flow = flow if stage is node.nodes[-1] else "pipe"
             stdin = self.run(stage, shell.copy(), stdin)

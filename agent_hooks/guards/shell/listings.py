@@ -8,12 +8,17 @@ it.  A program that removes the files of a marked list removes the tree.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.words import Word
 
 EVERY = frozenset({"every-file"})
 """Marks the names of all files of a tree that is neither temporary nor build output."""
+_SOURCE_ENDINGS_LINE = (
+    "py ts tsx jsx vue svelte go rs java kt kts scala swift rb php c cc cpp cxx h hpp cs ex exs hs ml clj lua dart"
+)
+_SOURCE_ENDINGS = frozenset(_SOURCE_ENDINGS_LINE.split())
 # Filters that leave the names as they are, or change them.
 _WHOLE_LINE = "cat tee sort uniq tr nl tac rev shuf column cut paste echo printf pv sponge perl realpath comm"
 _WHOLE = frozenset(_WHOLE_LINE.split())
@@ -22,7 +27,7 @@ _ALL = lazy_pattern(r"|\.\*?|\^|\$|\^\.\*?")
 _ECHOES = frozenset({"echo", "printf", "ls", "realpath", "readlink"})
 # Code that removes the files that it reads the names of.
 _REMOVES = lazy_pattern(
-    r"\bunlink(?:Sync)?\b|rmSync\b|\bos\.(?:remove|unlink)\b|\brmtree\b|rm_rf?\b|File\.delete|remove_tree"
+    r"\bunlink(?:Sync)?\b|rmSync\b|\bos\.(?:remove|unlink)\b|\brmtree\b|rm_rf?\b|File\.delete|File\.unlink|file\.remove|FileUtils\.rm\w*|remove_tree"
     r"|\b(?:system|exec|popen|run)\b.*[\"'(]\s*rm\b"
 )
 
@@ -43,6 +48,11 @@ def keeps_every(name: str, argv: list[Word]) -> bool:
     return name in _WHOLE
 
 
+def all_sources(names: Sequence[str]) -> bool:
+    """Return whether one of the names, as `*.py`, is that of every source file of a language, which no program makes."""
+    return any(name.startswith("*.") and name[2:].lower() in _SOURCE_ENDINGS for name in names)
+
+
 def lists_here(argv: list[Word]) -> bool:
     """Return whether `ls` prints the names of all files of the current directory."""
     return all(word.startswith("-") or word in (".", "./", "*", "*/", "./*") for word in argv[1:])
@@ -58,6 +68,11 @@ _CHOOSES = lazy_pattern(r"\.(?:filter|endsWith|includes|match|test|select|grep|e
 def walks_here(code: str) -> bool:
     """Return whether code of a language goes through all files of the current directory."""
     return bool(_WALKS.search(code)) and not _CHOOSES.search(code)
+
+
+def chooses(code: str) -> bool:
+    """Return whether code leaves some of the files that it lists out."""
+    return bool(_CHOOSES.search(code))
 
 
 def removes_files(code: str) -> bool:

@@ -14,7 +14,7 @@ from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import NETWORK, judge_calls
 from agent_hooks.guards.shell.outputs import TEMP_FILE
 from agent_hooks.guards.shell.python_effects import CallEffects
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.words import Text, Word
 
 
 def judge_python(command: Command, text: Word) -> None:
@@ -48,6 +48,9 @@ _SHELL_CALLS = {
 _PROCESS_CALLS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")} | {
     f"os.{name}" for name in ("execv", "execvp", "execl", "execlp", "spawnv", "spawnvp", "spawnl", "posix_spawn")
 }
+# Methods that run a script on another machine, and the libraries that have them.
+_REMOTE = {"exec_command", "run", "sudo", "run_command"}
+_REMOTE_LIBRARY = lazy_pattern(r"\b(?:paramiko|fabric|asyncssh|pssh|spur|invoke)\b")
 _TREE_CALLS = {"shutil.rmtree", "shutil.move"}
 _FILE_CALLS = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "os.truncate"}
 # Calls that make a temporary file or directory.
@@ -243,6 +246,12 @@ class _PythonJudge(ast.NodeVisitor):
                 command.report("download-exec", "downloaded text is run unseen", name)
             if re.search(r"\bsocket\b", self._source) and re.search(r"dup2|pty\.spawn|connect", self._source):
                 command.report("shell-on-socket", "a shell on a network connection", "python")
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _REMOTE and isinstance(first, str):
+            if _REMOTE_LIBRARY.search(self._source):
+                with command.interpreter.apart():
+                    command.shell_code(Word(first))
+        elif name.endswith("urlretrieve") and len(args) > 1 and isinstance(args[1], str):
+            command.shell.files[command.path(args[1])] = Text(None, frozenset({"saved-download"}))
         elif name in _TREE_CALLS:
             command.tree(Word(first if isinstance(first, str) else UNKNOWN), verb="removes a tree")
         elif name in _FILE_CALLS and isinstance(first, str):

@@ -66,7 +66,9 @@ EMPTY = Text("")
 
 
 class Variables:
-    """The known variables of a shell."""
+    """The known variables of a shell; `sourced`: the mark of a value whose name is not known."""
+
+    sourced = NOTHING
 
     def __init__(self, values: dict[str, Text], arrays: dict[str, list[str]] | None = None) -> None:
         self.values = values
@@ -74,7 +76,9 @@ class Variables:
 
     def copy(self) -> Variables:
         """Return a copy, for a subshell."""
-        return Variables(dict(self.values), dict(self.arrays))
+        copied = Variables(dict(self.values), dict(self.arrays))
+        copied.sourced = self.sourced
+        return copied
 
 
 def joined(texts: list[Text]) -> Text:

@@ -131,7 +131,7 @@ RULES = losses(
                 "colmena deploy-rs"
             ),
             (
-                r"\b(?:cmd\.run|rm -\w*r|system\.(?:shutdown|reboot|halt|poweroff)|pkg\.(?:remove|purge)|file\.remove|"
+                r"\b(?:rm -\w*r|system\.(?:shutdown|reboot|halt|poweroff)|pkg\.(?:remove|purge)|file\.remove|"
                 r"service\.stop|node (?:purge|delete|clean|deactivate)|bulk delete|client delete|bag delete|"
                 r"cookbook delete|delete|reboot|shutdown|-d \S+|-D|destroy|purge)\b"
             ),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.inspector import Shell
-from agent_hooks.guards.shell.language_effects import record_code
-from agent_hooks.guards.shell.languages import QUOTED, judge_calls, unquote
+from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.listings import EVERY, removes_files, walks_here
 from agent_hooks.guards.shell.names import SHELLS
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.python import judge_python
+from agent_hooks.guards.shell.rules.inline import inline
 from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 
@@ -36,6 +36,9 @@ def _ignores_stdin(command: Command) -> bool:
     return bool(words) and bool(re.fullmatch(r"--version|--help|-VV?|-h|-v|--test|--run(?:=.*)?|--build\S*", words[0]))
 
 
+_FETCHERS = lazy_pattern(r"\b(?:curl|wget)\b")
+
+
 def _shell(command: Command) -> None:
     argv = command.argv
     if any(word.startswith(("--init-file", "--rcfile")) for word in argv):
@@ -51,7 +54,8 @@ def _shell(command: Command) -> None:
         _positional(inner, operands[1:])
         text = operands[0]
         if not text.known:
-            command.interpreter.report_generated_code(text)
+            # Its known parts are followed; a fetcher among them is judged there.
+            command.interpreter.report_generated_code(_FETCHERS.sub("", text))
         command.interpreter.shell_code(text, inner, command.name, command.stdin)
         return
     if operands and "s" not in options.flags and operands[0] not in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
@@ -125,7 +129,7 @@ def _language(command: Command) -> None:
     long = {"node": ("--eval", "--print"), "nodejs": ("--eval", "--print"), "ruby": (), "bun": ("--eval",)}.get(
         name, ()
     )
-    with_value = letters + {"python": "WXm", "perl": "", "ruby": "rIC", "node": "r", "php": "dc"}.get(name, "")
+    with_value = letters + {"python": "WXm", "perl": "MmI", "ruby": "rIC", "node": "r", "php": "dc"}.get(name, "")
     options = ParsedOptions(argv, with_value, long, stop_early=True)
     codes = options.value(*letters, *long)
     for text in codes:
@@ -146,6 +150,9 @@ def _language(command: Command) -> None:
         elif module in ("zipfile", "tarfile"):
             command.writes(*(word for word in rest[1:] if command.controls(word)))
         return
+    if name == "php" and argv[1:2] == ["--"]:
+        # The words behind are arguments of the script on stdin.
+        operands = []
     if operands and operands[0] not in ("-", "/dev/stdin"):
         word = operands[0]
         if re.search(r"(?:^|/)(?:agent-hooks|agent_hooks(?:/__main__\.py|/cli/[\w/]+\.py)?/?)$", word):
@@ -164,19 +171,6 @@ def _content(command: Command, name: str, content: Text) -> None:
     inline(command, name, Word(content.text))
 
 
-def inline(command: Command, name: str, text: Word) -> None:
-    """Judge code in a language other than the shell's."""
-    if command.interpreter.code_taint(text.taint, name):
-        return
-    if name in ("python", "pypy"):
-        judge_python(command, text)
-    else:
-        if not command.interpreter.judging:
-            record_code(command, name, text)
-            command.recorded = True
-        judge_calls(command, name, text)
-
-
 def _powershell(command: Command) -> None:
     words = command.argv[1:]
     for at, word in enumerate(words):
@@ -185,6 +179,8 @@ def _powershell(command: Command) -> None:
             command.report("encoded-exec", "decoded text is run unseen")
         if flag in ("-command", "-c", "/c"):
             text = " ".join(words[at + 1 :])
+            if text == "-":
+                command.interpreter.code_taint(command.stdin.taint, command.name)
             if re.search(r"\b(iex|invoke-expression)\b", text, re.IGNORECASE) and re.search(
                 r"\b(irm|iwr|curl|wget|invoke-\w*request|invoke-restmethod|downloadstring)\b", text, re.IGNORECASE
             ):

@@ -391,37 +391,6 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
                 r"^passwd -S|^chage -l",
             ),
             Loss("hidden-code", "enable", r" -f\b", "loads code into the shell"),
-            Loss(
-                "git-worktree",
-                "hg",
-                (
-                    r"^hg (?:-\S+ )*(?:(?:update|up|checkout|co)\b.*(?: -C\b|--clean)|revert\b.*(?:-a\b|--all)|purge|"
-                    r"clean|strip|rollback|debugstrip)\b"
-                ),
-                "throws work away",
-                r"--print| -p\b| -n\b",
-            ),
-            Loss(
-                "git-worktree",
-                "svn",
-                r"^svn (?:-\S+ )*(?:revert\b.* -\w*R|revert\b.*--recursive|cleanup\b.*--remove)",
-                "throws work away",
-            ),
-            Loss(
-                "git-history",
-                "jj",
-                (
-                    r"^jj (?:-\S+ )*(?:abandon|op(?:eration)? (?:restore|abandon|undo)|restore(?! \S)|"
-                    r"git push .*--delete|util gc)\b"
-                ),
-                "throws work away",
-            ),
-            Loss(
-                "git-history",
-                "bfg git-filter-repo git-lfs",
-                r"^bfg \S|^git-filter-repo \S|\bprune\b.*--force",
-                "rewrites the whole history",
-            ),
             Loss("hidden-code", "hash", r" -p\b", "lets a name run another program"),
             Loss(
                 "hidden-code",

@@ -145,4 +145,4 @@ def modules(command: Command) -> None:
     if len(words) > 1 and words[0] == "-m" and words[1] in _MODULES:
         command.runs([Word(words[1]), *words[2:]])
     elif words and words[0].rpartition("/")[2] == "manage.py":
-        command.runs([Word("manage.py"), *words[1:]])
+        command.runs([Word("manage.py"), *words[1:]], command.stdin)

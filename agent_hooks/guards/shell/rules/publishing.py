@@ -35,12 +35,23 @@ RULES = losses(
             "docker podman nerdctl buildah img",
             (
                 r"^\S+ (?:(?:image|manifest|compose|plugin|model|sandbox) )?push\b|^\S+ .*\bbuild\b.* --push\b|"
-                r"--output[= ]type=registry"
+                r"--output[= ]type=registry|^\S+ buildx imagetools create\b"
             ),
             _WHY,
-            # A registry of this machine.
-            r" (?:localhost|127\.0\.0\.1|registry\.localhost|kind-registry)(?::\d+)?/",
+            # The last word is the target, here in a registry of this machine.
+            r" (?:\S+://)?(?:localhost|127\.0\.0\.1|registry\.localhost|kind-registry)(?::\d+)?/\S*$|--dry-run|"
+            r"imagetools create (?!.*(?:-t|--tag)\b)|\bbuild\b.*(?:-t|--tag)[= ](?:localhost|127\.0\.0\.1)[:/]",
         ),
+        Loss(
+            "publish",
+            "ko",
+            r"^ko (?:build|publish|apply|create|resolve)\b",
+            _WHY,
+            r"--local\b|-L\b|--push=false|ko\.local",
+        ),
+        Loss("publish", "lein boot", r"\b(?:deploy|release)\b", _WHY),
+        Loss("publish", "rattler-build", r"\bupload\b", _WHY),
+        Loss("publish", "jib", r"^jib .*--target[= ](?!docker:|tar:)\S+", _WHY),
         Loss("publish", "helm", r"^helm (?:push|cm-push|s3 push|chart push)\b", _WHY),
         Loss(
             "publish",
@@ -79,7 +90,7 @@ RULES = losses(
         ),
         Loss(
             "publish",
-            "crane skopeo oras regctl ko kaniko jib cosign wkg",
+            "crane skopeo oras regctl kaniko jib cosign wkg",
             (
                 r"^\S+ (?:image |artifact |tag |manifest )?(?:push|copy|cp|append|attach|upload|publish|apply|resolve|"
                 r"put|delete|del|rm|tag)\b"

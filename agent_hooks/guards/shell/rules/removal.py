@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.listings import EVERY
+from agent_hooks.guards.shell.listings import EVERY, all_sources
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.words import NOTHING, Text, Word, below, marked
@@ -109,18 +109,22 @@ def find(command: Command) -> None:
     names = [tests[at + 1] for at, word in enumerate(tests[:-1]) if word in _NAME_TESTS and not _negated(tests, at)]
     names = [name for name in names if not re.fullmatch(r"[*./]*", name)]
     narrowed = bool(names) or any(word in _OTHER_TESTS for word in tests)
+    named = bool(names)
+    if all_sources(names) and not any(word in _OTHER_TESTS for word in tests):
+        # The search loses every source file of a language.
+        narrowed = named = False
     found = [below(root, name) for root in roots for name in names] or [below(root, "*") for root in roots]
     if not command.interpreter.judging:
         found = [_at_any_depth(root, name) for root in roots for name in names or [Word("*")]]
     own = _own_files(command, roots, tests, names)
     every = NOTHING
-    if lost_root(command, roots, named=bool(names), narrowed=narrowed) is not None:
+    if lost_root(command, roots, named=named, narrowed=narrowed) is not None:
         every = EVERY
         for path in found:
             path.taint = EVERY
     if "-delete" in tests:
         command.deletes(*own, *(root for root in roots if command.controls(root)))
-        _find_deletes(command, roots, found, named=bool(names), narrowed=narrowed)
+        _find_deletes(command, roots, found, named=named, narrowed=narrowed)
     at = 0
     while at < len(tests):
         if tests[at] in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -237,8 +241,12 @@ def fd(command: Command) -> None:
     at = next((at for at, word in enumerate(words) if word in ("-x", "-X", "--exec", "--exec-batch")), len(words))
     options = ParsedOptions(words[:at], _FD_VALUES, _FD_LONG)
     pattern, *roots = options.operands or [Word(".")]
+    if not roots and "/" in pattern:
+        pattern, roots = Word("."), [pattern]
     roots = roots or options.value("--search-path", "--base-directory") or [Word(".")]
-    if pattern not in (".", "", "*", ".*") or options.has(*_FD_NARROW):
+    endings = options.value("e", "--extension")
+    narrowed = options.has(*_FD_NARROW) and not all_sources([f"*.{ending.lstrip('.')}" for ending in endings])
+    if pattern not in (".", "", "*", ".*") or narrowed:
         return
     if lost_root(command, roots, named=False, narrowed=False) is None:
         return

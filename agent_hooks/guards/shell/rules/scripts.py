@@ -66,7 +66,10 @@ def parallel(command: Command) -> None:
         at = next((at for at, word in enumerate(words) if word in ("-x", "-X", "--exec", "--exec-batch")), None)
         if at is not None:
             roots = [word for word in words[:at] if "/" in word or word.startswith(".")]
-            for found in [Word(UNKNOWN), *(below(root, "*") for root in roots)]:
+            # A plain name is that of each file that is found.
+            plain = [word for word in words[:at] if not word.startswith("-")][-1:]
+            named = [Word(f"./{plain[0]}")] if plain and re.fullmatch(r"[\w-]{2,}", plain[0]) else [Word(UNKNOWN)]
+            for found in [*named, *(below(root, "*") for root in roots)]:
                 command.runs([*(_replace(word, "{}", found) for word in words[at + 1 :]), found])
         return
     options = ParsedOptions(command.argv, "jINSad", ("--jobs", "--arg-file"), stop_early=True)
@@ -107,9 +110,9 @@ def script_words(command: Command) -> None:
         command.argv,
         "nwmrLpSNd",
         ("--interval", "--warmup", "--runs", "--prepare"),
-        stop_early=command.name != "hyperfine",
+        stop_early=command.name in ("watch", "entr"),
     )
-    if command.name == "hyperfine":
+    if command.name in ("hyperfine", "concurrently", "mprocs"):
         for word in [*options.operands, *options.value("--prepare", "p")]:
             command.shell_code(word)
     elif options.operands:
@@ -202,9 +205,9 @@ def pager(command: Command) -> None:
 RULES: dict[str, tuple[Rule, ...]] = {
     "xargs": (xargs,),
     "gxargs": (xargs,),
-    **rules_of("parallel fd fdfind", parallel),
+    **rules_of("parallel rust-parallel rush fd fdfind", parallel),
     **rules_of("su runuser script sg newgrp expect", script_option("c", "--command")),
-    **rules_of("watch hyperfine tmux screen entr", script_words),
+    **rules_of("watch hyperfine concurrently mprocs tmux screen entr", script_words),
     **rules_of("ssh autossh slogin mosh", ssh),
     "vagrant": (vagrant,),
     **rules_of("at batch crontab", stdin_script),

@@ -209,7 +209,7 @@ _PRINTS = (
     Loss(
         "print-secret",
         "sops age rage ansible-vault git-crypt transcrypt blackbox_cat eyaml",
-        r"(?:^| )(?:-d|--decrypt|decrypt|exec-env|view|edit|unlock)(?= |$)|^blackbox_cat",
+        r"(?:^| )(?:-d|--decrypt|decrypt|view|edit|unlock)(?= |$)|^blackbox_cat",
         _SHOWN,
         r"\b(?:verify|lock)\b",
     ),

@@ -17,7 +17,7 @@ from agent_hooks.guards.shell.origins import names_secret
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.rules.outside import Loss, earlier, losses, only_tries
 from agent_hooks.guards.shell.rules.requests import CURL_LONG, CURL_VALUES, addresses, local
-from agent_hooks.guards.shell.words import Word
+from agent_hooks.guards.shell.words import Text, Word
 
 RULE = "send-out"
 _WHY = "sends files or the environment to another machine"
@@ -174,7 +174,11 @@ def copy(command: Command) -> None:
     sources = [word for word in operands[:-1] if not _remote(word)]
     whole = command.name == "rsync" or options.has("r", "R", "--recursive")
     host = operands[-1].partition(":")[0].rpartition("@")[2]
+    packed = command.shell.files
     for word in sources:
+        known = packed.get(command.path(word))
+        if known is not None and known.taint & {"packed"}:
+            _report(command)
         if _OUTPUT.search(word):
             continue
         # A name without a dot is a machine of the own network, to which programs are brought.
@@ -193,6 +197,9 @@ def sftp(command: Command) -> None:
 def git(command: Command) -> None:
     """`git push URL`: a repository that is no remote of the project, or that the same line adds."""
     words = [word for word in command.argv[1:] if not word.startswith("-")]
+    if words[:2] == ["bundle", "create"]:
+        # The bundle holds the whole history.
+        command.shell.files.update({command.path(word): Text(None, frozenset({"packed"})) for word in words[2:3]})
     values = command.shell.variables.values
     if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 2:
         values[f"git remote {words[2]}"] = command.shell.variables.values["HOME"]
@@ -274,7 +281,7 @@ def tunnel(command: Command) -> None:
         command.report(RULE, "opens a port of this machine to others")
     options = ParsedOptions(command.argv, "bcDEeFIiJLlmOopQRSWw", stop_early=True)
     if any("." in word for word in options.operands[:1]) and (
-        set(earlier(command)) & _PACKED or (command.stdin.file and len(options.operands) > 1)
+        set(earlier(command)) & {*_PACKED, "archive", "bundle"} or (command.stdin.file and len(options.operands) > 1)
     ):
         _report(command)
 
@@ -302,14 +309,16 @@ _PROGRAMS = losses(
             ),
             r"^\S+ (?:send|upload|-\w |\S)",
             _WHY,
-            r"\breceive\b|\blist\b|^\S+ (?:--help|ls|status)",
+            r"\breceive\b|\blist\b|^croc (?:--?\S+ )*\d+-[\w-]+$|^\S+ (?:--help|ls|status)",
         ),
+        Loss(RULE, "ncftpput wput curlftpfs", r"^\S+ \S", _WHY),
+        Loss(RULE, "unison", r" (?:ssh|socket)://", _WHY),
         Loss(RULE, "gist", r"^gist (?!-l|--login|-r)\S", _WHY),
         Loss(RULE, "gh", r"^gh gist create\b", _WHY),
         Loss(
             RULE,
             "ngrok cloudflared localtunnel lt bore frpc chisel serveo pinggy zrok expose inlets rathole localhost.run",
-            r"\b(?:http|tcp|tls|tunnel|client|start|share|local|--port|--url)\b",
+            r"\b(?:http|tcp|tls|tunnel|client|start|share|local)\b|--(?:port|url)\b",
             "opens a port of this machine to others",
             r"\bconfig check|^cloudflared (?:tunnel (?:list|info)|version)",
         ),
@@ -367,12 +376,22 @@ def code(command: Command) -> None:
         command.report("print-secret", "prints a secret, which the model and its records would hold")
 
 
+def loads(command: Command) -> None:
+    """`pg_dump app | psql -h HOST`: a whole database goes to another machine."""
+    host = ParsedOptions(command.argv, "hUpdPuD", ("--host", "--username", "--port", "--dbname")).value("h", "--host")
+    host += [word for word in command.argv[1:] if "://" in word]
+    dumped = set(earlier(command)) & {"pg_dump", "pg_dumpall", "mysqldump", "mariadb-dump", "mongodump"}
+    if dumped and any("." in word and not local(word.rpartition("@")[2]) for word in host):
+        _report(command)
+
+
 _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     rules_of("curl wget curlie", curl),
     rules_of("http https xh xhs", httpie),
     rules_of("nc ncat netcat nc.openbsd nc.traditional socat telnet openssl", socket),
     rules_of("scp rsync", copy),
-    rules_of("sftp ftp lftp tftp ncftpput", sftp),
+    rules_of("sftp ftp lftp tftp", sftp),
+    rules_of("psql pg_restore mysql mariadb mongorestore", loads),
     {"git": (git,), "ssh": (tunnel,), "autossh": (tunnel,)},
     rules_of("dig nslookup host ping drill resolvectl getent kdig", ask_name),
     rules_of("aws gsutil gcloud az rclone azcopy mc s3cmd s5cmd b2", bucket),

@@ -64,18 +64,41 @@ def socat(command: Command) -> None:
         command.report("shell-on-socket", "hands a program to a network connection")
 
 
+# Programs that print content from elsewhere with one of these verbs.
+_FETCHERS_BY_VERB = {
+    **dict.fromkeys(("gsutil", "rclone", "ipfs", "mc", "s5cmd"), ("cat",)),
+    "openssl": ("s_client",),
+    "redis-cli": ("get", "hget", "lrange", "--raw"),
+    "git": ("archive",),
+}
+
+
+def _prints_fetched(name: str, argv: list[str]) -> bool:
+    verbs = _FETCHERS_BY_VERB.get(name, ())
+    if name == "git":
+        return "archive" in argv[1:3] and any(word.startswith("--remote") for word in argv)
+    if name == "socat":
+        return any(re.match(r"(?:tcp|ssl|openssl|udp)[\w-]*:(?!listen)", word, re.IGNORECASE) for word in argv[1:])
+    return any(word.lower() in verbs for word in argv[1:])
+
+
 def downloads(command: Command) -> None:
     """`curl`, `wget` and others: their output, or the files that they save, were downloaded."""
     name, argv = command.name, command.argv
-    if name in ("aws", "gsutil", "gh", "ssh", "az"):
+    if name in ("aws", "gh", "ssh", "az") or (name == "gsutil" and "cat" not in argv):
         if name == "ssh" or argv[-1] == "-" or "api" in argv[1:2] or "gist" in argv[1:2]:
             command.output = Text(None, DOWNLOADED)
+        return
+    if _prints_fetched(name, [str(word) for word in argv]):
+        command.output = Text(None, DOWNLOADED)
+        return
+    if name in _FETCHERS_BY_VERB:
         return
     # These print the page, and their options are words behind one dash.
     if name in ("lynx", "links", "w3m"):
         command.output = Text(None, DOWNLOADED)
         return
-    if name == "wget":
+    if name in ("wget", "wget2"):
         options = ParsedOptions(
             argv, "OPotTwQUeai", ("--output-document", "--directory-prefix", "--header", "--post-data")
         )
@@ -110,10 +133,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
     },
     **rules_of("zpool zfs diskutil lvremove vgremove pvremove mdadm", volumes),
     **rules_of("nc ncat netcat nc.traditional nc.openbsd", netcat),
-    "socat": (socat,),
+    "socat": (socat, downloads),
     **rules_of(
         "curl wget fetch lynx links w3m http https xh aria2c ftp curlie get lwp-request aws gsutil gh az dig "
-        "iwr irm invoke-webrequest tftp",
+        "iwr irm invoke-webrequest tftp wget2 rclone ipfs mc s5cmd openssl redis-cli git",
         downloads,
     ),
     "ssh": (downloads,),
