@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from agent_hooks.values.effects import Effects
+    from agent_hooks.effects.machine import LocalMachine
+    from agent_hooks.guards.base import GuardedCall
+    from agent_hooks.values.effects import Effects, Place
 
 __all__ = ["CallEffects", "effects_of"]
 
@@ -48,7 +51,10 @@ class CallEffects:
     @property
     def home(self) -> str:
         """The person's home directory."""
-        self._home = self._home or os.path.expanduser("~")
+        if not self._home:
+            # `expanduser` returns the same, and takes longer.
+            given = os.environ.get("HOME")
+            self._home = given.rstrip("/") or "/" if given else os.path.expanduser("~")
         return self._home
 
     @property
@@ -65,15 +71,10 @@ class CallEffects:
         return last[2]
 
     def _effects(self, tool: str, input: Mapping[str, Any]) -> Effects:
-        # Imported here, because most calls are never asked for their effects.
-        from agent_hooks.effects.machine import LocalMachine
-        from agent_hooks.guards import effects_of_call
-        from agent_hooks.guards.base import GuardedCall
-        from agent_hooks.values.effects import Place
-
+        parts = _parts()
         cwd, root, home = self.cwd, self.root, self.home
-        machine = LocalMachine(cwd, root, home)
-        call = GuardedCall(
+        machine = parts.LocalMachine(cwd, root, home)
+        call = parts.GuardedCall(
             tool_name=tool,
             input=input,
             cwd=cwd,
@@ -82,14 +83,33 @@ class CallEffects:
             machine=machine,
             stays_open=self.stays_open,
         )
-        return effects_of_call(call, Place(root, machine.real(root), home, _FOLDS))
+        return parts.effects_of_call(call, parts.Place(root, machine.real(root), home, _FOLDS))
+
+
+class _Parts(NamedTuple):
+    """The parts that make effects, imported at the first use, because most calls are never asked for their effects."""
+
+    LocalMachine: type[LocalMachine]
+    GuardedCall: type[GuardedCall]
+    Place: type[Place]
+    effects_of_call: Callable[[GuardedCall, Place], Effects]
+
+
+@cache
+def _parts() -> _Parts:
+    from agent_hooks.effects.machine import LocalMachine
+    from agent_hooks.guards import effects_of_call
+    from agent_hooks.guards.base import GuardedCall
+    from agent_hooks.values.effects import Place
+
+    return _Parts(LocalMachine, GuardedCall, Place, effects_of_call)
 
 
 def _root_of(cwd: str, home: str) -> str:
     """Return the root of the project that a directory lies in."""
     path = cwd
     while path not in ("/", home):
-        if os.path.lexists(f"{path}/.git") or os.path.lexists(f"{path}/.agent"):
+        if _is_there(f"{path}/.git") or _is_there(f"{path}/.agent"):
             return path
         above = os.path.dirname(path)
         if above == path:
@@ -97,3 +117,11 @@ def _root_of(cwd: str, home: str) -> str:
             break
         path = above
     return cwd
+
+
+def _is_there(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True

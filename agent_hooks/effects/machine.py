@@ -80,6 +80,8 @@ class LocalMachine(Machine):
 
     def answers(self, path: str) -> bool:
         """Return whether a path lies on a file system that answers at once."""
+        if self._slow == ():
+            return True
         below = f"{path}/"
         if self._slow is None:
             return below.startswith(self._used)

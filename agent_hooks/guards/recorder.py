@@ -109,15 +109,16 @@ class Recorder:
 
     def effects(self, place: Place = NOWHERE) -> Effects:
         """Return the effects so far; `place`: the directories that globs are relative to."""
-        others = list(self._others)
+        others = self._others
         return Effects(
             paths=tuple(self._paths.values()),
             programs=tuple(self._programs),
             transfers=tuple(self._transfers),
-            discards=tuple(each for each in others if isinstance(each, Discard)),
-            installs=tuple(each for each in others if isinstance(each, Install)),
-            kills=tuple(each for each in others if isinstance(each, Kill)),
-            privileges=tuple(each for each in others if isinstance(each, Privilege)),
+            # Most calls have none of these.
+            discards=tuple(each for each in others if isinstance(each, Discard)) if others else (),
+            installs=tuple(each for each in others if isinstance(each, Install)) if others else (),
+            kills=tuple(each for each in others if isinstance(each, Kill)) if others else (),
+            privileges=tuple(each for each in others if isinstance(each, Privilege)) if others else (),
             devices=tuple(self._devices),
             unknown=tuple(self._unknown),
             place=place,

@@ -12,6 +12,8 @@ python, languages        from code of another language to its calls
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from agent_hooks.guards.base import DEFAULT_OPTIONS, Finding, GuardedCall, GuardOptions, Run
 from agent_hooks.guards.commands import NO_COMMANDS, commands_of
 from agent_hooks.guards.control import ControlFiles
@@ -107,10 +109,9 @@ class CommandSafetyGuard:
         With `trace`, its `trace` and `lines` list the commands that would run; `recorder` gets the effects, and then no
         file is judged; `limit`: the time of the whole call.
         """
-        directories = Directories(call.cwd, call.home, call.temp)
-        interpreter = Interpreter(BOOK, directories, self._level)
+        directories = _directories(call.cwd, call.home, call.temp)
+        interpreter = Interpreter(BOOK, directories, self._level, limit)
         interpreter.recorder = recorder or interpreter.recorder
-        interpreter.limit = limit or interpreter.limit
         interpreter.call, interpreter.judging = call, recorder is None
         if interpreter.judging:
             # A verdict needs no recorded effects.
@@ -133,3 +134,9 @@ class CommandSafetyGuard:
             interpreter.recorder.unknown("unparsed", command[:200], text)
         interpreter.findings = sorted(most_specific(interpreter.findings), key=lambda finding: finding.undecidable)
         return interpreter
+
+
+@lru_cache(16)
+def _directories(cwd: str, home: str, temp: tuple[str, ...]) -> Directories:
+    """Return the directories of a call; most calls of a process have the same."""
+    return Directories(cwd, home, temp)

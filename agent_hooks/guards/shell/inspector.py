@@ -115,7 +115,7 @@ class Inspector(ABC):
     present program runs on another machine or in a container, whose paths are not those of this machine.
     """
 
-    def __init__(self, directories: Directories, level: Level) -> None:
+    def __init__(self, directories: Directories, level: Level, limit: Limit | None = None) -> None:
         self.directories = directories
         self.level = level
         self.call = GuardedCall(tool_name="bash", input={})
@@ -131,7 +131,7 @@ class Inspector(ABC):
         self.flow = "shown"
         self.text = ""
         self.taken = False
-        self.limit = Limit()
+        self.limit = limit or Limit()
         self.recorder = Recorder()
         self.running = ""
         self.via: tuple[str, ...] = ()

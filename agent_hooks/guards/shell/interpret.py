@@ -21,9 +21,9 @@ from agent_hooks.guards.shell.command import Book, Command
 from agent_hooks.guards.shell.expand import Expander
 from agent_hooks.guards.shell.grammar import parse, read
 from agent_hooks.guards.shell.inspector import CONTROLS, Inspector, Shell
-from agent_hooks.guards.shell.limit import TOO_MUCH
+from agent_hooks.guards.shell.limit import TOO_MUCH, Limit
 from agent_hooks.guards.shell.line import Line
-from agent_hooks.guards.shell.names import LANGUAGES, SHELLS, plain_name
+from agent_hooks.guards.shell.names import SHELLS, is_language, plain_name
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.origins import marks_of
 from agent_hooks.guards.shell.outputs import DECODED, DOWNLOADED, printed, taint_of
@@ -80,8 +80,8 @@ class Interpreter(Inspector):
     and stdin, as exceptions see them; `runs`: the same, each with its parts.
     """
 
-    def __init__(self, book: Book, directories: Directories, level: Level) -> None:
-        super().__init__(directories, level)
+    def __init__(self, book: Book, directories: Directories, level: Level, limit: Limit | None = None) -> None:
+        super().__init__(directories, level, limit)
         self.book = book
         self._commands = 0
         self._nesting = 0
@@ -538,7 +538,7 @@ class Interpreter(Inspector):
         known = self.judging or book.effects(context)
         if self.judging and not _asks_for_help(name, argv):
             book.files(context)
-        if name in SHELLS or LANGUAGES.fullmatch(name):
+        if name in SHELLS or is_language(name):
             if not known:
                 context.unknown("opaque", "it runs code that is not known")
             book.interpreter(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
@@ -24,6 +25,12 @@ _ALIKE = str.maketrans(
     "\u0261\u03b1\u03bf\u03bd\u03c1\u03c4\u03c5\u03ba\u217c\u2215\u2010\u2011\u2013\u2014\u2212",
     "aeopcyxijsdhlqwgaovptukl/-----",
 )
+
+
+@lru_cache(1024)
+def is_language(name: str) -> bool:
+    """Return whether a plain name is that of a language whose code is judged."""
+    return LANGUAGES.fullmatch(name) is not None
 
 
 def plain_name(word: Word) -> tuple[str, bool]:

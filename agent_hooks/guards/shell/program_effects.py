@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.names import LANGUAGES, SHELLS
+from agent_hooks.guards.shell.names import SHELLS, is_language
 from agent_hooks.guards.shell.programs import Deed, deeds_of
 
 
@@ -20,7 +20,7 @@ def record_program(command: Command) -> bool:
         return False
     deeds, known = found
     # The judges of code record the effects of its calls.
-    command.recorded = command.name not in SHELLS and not LANGUAGES.fullmatch(command.name)
+    command.recorded = command.name not in SHELLS and not is_language(command.name)
     for deed in deeds:
         known = _record(command, deed) and known
     return known

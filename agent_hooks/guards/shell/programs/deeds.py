@@ -39,9 +39,14 @@ def deeds_of(name: str, argv: Sequence[Word], stdin: Text = EMPTY) -> tuple[list
             break
         shared = row if row.has("global") else shared
         row, words = inner, rest
-    reading = Reading(program, words, row if shared is None else row.with_options_of(shared), stdin, FUNCTIONS)
+    reading = Reading(program, words, row if shared is None else _shared(row, shared), stdin, FUNCTIONS)
     reading.directory = directory
     return reading.read(), reading.known
+
+
+@lru_cache(512)
+def _shared(row: Row, other: Row) -> Row:
+    return row.with_options_of(other)
 
 
 @lru_cache(1024)

@@ -175,7 +175,7 @@ class Reading:
                         self._change(each)
             self._values()
         own = len(self.deeds)
-        done = [self.functions[value](self) for name, value in self.facts if name == "do"]
+        done = [self.functions[value](self) for name, value in self.facts if name == "do"] if self.facts else ()
         if not any(done):
             self._operands()
         if self.facts:
@@ -224,7 +224,7 @@ class Reading:
 
     def _operands(self) -> None:
         """Give each operand its role: those before the `*` from the front, those behind it from the back."""
-        given = [word for word in self.given if not self._is_pair(word)]
+        given = [word for word in self.given if not self._is_pair(word)] if self.row.assigns else self.given
         many = next((at for at, each in enumerate(self.operands) if each.number == "*"), None)
         if many is None:
             parts = [(each, given[at : at + 1]) for at, each in enumerate(self.operands)]
@@ -236,7 +236,8 @@ class Reading:
             parts += [(each, given[end + at : end + at + 1]) for at, each in enumerate(back)]
         before: list[Word] = []
         for each, words in parts:
-            self._part(each, words, before)
+            if each.role != "_":
+                self._part(each, words, before)
             before += words
 
     def _part(self, part: Operand, words: list[Word], before: list[Word]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib import import_module
@@ -54,7 +54,9 @@ class Row:
     values; `roles`: the role of each option's value; `changes`, `assigns`, `operands`, `facts`: the rest of the row.
     """
 
-    __slots__ = ("assigns", "changes", "facts", "flags", "long", "operands", "optional", "pairs", "roles", "short")
+    __slots__ = (
+        *("assigns", "changes", "facts", "flags", "has", "long", "operands", "optional", "pairs", "roles", "short"),
+    )
 
     def __init__(self, text: str) -> None:
         self.short = self.optional = ""
@@ -79,9 +81,8 @@ class Row:
                 self.assigns[name] = role
             else:
                 self.operands.append(operand(word))
-
-    def has(self, fact: str) -> bool:
-        return any(name == fact for name, _ in self.facts)
+        # Whether the row has a fact of this name: a row is read once, and asked for each command.
+        self.has: Callable[[str], bool] = frozenset(name for name, _ in self.facts).__contains__
 
     @property
     def names_files(self) -> bool:
@@ -94,7 +95,7 @@ class Row:
     def with_options_of(self, other: Row) -> Row:
         """Return the row with the options of another one beside its own."""
         both = Row("")
-        both.operands, both.facts, both.assigns = self.operands, self.facts, self.assigns
+        both.operands, both.facts, both.assigns, both.has = self.operands, self.facts, self.assigns, self.has
         both.roles = {**other.roles, **self.roles}
         both.short = self.short + "".join(
             each for each in other.short if each not in self.optional + "".join(self.flags)

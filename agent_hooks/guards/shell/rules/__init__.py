@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from agent_hooks.guards.shell.builtins import BUILTINS
 from agent_hooks.guards.shell.command import Book, Command, Rule
 from agent_hooks.guards.shell.inspector import Inspector
-from agent_hooks.guards.shell.names import LANGUAGES, SHELLS
+from agent_hooks.guards.shell.names import SHELLS, is_language
 from agent_hooks.guards.shell.program_effects import record_program
 from agent_hooks.guards.shell.program_judging import judge_program
 from agent_hooks.guards.shell.rules import (
@@ -99,7 +99,10 @@ _SUBJECTS = (
 )
 
 # They judge and find no effect that the table of programs does not know.
-_JUDGES = (own_files, own_links, rights, packs)
+_JUDGES = (
+    *(access, applying, backups, clouds, clusters, databases, exhaustion, images, messaging, own_files, own_links),
+    *(packages, packs, publishing, requests, rights, services),
+)
 
 
 def _joined(*tables: Mapping[str, tuple[Rule, ...]]) -> dict[str, tuple[Rule, ...]]:
@@ -148,7 +151,7 @@ def _interpreter(command: Command) -> None:
         sending.code(command)
         exhaustion.code(command)
     # The book does not apply the rules for languages by itself.
-    if LANGUAGES.fullmatch(command.name):
+    if is_language(command.name):
         for rule in _BOOK_RULES.get(command.name, ()):
             rule(command)
 
