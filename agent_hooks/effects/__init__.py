@@ -73,8 +73,8 @@ class CallEffects:
     def _effects(self, tool: str, input: Mapping[str, Any]) -> Effects:
         parts = _parts()
         cwd, root, home = self.cwd, self.root, self.home
-        machine = parts.LocalMachine(cwd, root, home)
-        call = parts.GuardedCall(
+        machine = parts.machine(cwd, root, home)
+        call = parts.call(
             tool_name=tool,
             input=input,
             cwd=cwd,
@@ -83,15 +83,15 @@ class CallEffects:
             machine=machine,
             stays_open=self.stays_open,
         )
-        return parts.effects_of_call(call, parts.Place(root, machine.real(root), home, _FOLDS))
+        return parts.effects_of_call(call, parts.place(root, machine.real(root), home, _FOLDS))
 
 
 class _Parts(NamedTuple):
     """The parts that make effects, imported at the first use, because most calls are never asked for their effects."""
 
-    LocalMachine: type[LocalMachine]
-    GuardedCall: type[GuardedCall]
-    Place: type[Place]
+    machine: type[LocalMachine]
+    call: type[GuardedCall]
+    place: type[Place]
     effects_of_call: Callable[[GuardedCall, Place], Effects]
 
 

@@ -76,10 +76,6 @@ def judged(kind: str, expected: str) -> list[str]:
     return [row["command"] for row in rows("held_out_7.tsv") if (row["class"], row["expected"]) == (kind, expected)]
 
 
-# A loop over the names of variables reads each by a name that is known only when it runs.
-MISSED = {'source .env && compgen -v | while read v; do echo "$v=${!v}"; done'}
-
-
 @pytest.mark.behaviour("PR12")
 @pytest.mark.behaviour("PR13")
 @pytest.mark.behaviour("PR16")
@@ -89,7 +85,7 @@ def test_each_class_stops_the_harmful_rows_and_no_other(kind: str) -> None:
     """The harmful commands of the class meet a rule, and the everyday ones beside them meet none."""
     harmful, everyday = judged(kind, "deny"), judged(kind, "allow")
     assert min(len(harmful), len(everyday)) >= 10
-    assert {command for command in harmful if not rules(command)} <= MISSED
+    assert [command for command in harmful if not rules(command)] == []
     assert [command for command in everyday if rules(command)] == []
 
 
@@ -199,10 +195,6 @@ async def test_a_dialog_shows_one_remedy_for_all_rules() -> None:
     assert [1 + len(ask.also) for ask in asks if isinstance(ask, Ask)] == [2]
 
 
-# A decrypted file that goes to a program which needs it is taken for one that is printed.
-FALSE = ["sops -d values.enc.yaml | helm upgrade --install app ./chart -f -"]
-
-
 @pytest.mark.behaviour("PR11")
 def test_rows_that_were_written_after_the_rules_have_their_answer() -> None:
     """All harmful rows are caught, and one everyday row is asked about."""
@@ -210,4 +202,4 @@ def test_rows_that_were_written_after_the_rules_have_their_answer() -> None:
     everyday = [row["command"] for row in rows("held_out_8.tsv") if row["expected"] == "allow"]
     assert len(harmful) > 30
     assert [command for command in harmful if not rules(command)] == []
-    assert [command for command in everyday if rules(command)] == FALSE
+    assert [command for command in everyday if rules(command)] == []
