@@ -16,7 +16,7 @@ OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py 
 	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks --ignore=tests/hostile --ignore=tests/chaos \
 	--ignore=tests/checkpoints --ignore=tests/storage --ignore=tests/trust --ignore-glob='tests/cli/test_cli_[!r]*'
 
-.PHONY: demo test test-all test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
+.PHONY: demo test test-all test-page types-page test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -24,8 +24,8 @@ demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 test: .venv/dev  ## the test suite without the group `slow`; a part: ARGS=tests/host
 	$(BIN)/python -m pytest -q -n auto $(ARGS)
 
-test-all: .venv/dev  ## the whole test suite, as CI runs it
-	$(BIN)/python -m pytest -q -n auto -m 'not client' $(ARGS)
+test-all: .venv/dev  ## the whole test suite, as CI runs it, without the groups `client` and `browser`
+	$(BIN)/python -m pytest -q -n auto -m 'not client and not browser' $(ARGS)
 
 test-clients: .venv/dev clients  ## our hooks in the real agents: all cells of the matrix in the fast ones, six in each other
 	$(BIN)/python -m pytest -q -n 2 -m 'client and not slow' tests/clients $(ARGS)
@@ -36,6 +36,12 @@ matrix: .venv/dev clients  ## every promise in every real agent, 40 minutes: wri
 
 clients: .venv/dev  ## the agents that run our hooks, from npm, as the lock files in tests/clients/locks say
 	@cd tests && ../$(BIN)/python -m clients.installing $(if $(filter clients,$(MAKECMDGOALS)),$(ARGS))
+
+test-page: .venv/dev .bench/page/ready  ## the page of `look` in Debian's chromium: a group of its own
+	$(BIN)/python -m pytest -q -m browser tests/look $(ARGS)
+
+types-page: .bench/page/ready  ## the JSDoc types of the page's modules, by TypeScript's checker
+	@node .bench/page/node_modules/typescript/bin/tsc -p checks/page/tsconfig.json
 
 check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff format --check .
@@ -110,6 +116,10 @@ clean:
 		&& npm install --silent --no-audit --no-fund --ignore-scripts @mariozechner/pi-coding-agent@0.27.9 \
 		&& touch ready && echo "pi: installed" \
 		|| { echo "pi: cannot be installed; it needs Node 20 and npm"; rm -rf $(CURDIR)/.bench/pi; }
+
+.bench/page/ready: checks/page/package.json
+	@mkdir -p .bench/page && cp checks/page/package.json checks/page/package-lock.json .bench/page/ \
+		&& cd .bench/page && npm ci --silent --no-audit --no-fund --ignore-scripts && touch ready
 
 .bench/oldest/ready: pyproject.toml constraints-oldest.txt
 	rm -rf .bench/oldest

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agent_hooks.hooks.bytecode import cache_directory
+from look.browser import NO_BROWSER
 from other_agent import OtherAgent, end_server
 from recording import Recorded
 from running import Command
@@ -68,6 +69,10 @@ _PROGRAMS = {
         MISSING,
         "tmux IS MISSING: the tests in a real terminal WERE NOT RUN; install it (apt-get install tmux)",
     ),
+    "browser": (
+        bool(NO_BROWSER),
+        f"{NO_BROWSER}: the tests of the page in a real browser WERE NOT RUN",
+    ),
     "node": (
         shutil.which("node") is None,
         "Node.js IS MISSING: the tests of the plugins of other agents WERE NOT RUN; install it (apt-get install nodejs)",
@@ -83,7 +88,7 @@ def _is_slow(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need tmux or Node.js where there is none, and mark the slow ones."""
+    """Leave out the tests that need a program where there is none, and mark the slow ones."""
     for item in items:
         if _is_slow(item):
             item.add_marker(pytest.mark.slow)
@@ -95,8 +100,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say so, loudly."""
-    for is_missing, text in _PROGRAMS.values():
-        if is_missing:
+    for marker, (is_missing, text) in _PROGRAMS.items():
+        # The usual run leaves out the browser's group in any case.
+        if is_missing and (marker != "browser" or "not browser" not in terminalreporter.config.getoption("markexpr")):
             terminalreporter.write_line(text, red=True, bold=True)
 
 

@@ -39,10 +39,10 @@ def promised() -> dict[str, str]:
 def deselected() -> set[str]:
     """Return the markers of tests that the default options of pytest leave out, and that need a client to be installed.
 
-    `.ci/run` runs the group `slow` with the rest.
+    `.ci/run` runs the group `slow` with the rest, and the group `browser` as a step of its own.
     """
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
-    return set(re.findall(r"not (\w+)", options)) - {"slow"}
+    return set(re.findall(r"not (\w+)", options)) - {"slow", "browser"}
 
 
 def worn_in(source: str) -> Iterator[tuple[str, str]]:

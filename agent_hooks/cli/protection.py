@@ -11,7 +11,7 @@ from agent_hooks.guards import builtin_guards
 from agent_hooks.guards.agents import moved, usual
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardSettings
-from agent_hooks.guards.control import HOOK_NAMES, RECORDS, SEALED_NAMES
+from agent_hooks.guards.control import HOOK_NAMES, SEALED_NAMES, UNREAD_NAMES
 from agent_hooks.hooks.bytecode import cache_directory
 from agent_hooks.server.client import directory
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home
@@ -35,12 +35,12 @@ def agent_guards(
     if sealed is None:
         sealed = _installations(place)
     hooks = [*(os.path.join(home, name) for home in homes for name in HOOK_NAMES), *more, *_of_agents(place, sealed)]
-    state = [os.path.join(own, name) for name in SEALED_NAMES if name != RECORDS]
+    state = [os.path.join(own, name) for name in SEALED_NAMES if name not in UNREAD_NAMES]
     return builtin_guards(
         settings,
         protected=_with_targets(hooks),
         sealed=_with_targets([*state, *_installed(place), *sealed]),
-        records=_with_targets([os.path.join(own, RECORDS)]),
+        records=_with_targets(os.path.join(own, name) for name in UNREAD_NAMES),
         agent_home=own,
     )
 

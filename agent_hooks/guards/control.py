@@ -6,7 +6,7 @@ They are judged by their names and by lists of absolute paths; nothing is opened
    them for a limited time.
 2. Sealed files, which no agent writes at any time: the trust store, records, the unlock state, the remembered answers,
    the checkpoints, the generated clients, the packages of hooks, the cache of bytecode, this package and its command.
-3. Records, which are sealed, and which no agent reads.
+3. Records, and the files that `agent-hooks look` makes of them, which are sealed, and which no agent reads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ FOLDER = ".agent"
 HOOK_NAMES = ("hooks", "transformers", "settings.json", "command_intercept.yaml")
 """The names in `.agent` of the hooks, transformers and settings."""
 RECORDS = "records"
-"""The name in the agent home of the directory that no agent reads either."""
+"""The name in the agent home of the directory with the records."""
+UNREAD_NAMES = (RECORDS, "look")
+"""The names in the agent home of the directories that no agent reads either."""
 SEALED_NAMES = (
-    *("trust.json", "trust", RECORDS, "unlock.json", "bridges", "environments", "calls"),
+    *("trust.json", "trust", *UNREAD_NAMES, "unlock.json", "bridges", "environments", "calls"),
     *("remembered.json", "remembered.lock", "checkpoints"),
 )
 """The names in the agent home of the files that no agent writes."""
@@ -107,7 +109,7 @@ def _kind(path: str, *, records: bool = False) -> str | None:
             continue
         rest = parts[at + 1 :]
         if records:
-            if rest and rest[0] == RECORDS:
+            if rest and rest[0] in UNREAD_NAMES:
                 return "sealed"
         elif not rest or any(_may_be(rest[0], name) for name in HOOK_NAMES):
             return "hooks"

@@ -16,6 +16,7 @@ from agent_hooks.guards.paths import SecurityAudit
 from agent_hooks.guards.shell import CommandSafetyGuard
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.installs.generated import DIRECTORY as GENERATED
+from agent_hooks.look.index.index import DIRECTORY as LOOK
 from agent_hooks.pipeline.guarding import ask_guards, guarded_call
 from agent_hooks.records.files import DIRECTORY as RECORDS
 from agent_hooks.remembering import FILE, LOCK
@@ -31,7 +32,7 @@ from agent_hooks.values.answers import Block
 from guard_corpus import rows
 
 # The rooms own these names; the guards are below most of them, and keep names of their own.
-STATE_NAMES = {STORE, "trust", STATE, RECORDS, GENERATED, ENVIRONMENTS, CALLS, FILE, LOCK, "checkpoints"}
+STATE_NAMES = {STORE, "trust", STATE, RECORDS, LOOK, GENERATED, ENVIRONMENTS, CALLS, FILE, LOCK, "checkpoints"}
 PROJECT, HOME = "/home/dev/app", "/home/dev"
 OPTIONS = GuardOptions(
     protected=tuple(
@@ -43,7 +44,7 @@ OPTIONS = GuardOptions(
         *(f"{HOME}/.agent/{name}" for name in ("trust.json", "trust", "unlock.json", "bridges", "environments")),
         *(f"{HOME}/.claude/settings.json", f"{HOME}/.cache/agent-hooks", "/tmp/agent-hooks-0"),
     ),
-    records=(f"{HOME}/.agent/records",),
+    records=(f"{HOME}/.agent/records", f"{HOME}/.agent/look"),
     agent_home=f"{HOME}/.agent",
 )
 PRESENT = (f"{PROJECT}/.agent/hooks/gate.py", f"{PROJECT}/.agent/settings.json")
@@ -144,7 +145,9 @@ def test_file_tools_write_other_files_beside_them(path: str) -> None:
 
 @pytest.mark.behaviour("G5")
 @pytest.mark.parametrize("tool", ["read", "grep"])
-@pytest.mark.parametrize("path", ["~/.agent/records/s1.1.2.jsonl", "~/.agent/records", "~/.agent"])
+@pytest.mark.parametrize(
+    "path", ["~/.agent/records/s1.1.2.jsonl", "~/.agent/records", "~/.agent/look/index.sqlite", "~/.agent"]
+)
 def test_file_tools_read_no_records(tool: str, path: str) -> None:
     """A search of the agent home would show them too."""
     assert path_rules(tool, path) == {"records"}

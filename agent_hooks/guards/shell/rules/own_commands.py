@@ -22,7 +22,7 @@ OWN_PROCESS = frozenset({"own-process"})
 
 
 def own(command: Command) -> None:
-    """`agent-hooks trust`, `install`, `undo` and others are a person's decisions; `records` and `why` show records."""
+    """`agent-hooks trust`, `undo` and others are a person's decisions; `records`, `why` and `look` show records."""
     words = command.argv[1:]
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     if at == len(words):
@@ -50,7 +50,7 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
-    if verb == "why" or (verb == "records" and rest[:1] != ["verify"]):
+    if verb in ("why", "look") or (verb == "records" and rest[:1] != ["verify"]):
         command.report("read-records", "reads records of decisions")
     if not verb.known:
         reason = "the verb of a command that may be a person's decision is not known"

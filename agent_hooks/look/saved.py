@@ -1,0 +1,165 @@
+"""Compose the page as one file: its modules as one script, its style sheet, and the data as text.
+
+The file has a policy of its own, with the hashes of the script and the style sheet, so that nothing else in it runs and
+nothing in it can connect.  Every `<` of the data is escaped, so that no text of it can end the element that holds it.
+
+The modules become one script by leaving out the import and export words; a test holds that no two of them define one
+name.  All calls are in the file with time, lane, tool, verdict and command; the newest have their cards.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from time import time
+from typing import Any
+
+from msgspec import Struct
+
+from agent_hooks.errors import AgentHooksError
+from agent_hooks.look.files import ENTRY, STYLE, text_of
+from agent_hooks.look.policy import saved_policy
+from agent_hooks.look.viewing import Viewing
+
+MOST_CARDS = 10_000
+"""The newest calls that have their cards in the file."""
+MOST_BYTES = 20_000_000
+"""The largest file."""
+_BLOCK, _CARD_BLOCK = 20_000, 250
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
+_DOCUMENT = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>look · agent-hooks</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<noscript>This page needs JavaScript.</noscript>
+<script type="application/json" id="data">{data}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+class Saved(Struct, frozen=True):
+    """A composed file, and the numbers of the things in it."""
+
+    content: bytes
+    calls: int
+    sessions: int
+    cards: int
+
+    @property
+    def note(self) -> str:
+        """The contents in one sentence."""
+        return note(self.calls, self.cards)
+
+
+def note(calls: int, cards: int) -> str:
+    """Return the contents of a file in one sentence."""
+    plural = "call" if calls == 1 else "calls"
+    rest = f" and the cards of the newest {cards:,}" if cards < calls else ", each with its card"
+    return f"This file holds time, lane, tool, verdict and command of {calls:,} {plural}{rest}, with secrets hidden."
+
+
+def compose(view: Viewing, cards: int = MOST_CARDS) -> Saved:
+    """Return the page with its data as one file; raises `AgentHooksError` where it would be larger than `MOST_BYTES`."""
+    data = _data(view, cards)
+    script, style = one_script(), text_of(STYLE)
+    document = _DOCUMENT.format(
+        policy=saved_policy(_hash(script), _hash(style)),
+        style=style,
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        script=script,
+    )
+    content = document.encode()
+    if len(content) > MOST_BYTES:
+        if cards > _CARD_BLOCK:
+            # Long cards: the newest half of them may fit.
+            return compose(view, cards // 2)
+        raise AgentHooksError(f"the file would have {len(content):,} bytes, and {MOST_BYTES:,} are allowed")
+    saved = data["saved"]
+    return Saved(content, saved["calls"], data["summary"]["sessions"], saved["cards"])
+
+
+def _data(view: Viewing, most_cards: int) -> dict[str, Any]:
+    summary, columns = view.summary(), view.columns()
+    header = columns.header()
+    calls = int(header["count"])
+    lines = list(_blocks(view.command, range(calls), _BLOCK))
+    rows = _newest(header, columns.to_bytes(), most_cards)
+    cards = [view.card(row) for row in rows]
+    return {
+        "saved": {"at": time() * 1000, "cards": len(cards), "calls": calls, "note": note(calls, len(cards))},
+        "summary": summary,
+        "hooks": view.hooks(),
+        "header": header,
+        "columns": _packed(columns.to_bytes()),
+        "block": _BLOCK,
+        "commands": [_packed_json(block) for block in lines],
+        "cardBlock": _CARD_BLOCK,
+        "cardRows": rows,
+        "cards": [_packed_json(cards[at : at + _CARD_BLOCK]) for at in range(0, len(cards), _CARD_BLOCK)],
+        "ids": {str(card["id"]): row for card, row in zip(cards, rows, strict=True)},
+    }
+
+
+def _blocks(command: Callable[[Sequence[int]], list[str]], rows: Sequence[int], size: int) -> Iterator[list[str]]:
+    for at in range(0, len(rows), size):
+        yield command(rows[at : at + size])
+
+
+def _newest(header: dict[str, Any], arrays: bytes, most: int) -> list[int]:
+    """Return the rows of the newest calls, the newest first."""
+    begin = next(each["offset"] for each in header["columns"] if each["name"] == "time")
+    times = memoryview(arrays)[begin : begin + 8 * header["count"]].cast("d")
+    return sorted(range(len(times)), key=lambda row: (times[row], row), reverse=True)[:most]
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+
+
+def _packed_json(value: Any) -> str:
+    return _packed(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _hash(text: str) -> str:
+    """Return the hash of an inline script or style as a policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def one_script() -> str:
+    """Return all modules as one script, each after those that it imports."""
+    parts: dict[str, str] = {}
+
+    def take(name: str) -> None:
+        if name in parts:
+            return
+        text = text_of(name)
+        # Holds the place, so that a circle of imports ends.
+        parts[name] = ""
+        for imported in _IMPORT.findall(text):
+            take(imported)
+        # The order is that of the ends: a module stands behind those that it imports.
+        del parts[name]
+        parts[name] = _EXPORT.sub("", _IMPORT.sub("", text))
+
+    take(ENTRY)
+    script = "\n".join(parts.values())
+    if "</script" in script or "<!--" in script:
+        raise AgentHooksError("a module of the page has a text that would end its element")
+    return script

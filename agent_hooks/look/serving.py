@@ -1,0 +1,95 @@
+"""Run the server on a random port of 127.0.0.1, until it is told to end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any
+
+import anyio
+from anyio.lowlevel import current_token
+from hypercorn.config import Config
+from starlette.types import ASGIApp
+
+from agent_hooks.look.access import START_SECONDS, Access
+from agent_hooks.look.app import application
+from agent_hooks.look.live import Live
+from agent_hooks.look.opening import StartFile
+from agent_hooks.look.viewing import Viewing
+
+# Seconds for the requests that are open at the end.
+_LAST_SECONDS = 1.0
+
+
+def listen() -> socket.socket:
+    """Return a socket that listens on a free port of 127.0.0.1."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", 0))
+    return listener
+
+
+async def look(
+    view: Viewing,
+    directory: str,
+    ready: Callable[[str, str], object],
+    stop: anyio.Event,
+    listener: socket.socket | None = None,
+) -> None:
+    """Serve the page until `stop` is set.
+
+    `directory`: for the redirect file; `ready`: called with the address and the path of the redirect file, as soon as a
+    browser can connect; `listener`: a bound socket of 127.0.0.1, else a free port is taken.
+    """
+    listener = listener or listen()
+    host = f"127.0.0.1:{listener.getsockname()[1]}"
+    access, live = Access(host), Live(view)
+    file = StartFile(directory, f"{access.origin}/#start={access.start_token}")
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(live.run)
+            tasks.start_soon(_remove_later, file)
+            # The socket listens before the browser comes.
+            listener.listen()
+            async with _serving(application(view, access, live, file.remove), listener):
+                ready(access.origin, file.path)
+                await stop.wait()
+            tasks.cancel_scope.cancel()
+    finally:
+        file.remove()
+
+
+async def _remove_later(file: StartFile) -> None:
+    await anyio.sleep(START_SECONDS)
+    file.remove()
+
+
+@asynccontextmanager
+async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """Answer requests within the block."""
+    config = Config()
+    config.bind = [f"fd://{listener.detach()}"]
+    config.loglevel = "WARNING"
+    config.include_server_header = False
+    # A page that listens for news never ends by itself.
+    config.graceful_timeout = 0.2
+    backend = "trio" if "trio" in type(current_token().native_token).__module__ else "asyncio"
+    hypercorn: Any = import_module(f"hypercorn.{backend}")
+    stop = anyio.Event()
+
+    # Its own trigger ends it in order.
+    scope = anyio.CancelScope(shield=True)
+
+    async def run() -> None:
+        with scope:
+            await hypercorn.serve(app, config, shutdown_trigger=stop.wait)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        try:
+            yield
+        finally:
+            stop.set()
+            # From Python 3.12 on, the end waits for all clients, and a browser keeps its connections.
+            scope.deadline = anyio.current_time() + _LAST_SECONDS

@@ -1,0 +1,85 @@
+"""`agent-hooks look` as a person runs it: the page in a browser, the path without one, and the saved file."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import Command
+from support import PATIENCE
+
+
+@pytest.fixture
+def recorded_call(command: Command) -> Command:
+    command("run", "@bash rm -rf build", code=None)
+    return command
+
+
+@pytest.mark.behaviour("LK11")
+def test_the_saved_file_is_for_its_owner_and_the_command_says_what_it_holds(recorded_call: Command) -> None:
+    """0600, the numbers, and a word of warning."""
+    done = recorded_call("look", "--save", "session.html")
+    file = recorded_call.project / "session.html"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "commands of 1 call" in done.stdout.replace("command of", "commands of")
+    assert "readable by you only" in done.stdout
+    assert b"rm -rf build" not in file.read_bytes().partition(b'"columns"')[2]
+
+
+@pytest.mark.behaviour("LK1")
+def test_it_serves_until_ctrl_c_and_leaves_no_file(recorded_call: Command) -> None:
+    """The token is in the file and in no argument; Ctrl-C ends it with 0."""
+    line = recorded_call.line("look", "--no-browser")
+    with subprocess.Popen(
+        line, cwd=recorded_call.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        file = Path(run.stdout.readline().rpartition(": ")[2].strip())
+        token = re.search(r"#start=([\w-]+)", file.read_text())
+        assert token is not None
+        assert token[1] not in " ".join(line)
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=PATIENCE)
+    assert (run.returncode, file.exists()) == (0, False)
+    assert re.search(r"the page is at http://127\.0\.0\.1:\d+; Ctrl-C ends it", err)
+    assert token[1] not in err
+
+
+@pytest.mark.behaviour("LK1")
+def test_the_browser_gets_the_path_of_the_file_alone(recorded_call: Command, tmp_path: Path) -> None:
+    """A program in the place of the browser sees its arguments: a file, without a token."""
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}.part; mv {seen}.part {seen}; kill -INT $PPID\n')
+    browser.chmod(0o755)
+    environment = {**os.environ, "BROWSER": str(browser), "DISPLAY": ":9"}
+    line = [sys.executable, "-m", "agent_hooks", "look"]
+    done = subprocess.run(
+        line, cwd=recorded_call.project, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"file://\S+/\.agent/look/start-[0-9a-f]{16}\.html\n", seen.read_text())
+
+
+@pytest.mark.behaviour("LK13")
+def test_it_refuses_below_an_agent(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of other sessions are none of the agent's business, as a page and as a file."""
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for args in (("look",), ("look", "--save", "x.html")):
+        assert "look" in command(*args, code=1).stderr
+    assert not (command.project / "x.html").exists()
+
+
+@pytest.mark.behaviour("LK13")
+def test_without_the_extra_it_names_the_command_that_installs_it(command: Command) -> None:
+    """The page needs the server's libraries; the saved file needs none."""
+    command.first = "import sys; sys.modules['hypercorn.config'] = None"
+    assert "pip install 'agent-hooks-runtime[http]'" in command("look", "--no-browser", code=1).stderr
+    command("look", "--save", "session.html")
