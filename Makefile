@@ -16,7 +16,7 @@ OLDEST_TESTS := tests --ignore=tests/test_typing.py --ignore=tests/test_docs.py 
 	--ignore=tests/examples/test_examples_models.py --ignore=tests/checks --ignore=tests/hostile --ignore=tests/chaos \
 	--ignore=tests/checkpoints --ignore=tests/storage --ignore=tests/trust --ignore-glob='tests/cli/test_cli_[!r]*'
 
-.PHONY: demo test test-all test-page types-page test-clients clients matrix check mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
+.PHONY: demo test test-all test-page types-page test-clients clients matrix check reference mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -48,6 +48,9 @@ check: .venv/dev  ## everything CI checks but the tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python checks/prose.py
+
+reference: .venv/dev  ## docs/reference.md from the docstrings, and the tables of docs/coming-from.md
+	@$(BIN)/python -m checks.reference $(ARGS)
 
 mutants: .venv/dev  ## whether the tests of the core notice each statement that is deleted; ARGS='--changed HEAD~3' for less
 	@$(BIN)/python -m checks.mutants $(ARGS)

@@ -13,6 +13,8 @@ import sys
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and sys.orig_argv[-len(sys.argv)].endswith("agent_hooks"):
     del sys.path[0]
 
+from typing import TYPE_CHECKING as _CHECKING
+
 from agent_hooks.dispatch.context import HookContext, HookUI
 from agent_hooks.dispatch.handlers import Handler
 from agent_hooks.dispatch.interceptors import (
@@ -283,3 +285,17 @@ __all__ = [
 ]
 
 __version__ = "0.2.0.dev0"
+
+if not _CHECKING:
+    # Type checkers go on to reject other names.
+    def __getattr__(name: str) -> object:
+        """Raise the error for a name that the package does not have; one of another agent gets ours."""
+        from agent_hooks.values.near import camel_case
+        from agent_hooks.values.spellings import spelled
+
+        ours = spelled("from agent_hooks import ").get(name) or next(
+            (each for each in __all__ if camel_case(each) == name), None
+        )
+        if ours is not None:
+            raise ImportError(f"agent_hooks has no {name}: write {ours}", name=name)
+        raise AttributeError(f"module 'agent_hooks' has no attribute {name!r}", name=name)

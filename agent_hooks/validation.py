@@ -17,6 +17,7 @@ from agent_hooks.errors import SettingsError, did_you_mean, shown
 
 T = TypeVar("T")
 # PATH_MAX of Linux, in bytes; other systems allow less.
+_ENDLESS = 10**9  # seconds
 LONGEST_PATH = 4096
 TOO_LONG = f"is longer than any path can be, which is {LONGEST_PATH:,} characters"
 # Plain words for msgspec's names of types.
@@ -80,6 +81,17 @@ def check_keys(value: dict[str, Any], kind: type[msgspec.Struct], path: str | Pa
             raise SettingsError(f"unknown key {prefix + key!r}{did_you_mean(key, known)}", path)
 
 
+def milliseconds_problem(seconds: object) -> str | None:
+    """Return the error for a number of seconds that is meant as milliseconds; `None` for any other value.
+
+    A whole number of thousands is one; `5000.0` says that the seconds are no accident.
+    """
+    if type(seconds) is not int or not 1000 <= seconds < _ENDLESS or seconds % 1000:
+        return None
+    short = f"{seconds / 1000:g}"
+    return f"{seconds} seconds are {seconds / 60:.0f} min; for {short} s write {short}, and for {seconds} s {seconds}.0"
+
+
 def check_timeout(value: object, where: str, *, unit: str = "seconds", path: str | PathLike[str] = "") -> float | None:
     """Return `value` if it can be a deadline: a finite number above 0, or `None` for no limit.
 
@@ -87,6 +99,8 @@ def check_timeout(value: object, where: str, *, unit: str = "seconds", path: str
     """
     if value is None:
         return None
+    if unit == "seconds" and (problem := milliseconds_problem(value)):
+        raise SettingsError(f"{where}: {problem}", path)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         no_limit = "null" if unit == "milliseconds" else "None"
         raise SettingsError(f"{where}: expected {unit} above 0, or {no_limit} for no limit; found {shown(value)}", path)

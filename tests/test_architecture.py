@@ -101,6 +101,9 @@ SHORT_EVENTS = {"Interrupt", "Notification", "Setup", "Stop"}
 OUR_NAMES = {"__init__:Stop"}
 """The texts that are names of ours: an exported class has the name of another agent's event."""
 
+NEAR_MISSES = "values/spellings"
+"""The table of other agents' spellings, for the errors that name ours."""
+
 TREE = architecture.Tree(Path(agent_hooks.__file__).parent)
 
 
@@ -153,7 +156,7 @@ def test_only_the_writers_print() -> None:
 
 @pytest.mark.behaviour("TW18")
 def test_only_bridges_name_events_and_fields_of_other_agents() -> None:
-    """All other modules ask the bridge; readers of transcripts know their agent."""
+    """All other modules ask the bridge; readers of transcripts know their agent, and one table has the near misses."""
     bridges = usable_bridges()
     events = {row.name for bridge in bridges for row in bridge.describe() if re.search("[A-Z]", row.name)}
     tables = [bridge.fields for bridge in bridges if isinstance(bridge, CommandBridge)]
@@ -163,6 +166,7 @@ def test_only_bridges_name_events_and_fields_of_other_agents() -> None:
         f"{name}:{text}"
         for name, text in architecture.texts(TREE)
         if not name.startswith(("bridges/", "transcripts/"))
+        and name != NEAR_MISSES
         and f"{name}:{text}" not in OUR_NAMES
         and (text in events or any(re.search(rf"\b{word}\b", text) for word in distinctive | events - SHORT_EVENTS))
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, Never, NoReturn, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -11,7 +11,10 @@ from agent_hooks.concurrency.deadlines.base import Clock
 from agent_hooks.concurrency.threads import while_wanted
 from agent_hooks.errors import HookUsageError, capped, did_you_mean, shown
 from agent_hooks.ui.base import Dialogs, NotifyType
+from agent_hooks.validation import milliseconds_problem
 from agent_hooks.values.content import ExecResult
+from agent_hooks.values.near import add_near_misses
+from agent_hooks.values.spellings import spelled
 
 T = TypeVar("T")
 Mode = Literal["interactive", "rpc", "print", "embedded", "bridge", "replay"]
@@ -141,6 +144,19 @@ def _check_texts(call: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if not isinstance(value, str):
             raise HookUsageError(f"ctx.ui.{call}: {name} is a text, not {shown(value)}; write str(...) around it")
+
+
+def check_exec(command: object, args: object, wrong: Sequence[object], timeout: object) -> None:
+    """Raise `HookUsageError` for arguments of `ctx.exec` that cannot be meant."""
+    if isinstance(args, str):
+        raise HookUsageError(f"ctx.exec(command, args) wants a list of arguments: ctx.exec({command!r}, [{args!r}])")
+    if wrong:
+        raise HookUsageError(
+            "ctx.exec(command, args) takes its options by name, and the timeout in seconds: "
+            f"write timeout=…, cwd=… in place of {shown(wrong[0])}"
+        )
+    if problem := milliseconds_problem(timeout):
+        raise HookUsageError(f"ctx.exec(timeout=…): {problem}")
 
 
 def _current(timed: Timed) -> Timed:
@@ -276,16 +292,18 @@ class HookContext(Struct, eq=False):
         return self._place.agent_id
 
     def exec(
-        self, command: str, args: Sequence[str] = (), *, timeout: float | None = None, cwd: str | None = None
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *wrong: Never,
+        timeout: float | None = None,
+        cwd: str | None = None,
     ) -> Pending[ExecResult]:
         """Run a program, in the agent's directory unless `cwd` is given; `timeout` in seconds.
 
         Its result has `stdout`, `stderr`, `code` and `killed`; a missing program is a result too (code 127).
         """
-        if isinstance(args, str):
-            raise HookUsageError(
-                f"ctx.exec(command, args) wants a list of arguments: ctx.exec({command!r}, [{args!r}])"
-            )
+        check_exec(command, args, wrong, timeout)
 
         async def run() -> ExecResult:
             # Imported here, because it needs an event loop, and few hooks run programs.
@@ -294,3 +312,7 @@ class HookContext(Struct, eq=False):
             return await process.run(command, list(args), cwd=cwd or self.cwd, timeout=timeout)
 
         return Pending(EXEC, run, self._asked_for())
+
+
+add_near_misses(HookUI, "ctx.ui", spelled("ctx.ui."))
+add_near_misses(HookContext, "ctx", spelled("ctx."))

@@ -27,13 +27,13 @@ from agent_hooks.concurrency.foreign import is_awaitable
 from agent_hooks.concurrency.forks import end_child
 from agent_hooks.dispatch.context import HookContext, Surroundings, forgotten_await
 from agent_hooks.dispatch.handlers import Handler
+from agent_hooks.dispatch.mistakes import failure_text
 from agent_hooks.dispatch.plan import Owner, Plan
 from agent_hooks.dispatch.points import Changed
 from agent_hooks.dispatch.reading import misplaced, read_answer
 from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
 from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, shown
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
-from agent_hooks.values.frozen import NO_TEXT
 
 
 class Dispatch:
@@ -199,7 +199,7 @@ class Dispatch:
                 elif clock is not None and (foreign := clock.foreign(exc)) is not None:
                     raise foreign from None
                 else:
-                    ended = self._fail(_failure(exc), exc)
+                    ended = self._fail(failure_text(exc), exc)
             if clock is not None and clock.armed:
                 self._keep_duration(handler)
                 if stats.left != 1:
@@ -386,13 +386,6 @@ class Dispatch:
             elapsed=perf_counter() - self.started,
         )
         self.plan.owner.report(error)
-
-
-def _failure(exc: BaseException) -> str:
-    """Return the text for an exception of a handler; one that took content for a text is told the remedy."""
-    text = describe(exc)
-    mistaken = isinstance(exc, TypeError) and NO_TEXT not in text
-    return f"{text}; {NO_TEXT}" if mistaken and ("FrozenList" in text or "Blocks" in text) else text
 
 
 async def await_any(awaitable: Awaitable[Any]) -> Any:

@@ -19,6 +19,8 @@ from agent_hooks.values.answers import Answer, Block
 from agent_hooks.values.content import Message, ToolOutput
 from agent_hooks.values.events import Event
 from agent_hooks.values.frozen import freeze, thaw
+from agent_hooks.values.near import add_near_misses
+from agent_hooks.values.spellings import spelled
 
 O = TypeVar("O", bound=Struct)  # noqa: E741  # an output
 
@@ -98,7 +100,8 @@ class ParamsBeforeInput(Input, frozen=True):
 class ParamsBeforeOutput(Struct):
     """How the model is asked in this run; `None` leaves a value to the provider.
 
-    `reasoning_level`: `"off"` forbids thinking at every `think_level`, `"on"` asks for some.
+    `reasoning_level`: `"off"` forbids thinking at every `think_level`, `"on"` asks for some; `temperature`, `top_p`,
+    `top_k`: the parameters of that name.
     """
 
     provider: str
@@ -189,13 +192,13 @@ class CompactingOutput(Struct):
 
 
 class BusInput(Input, frozen=True):
-    """An event happened; its handlers have run."""
+    """An event happened; its handlers have run.  `event`: the event itself."""
 
     event: Event[Any]
 
 
 class ConfigInput(Input, frozen=True):
-    """The settings in force, when the session starts."""
+    """The session starts; `settings`: those in force, read-only."""
 
     settings: Mapping[str, Any]
 
@@ -330,3 +333,7 @@ POINTS: dict[str, Point] = {
         ),
     )
 }
+
+for _point in POINTS.values():
+    add_near_misses(_point.input, "input", spelled("input."))
+    add_near_misses(_point.output, "output", spelled("output."))

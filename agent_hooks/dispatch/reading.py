@@ -13,6 +13,7 @@ from agent_hooks.errors import shown
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Continue, Replace, Rewrite, Stop
 from agent_hooks.values.content import CompactionEntry
 from agent_hooks.values.frozen import freeze, items_of
+from agent_hooks.values.spellings import remedy
 from agent_hooks.values.wire import camel
 
 # The answer that each key of a mapping form stands for.
@@ -77,7 +78,7 @@ def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
         try:
             return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
         except (msgspec.ValidationError, ValueError, TypeError) as exc:
-            hint = misplaced(spec, answer)
+            hint = next(filter(None, (remedy('return {"', key) for key in answer)), "") or misplaced(spec, answer)
             raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
     hint = misplaced(spec, answer)
     if not spec.answers:

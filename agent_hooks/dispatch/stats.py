@@ -68,7 +68,11 @@ class Stats:
 
 
 class HandlerStats(Struct, frozen=True, rename="camel"):
-    """One row of `runner.stats()`; `p50` and `max` in seconds, `None` when nothing was timed."""
+    """One row of `runner.stats()`.
+
+    `hook`, `event`, `handler`: the function and its place; `count`, `failures`: its calls, and how many of them failed;
+    `p50`, `max`: the median and the longest time in seconds, `None` when nothing was timed.
+    """
 
     hook: str
     event: str

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, cast
+from typing import Any, Never, cast
 
 from agent_hooks.concurrency.deadlines import Clock
-from agent_hooks.dispatch.context import EXEC, HookContext, Mode, Pending, Surroundings
-from agent_hooks.errors import HookUsageError
+from agent_hooks.dispatch.context import EXEC, HookContext, Mode, Pending, Surroundings, check_exec
 from agent_hooks.hook_process.link import Link
 from agent_hooks.isolation.exact import Packer
 from agent_hooks.isolation.protocol import Notify, Place
@@ -86,13 +85,15 @@ class RemoteContext(HookContext):
     """The context of a handler; the agent runs its programs."""
 
     def exec(
-        self, command: str, args: Sequence[str] = (), *, timeout: float | None = None, cwd: str | None = None
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *wrong: Never,
+        timeout: float | None = None,
+        cwd: str | None = None,
     ) -> Pending[ExecResult]:
         """Run a program, as `HookContext.exec` does."""
-        if isinstance(args, str):
-            raise HookUsageError(
-                f"ctx.exec(command, args) wants a list of arguments: ctx.exec({command!r}, [{args!r}])"
-            )
+        check_exec(command, args, wrong, timeout)
         place = cast("CallPlace", self._timed)
 
         async def run() -> ExecResult:

@@ -19,6 +19,8 @@ from agent_hooks.hooks.checks import check_attachments, check_on
 from agent_hooks.hooks.offering import offered_tool
 from agent_hooks.hooks.options import InterceptOptions, Options, ToolOptions
 from agent_hooks.values.content import Attachment
+from agent_hooks.values.near import add_near_misses
+from agent_hooks.values.spellings import spelled
 from agent_hooks.values.tool import Tool
 
 if TYPE_CHECKING:
@@ -379,6 +381,9 @@ class HookAPI:
                 )
             if failure is not None:
                 report(callback, failure)
+
+
+add_near_misses(HookAPI, "api", spelled("api."))
 
 
 class Adopting:

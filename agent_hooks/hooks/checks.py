@@ -11,6 +11,7 @@ from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, rows_of
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
 from agent_hooks.hooks.options import ToolOptions
 from agent_hooks.values.content import Attachment
+from agent_hooks.values.spellings import remedy
 
 
 def check_on(event: str, options: Mapping[str, object]) -> None:
@@ -20,12 +21,14 @@ def check_on(event: str, options: Mapping[str, object]) -> None:
     if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
         raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
     if event not in EVENT_NAMES:
-        raise HookUsageError(f"api.on: unknown event {event!r}{did_you_mean(event, EVENT_NAMES)}")
+        near = remedy('api.on("', event) or did_you_mean(event, EVENT_NAMES)
+        raise HookUsageError(f"api.on: unknown event {event!r}{near}")
     where = f"api.on({event!r})"
     known = ToolOptions.__annotations__
     for name, value in options.items():
         if name not in known:
-            raise HookUsageError(f"{where}: unknown option {name!r}{did_you_mean(name, known)}")
+            near = remedy("api.on(…, ", name) or did_you_mean(name, known)
+            raise HookUsageError(f"{where}: unknown option {name!r}{near}")
         if name == "priority" and (isinstance(value, bool) or not isinstance(value, int)):
             raise HookUsageError(f"{where}: priority wants an int, not {shown(value)}")
     if (on_error := options.get("on_error")) not in (None, "block", "continue"):

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 
 class LoadedHook(Struct, eq=False):
-    """One loaded hook: `path` as given, `resolved_path` without symlinks, and the api it registered through.
+    """One loaded hook: `path` as given, `resolved_path` without symlinks, and the `api` it registered through.
 
-    `module`: the hook's, inside of the agent; `process`: the process of a hook that has one of its own.
+    `name`: of the file, without `.py`; `error`: set for the gate that stands for a hook which could not be loaded;
+    `dependencies`: the packages of a hook with a header; `module`: the hook's, inside of the agent; `process`: the
+    process of a hook that has one of its own.
     """
 
     path: str
@@ -77,7 +79,8 @@ class LoadedHook(Struct, eq=False):
 class LoadError(Struct, frozen=True):
     """A hook that could not be loaded.
 
-    `line` is the line that failed.  It is a line of `file`, one of a package's files, or of `path` if `file` is `None`.
+    `error`: one line of text, with the remedy; `traceback`: of its exception.  `line` is the line that failed.  It is a
+    line of `file`, one of a package's files, or of `path` if `file` is `None`.
     """
 
     path: str
@@ -96,7 +99,7 @@ class LoadError(Struct, frozen=True):
 
 
 class LoadResult(Struct, frozen=True):
-    """The hooks that were loaded, and the errors of those that were not."""
+    """The result of loading: `hooks` were loaded, and `errors` are those of the others."""
 
     hooks: list[LoadedHook]
     errors: list[LoadError]

@@ -24,9 +24,8 @@ def offered_tool(tool: object) -> Tool:
         raise HookUsageError(f"api.register_tool wants an object, not a class; write {tool.__name__}()")
     for attribute in ("name", "description", "input_schema", "execute"):
         if not hasattr(tool, attribute):
-            remedy = (
-                "" if not callable(tool) else "; or give it a typed function, `def name(argument: str) -> str: ...`"
-            )
+            form = "; or write a typed function, `def name(argument: str) -> str: ...`, and give it that"
+            remedy = form if isinstance(tool, Mapping) or callable(tool) else ""
             raise HookUsageError(f"api.register_tool({shown(tool)}): a tool needs {attribute!r}{remedy}")
     found = cast("Tool", tool)
     if not isinstance(found.name, str) or not found.name or not isinstance(found.input_schema, Mapping):

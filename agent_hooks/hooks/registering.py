@@ -80,14 +80,26 @@ def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
 async def _register(register: Callable[[HookAPI], Any], api: HookAPI, name: Callable[[], str]) -> None:
     result = register(api)
     if result is None or not inspect.isawaitable(result):
+        _refuse_mapping(result)
         return
     # Imported here, because it is large, and few hooks have anything to wait for.
     import anyio
 
     with anyio.move_on_after(DEFAULT_TIMEOUT) as deadline:
-        await await_in_parent(name, result)
+        _refuse_mapping(await await_in_parent(name, result))
     if deadline.cancelled_caught:
         raise HookUsageError(f"register did not end within {DEFAULT_TIMEOUT:g} s; start long work with api.start_task")
+
+
+def _refuse_mapping(result: object) -> None:
+    """Raise `HookUsageError` for handlers that `register` returns: they would never be called."""
+    if isinstance(result, Mapping) and result:
+        # The names of a stranger's mapping may be anything.
+        name = shown(next(iter(result)))
+        raise HookUsageError(
+            f"register returned a mapping with {name}, and nothing reads it: write api.on(event, handler) for an event, "
+            "and api.intercept(point, handler) for a point"
+        )
 
 
 async def take_back(api: HookAPI, module: ModuleType | None) -> None:

@@ -27,6 +27,7 @@ from agent_hooks.ui.base import Dialogs, SilentUI
 from agent_hooks.validation import check_timeout
 from agent_hooks.values.answers import Stop
 from agent_hooks.values.events import Event
+from agent_hooks.values.near import add_near_misses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -336,3 +337,6 @@ class HookRunner:
         for report in reports:
             self.engine.report(report)
         return reports
+
+
+add_near_misses(HookRunner, "runner")

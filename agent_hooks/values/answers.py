@@ -279,7 +279,7 @@ class Continue(Answer, frozen=True):
 
 
 class SkipConversationRestore(Answer, frozen=True):
-    """On `before_branch`: the file branches, the conversation stays as it is."""
+    """On `before_branch`: the file branches; `skip`: whether the conversation stays as it is."""
 
     skip: bool = True
 

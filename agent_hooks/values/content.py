@@ -16,6 +16,8 @@ from msgspec.structs import force_setattr
 
 from agent_hooks.errors import shown
 from agent_hooks.values.frozen import Blocks, FrozenList, freeze
+from agent_hooks.values.near import add_near_misses, refuse_access_by_key
+from agent_hooks.values.spellings import spelled
 
 
 class Value(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -52,7 +54,7 @@ class ImageContent(Value, frozen=True, tag_field="type", tag="image"):
 class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
     """The thoughts of a model before its answer; assistant messages only.
 
-    `signature`: an opaque text, with which the model gets its thoughts back unchanged.
+    `thinking`: their text; `signature`: an opaque text, with which the model gets its thoughts back unchanged.
     """
 
     type: ClassVar[Literal["thinking"]] = "thinking"
@@ -64,8 +66,8 @@ class ThinkingContent(Value, frozen=True, tag_field="type", tag="thinking"):
 class ToolCallContent(Value, frozen=True, tag_field="type", tag="toolCall"):
     """A tool call the model asks for; assistant messages only.
 
-    `arguments`: the decoded JSON object of the model; `invalid`: the model's text when it is no JSON object;
-    `signature`: as in `ThinkingContent`.
+    `id`: of the call; `name`: the tool's; `arguments`: the decoded JSON object of the model; `invalid`: the model's text
+    when it is no JSON object; `signature`: as in `ThinkingContent`.
     """
 
     type: ClassVar[Literal["toolCall"]] = "toolCall"
@@ -150,7 +152,11 @@ class ToolOutput(Value, frozen=True):
 
 
 class Attachment(Value, frozen=True, kw_only=True):
-    """A file that came with a message; `content` is base64 text."""
+    """A file that came with a message.
+
+    `kind`: `image` or `document`; `file_name`, `mime_type`: as the sender named them; `content`: base64 text;
+    `extracted_text`: the text of a document, for models that read no such file.
+    """
 
     kind: Literal["image", "document"]
     file_name: str
@@ -162,8 +168,9 @@ class Attachment(Value, frozen=True, kw_only=True):
 class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"):
     """A message of the person, or of a hook in their place; `timestamp` in Unix milliseconds.
 
-    `source`: the path of the hook that sent it with `api.send`, `None` for the person; `is_context`: a hook has added it
-    to a prompt with `AddContext`; `typed`: the text as it was sent, if hooks have changed it or added to it.
+    `attachments`: the files that came with it; `source`: the path of the hook that sent it with `api.send`, `None` for
+    the person; `is_context`: a hook has added it to a prompt with `AddContext`; `typed`: the text as it was sent, if
+    hooks have changed it or added to it.
     """
 
     role: ClassVar[Literal["user"]] = "user"
@@ -206,7 +213,8 @@ class UserMessage(Value, frozen=True, kw_only=True, tag_field="role", tag="user"
 class Usage(Value, frozen=True, kw_only=True):
     """The tokens of one response, as its provider counts them; 0 for a number that it does not report.
 
-    `input_tokens` includes those that came from a cache (`cache_read_tokens`) or were put there (`cache_write_tokens`).
+    `input_tokens`: those of the request, with those that came from a cache (`cache_read_tokens`) or were put there
+    (`cache_write_tokens`); `output_tokens`: those of the response.
     """
 
     input_tokens: int = 0
@@ -311,7 +319,11 @@ Message = UserMessage | AssistantMessage | ToolResultMessage
 
 
 class SessionHeader(Value, frozen=True, kw_only=True, tag_field="type", tag="session"):
-    """Entry 0 of a session file; `timestamp` is ISO 8601 in UTC."""
+    """Entry 0 of a session file.
+
+    `version`: of the file's form; `id`: of the session; `cwd`: the directory in which it began; `branched_from`: the file
+    that it was branched from, `None` for any other session.
+    """
 
     type: ClassVar[Literal["session"]] = "session"
 
@@ -332,7 +344,7 @@ class MessageEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="mess
 
 
 class ModelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="model_change"):
-    """From here on another model answers."""
+    """From here on another model answers: `model_id` of `provider`."""
 
     type: ClassVar[Literal["model_change"]] = "model_change"
 
@@ -342,7 +354,7 @@ class ModelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class ThinkingLevelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="thinking_level_change"):
-    """From here on the model thinks more or less."""
+    """From here on the model thinks more or less; `thinking_level`: `off`, `low`, `medium` or `high`."""
 
     type: ClassVar[Literal["thinking_level_change"]] = "thinking_level_change"
 
@@ -351,7 +363,10 @@ class ThinkingLevelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type
 
 
 class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="compaction"):
-    """A summary that stands for the entries before `first_kept_entry_index`."""
+    """A summary that stands for the entries before `first_kept_entry_index`.
+
+    `tokens_before`: the tokens of the conversation before it; `from_hook`: a hook has written the summary.
+    """
 
     type: ClassVar[Literal["compaction"]] = "compaction"
 
@@ -368,10 +383,29 @@ Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEnt
 class ExecResult(Struct, frozen=True):
     """The result of a program.
 
-    `killed`: a signal ended it, from our timeout or from elsewhere; then `code` is not 0.
+    `stdout`, `stderr`: what it printed, as text; `code`: its exit code; `killed`: a signal ended it, from our timeout or
+    from elsewhere; then `code` is not 0.
     """
 
     stdout: str
     stderr: str
     code: int
     killed: bool = False
+
+
+# ---- near misses
+
+for _kind in (Value, ExecResult):
+    refuse_access_by_key(_kind)
+add_near_misses(ExecResult, "result", spelled("result."))
+_values: tuple[tuple[str, tuple[type[Value], ...]], ...] = (
+    ("block", (TextContent, ImageContent, ThinkingContent, ToolCallContent)),
+    ("message", (UserMessage, AssistantMessage, ToolResultMessage)),
+    ("entry", (SessionHeader, MessageEntry, ModelChangeEntry, ThinkingLevelChangeEntry, CompactionEntry)),
+    ("result", (ToolOutput,)),
+    ("usage", (Usage,)),
+    ("attachment", (Attachment,)),
+)
+for _where, _kinds in _values:
+    for _kind in _kinds:
+        add_near_misses(_kind, _where)

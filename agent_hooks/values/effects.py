@@ -22,9 +22,10 @@ class PathEffect(Struct, frozen=True):
 
     `path`: absolute and normalised; where a part of it is not known, `certain` is false and the path is a pattern, in
     which `**` is any text and `*`, `?` and `[…]` are those of a shell.  `real`: the same with all links followed.
-    `program`: the program that does it, or the name of the tool.  `tree`: everything inside is meant too; `generated`:
-    the tree is build output or temporary, so a glob without a slash is not searched inside of it.  `elsewhere`: it lies
-    on another machine or in a container, as with `ssh host 'rm x'`; `reads`, `writes` and `deletes` pass over it.
+    `access`: `read`, `write`, `delete`, `list` or `execute`.  `program`: the program that does it, or the name of the
+    tool.  `tree`: everything inside is meant too; `generated`: the tree is build output or temporary, so a glob without
+    a slash is not searched inside of it.  `elsewhere`: it lies on another machine or in a container, as with `ssh host
+    'rm x'`; `reads`, `writes` and `deletes` pass over it.
     """
 
     path: str
@@ -38,7 +39,11 @@ class PathEffect(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A program that a call would run: its plain name, all words, its directory, and the programs that carry it."""
+    """A program that a call would run.
+
+    `name`: the plain name; `argv`: all words; `cwd`: the directory it runs in; `via`: the programs that carry it, the
+    outermost first.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -47,7 +52,7 @@ class Program(Struct, frozen=True):
 
 
 class Transfer(Struct, frozen=True):
-    """Content that leaves the machine (`out`), or comes to it (`in`).
+    """Content that leaves the machine (`direction` is `out`), or comes to it (`in`).
 
     `host`: in small letters, without user and port; `None` when it is not known; `what`: the content, for a person;
     `program`: the program that does it.
@@ -62,7 +67,8 @@ class Transfer(Struct, frozen=True):
 class Discard(Struct, frozen=True):
     """Work that is lost without a file of it being named.
 
-    `what`: for example `uncommitted changes`, `untracked files`, `commits`, `stashes`, `volumes`.
+    `what`: for example `uncommitted changes`, `untracked files`, `commits`, `stashes`, `volumes`; `program`: the
+    program that does it.
     """
 
     what: str
@@ -70,28 +76,37 @@ class Discard(Struct, frozen=True):
 
 
 class Install(Struct, frozen=True):
-    """A package that is installed: its name, empty for those that the project names, and the program that does it."""
+    """A package that is installed.
+
+    `name`: the package's, empty for those that the project names; `program`: the program that does it.
+    """
 
     name: str
     program: str = ""
 
 
 class Kill(Struct, frozen=True):
-    """A process that is ended: its number, its name, or another description."""
+    """A process that is ended.
+
+    `target`: its number, its name, or another description; `program`: the program that does it.
+    """
 
     target: str
     program: str = ""
 
 
 class Privilege(Struct, frozen=True):
-    """A right that is gained or given: `root`, `setuid`, `world-writable`, …"""
+    """A right that is gained or given.
+
+    `what`: `root`, `setuid`, `world-writable` or another; `program`: the program that does it.
+    """
 
     what: str
     program: str = ""
 
 
 class Device(Struct, frozen=True):
-    """A device that is read or written as a whole."""
+    """A device that is read or written as a whole; `access`: `read` or `write`; `program`: the program that does it."""
 
     path: str
     access: Access
@@ -99,7 +114,7 @@ class Device(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """A part of a call whose effects are not known.
+    """A part of a call whose effects are not known; `kind` is one of three.
 
     `opaque`: a program that may do anything; `dynamic`: a program or a text that is known only when the call runs;
     `unparsed`: a text that cannot be read.  `text`: the part; `why`: the reason, for a person.
@@ -113,8 +128,8 @@ class Unknown(Struct, frozen=True):
 class Place(Struct, frozen=True):
     """The directories that globs are relative to.
 
-    `root`: of the project, and `real_root` with all links followed; `folds`: the file system takes small and capital
-    letters for the same.
+    `root`: of the project, and `real_root` with all links followed; `home`: of the person; `folds`: the file system
+    takes small and capital letters for the same.
     """
 
     root: str = ""
@@ -127,7 +142,13 @@ NOWHERE = Place()
 
 
 class Effects(Struct, frozen=True, kw_only=True):
-    """All effects of a call, in the order in which they would happen; each stands here once."""
+    """All effects of a call, in the order in which they would happen; each stands here once.
+
+    `paths`: the files and directories that it reaches; `programs`: those that it runs; `transfers`: contents that leave
+    or come; `discards`: work that is lost; `installs`, `kills`, `privileges`, `devices`: the packages, processes, rights
+    and devices that it concerns; `unknown`: the parts whose effects are not known; `place`: the directories that globs
+    are relative to.
+    """
 
     paths: tuple[PathEffect, ...] = ()
     programs: tuple[Program, ...] = ()

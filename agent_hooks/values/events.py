@@ -40,6 +40,8 @@ from agent_hooks.values.content import (
     text_of_content,
 )
 from agent_hooks.values.frozen import READ_ONLY, FrozenDict, freeze
+from agent_hooks.values.near import add_near_misses, refuse_access_by_key
+from agent_hooks.values.spellings import spelled
 
 if TYPE_CHECKING:
     from agent_hooks.values.effects import Effects
@@ -70,14 +72,18 @@ class Event(Struct, Generic[A_co], frozen=True, kw_only=True, rename="camel", ta
 
 
 class CutPoint(Value, frozen=True, kw_only=True):
-    """The cut of a compaction: the entry index of the first kept message, and whether the cut is inside a turn."""
+    """The cut of a compaction.
+
+    `first_kept_entry_index`: the entry index of the first message that is kept; `is_split_turn`: the cut is inside a
+    turn.
+    """
 
     first_kept_entry_index: int
     is_split_turn: bool = field(default_factory=bool)
 
 
 class ModelRef(Value, frozen=True, kw_only=True):
-    """A model by name."""
+    """A model by name: its `provider`, and its `id` there."""
 
     provider: str
     id: str
@@ -113,8 +119,10 @@ class SessionEvent(
       `previous_session_file`: the file just left (`switch`, `clear`, `branch`).
     - `before_branch`, `branch`: `target_turn_index` is the index in `entries` of the entry branched from, `target_turn`
       the `turn_index` of the first turn after it.
-    - `before_compact`: the messages that would be dropped and kept; `tokens_before`: the tokens in context now.
-    - `compact`: the saved entry, and whether a hook supplied it.
+    - `before_compact`: `messages_to_summarize` would be dropped, `messages_to_keep` stay word for word, and `cut_point`
+      is between them; `previous_summary`: the text of the last compaction; `tokens_before`: the tokens in context now;
+      `model`: the one for summarising; `custom_instructions`: the TEXT of `/compact TEXT`.
+    - `compact`: `compaction_entry` is the saved entry, and `from_hook` is true when a hook supplied it.
     - `start`, `shutdown`: `reload` is true when the hooks are loaded again and the session itself goes on.
     """
 
@@ -196,7 +204,10 @@ class TurnStart(Event[Never], frozen=True, tag="turn_start"):
 
 
 class TurnEnd(Event[Stop], frozen=True, tag="turn_end"):
-    """A turn is over: the model's message and the results of its tool calls; `Stop` ends the run."""
+    """A turn is over; `Stop` ends the run.
+
+    `turn_index`: as in `TurnStart`; `message`: the model's response; `tool_results`: the results of its tool calls.
+    """
 
     type: ClassVar[str] = "turn_end"
 
@@ -262,7 +273,10 @@ class ToolCall(Event[Block | Ask], frozen=True, tag="tool_call", dict=True):
 
 
 class ToolResult(Event[Replace], frozen=True, tag="tool_result"):
-    """A tool ran or raised; each handler gets the result with the changes of the handlers before it."""
+    """A tool ran or raised; each handler gets the result with the changes of the handlers before it.
+
+    `parent_tool_call_id`, `native`: as in `ToolCall`.
+    """
 
     type: ClassVar[str] = "tool_result"
     route: ClassVar[Any] = _BY_TOOL
@@ -414,3 +428,7 @@ SessionEvent.about = SessionEvent.__dict__["reason"]
 for _event in _frozen:
     _event.__setattr__ = _refuse  # type: ignore[method-assign]  # names the remedy
     _event.__delattr__ = _refuse  # type: ignore[method-assign]
+refuse_access_by_key(Event)
+_names = {name for _event in _frozen for name in (*_event.__struct_fields__, *vars(_event))}
+add_near_misses(Event, "event", spelled("event."), _names)
+add_near_misses(CutPoint, "event.cut_point")

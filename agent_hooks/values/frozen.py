@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import NoneType
 from typing import Any, Never
 
+from agent_hooks.values.near import add_near_misses
+
 READ_ONLY = (
     "event values are read-only; to change a tool's input, return Rewrite({**event.params, 'key': value}) from a "
     "before_tool_call handler; to change its result, return Replace(...) from a tool_result handler"
@@ -73,6 +75,13 @@ class FrozenList(list[Any]):
 
         return deepcopy(list(self), memo)
 
+
+# The arguments of the built-in tools, as far as a dict has no method of that name.
+_ARGUMENTS = (
+    *("command", "timeout", "path", "offset", "limit", "content", "oldText", "newText"),
+    *("pattern", "exclude", "glob", "ignoreCase", "literal", "context"),
+)
+add_near_misses(FrozenDict, "input", {name: f'input["{name}"]' for name in _ARGUMENTS}, names=())
 
 _LEAVES = frozenset({str, int, float, bool, NoneType, FrozenDict, FrozenList})
 # Those that are the same frozen and thawed.

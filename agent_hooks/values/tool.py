@@ -13,6 +13,7 @@ from agent_hooks.errors import text_of
 from agent_hooks.values.content import ToolOutput, Value
 from agent_hooks.values.events import ToolCall, ToolResult
 from agent_hooks.values.frozen import freeze
+from agent_hooks.values.near import add_near_misses
 from agent_hooks.values.wire import to_json
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ def call_line(name: str, arguments: object) -> str:
 
 
 class Truncation(Value, frozen=True, kw_only=True):
-    """How output was cut: the limit, the length before and after; in lines, and in bytes of UTF-8."""
+    """How output was cut; bytes are those of UTF-8.
+
+    `truncated`: whether it was; `truncated_by`: the limit that cut it, `lines` or `bytes`; `total_lines`, `total_bytes`:
+    its length before; `output_lines`, `output_bytes`: the length that is left.
+    """
 
     truncated: bool
     truncated_by: Literal["lines", "bytes"] | None
@@ -100,6 +105,10 @@ class ToolDetails(Value, frozen=True, kw_only=True):
 
     truncation: Truncation | None = None
     full_output_path: str | None = None
+
+
+add_near_misses(Truncation, "event.details.truncation")
+add_near_misses(ToolDetails, "event.details")
 
 
 class BashToolDetails(ToolDetails, frozen=True, kw_only=True):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from typing import Any
 
 import pytest
 
-from agent_hooks import AgentHooksError, Ask, Block, Cancel, HookContext, SessionEvent, wrap_tool
+from agent_hooks import AgentHooksError, Ask, Block, Cancel, HookContext, Replace, SessionEvent, ToolResult, wrap_tool
 from agent_hooks.errors import LONGEST_TEXT, capped
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -176,3 +178,36 @@ async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
     assert all(len(text) < LONGEST_TEXT + 100 and "characters cut" in text for text in texts)
     assert ui.asked[3].title.isascii() is False
     assert "\ud800" not in ui.asked[3].title
+
+
+# ---- AU6: mistakes of authors who come from elsewhere
+
+
+@pytest.mark.behaviour("AU6")
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda event, ctx: event.input.nothing, 'it is a dict: write ["nothing"] in place of .nothing'),
+        (lambda event, ctx: {"a": 1}.a, 'it is a dict: write ["a"] in place of .a'),  # type: ignore[attr-defined]
+        (lambda event, ctx: event.tool_nam, "did you mean .tool_name?"),
+        (lambda event, ctx: ctx.sesion_file, "did you mean .session_file?"),
+        (lambda event, ctx: Block(blockReason="x"), "write reason="),  # type: ignore[call-arg]
+        (lambda event, ctx: Replace(isError=True), "write is_error="),  # type: ignore[call-arg]
+        (lambda event, ctx: sys.exit(2), "a hook has no exit code: to stop the call, write return Block(reason)"),
+        (lambda event, ctx: "- " + event.content[:9], "its text is message.text"),
+        (lambda event, ctx: re.sub("a", "b", event.content[:9]), "its text is message.text"),
+    ],
+)
+async def test_a_mistake_in_a_handler_is_told_with_its_remedy(wrong: Any, says: str) -> None:
+    """The failure is the error of Python, and after it the line that mends it."""
+    runner, errors = runner_of(hook_on("tool_result", wrong, inline=True))
+    await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={"command": "ls"}, content="out"))
+    [error] = errors
+    assert error.error.endswith(f"; {says}") or error.error.endswith(says)
+
+
+async def test_an_error_of_the_hook_itself_is_told_as_it_is() -> None:
+    """No remedy is made up for it."""
+    runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: [][1], inline=True))
+    await runner.emit(call_of())
+    assert [error.error for error in errors] == ["IndexError: list index out of range"]

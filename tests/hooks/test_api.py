@@ -384,6 +384,17 @@ async def test_a_typed_function_is_a_tool_of_a_hook(load_hook: LoadHook, tmp_pat
     assert "argument 'place'" in (await deploy.execute("3", {"place": "x", "tags": []})).text
 
 
+@pytest.mark.behaviour("AU6")
+def test_a_tool_that_is_a_mapping_or_another_callable_is_told_of_the_typed_function() -> None:
+    """Other agents take a mapping."""
+    register: Any = HookAPI("h.py").register_tool
+    for wrong in ({"name": "t", "execute": nothing}, partial(nothing)):
+        with pytest.raises(
+            HookUsageError, match=r"a tool needs 'name'; or write a typed function, `def name\(argument"
+        ):
+            register(wrong)
+
+
 @pytest.mark.behaviour("AU1")
 def test_a_function_that_no_model_can_fill_in_is_no_tool() -> None:
     """A parameter without a type is named, at once."""

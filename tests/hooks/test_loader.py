@@ -78,6 +78,19 @@ async def test_without_hook_directories_there_are_no_hooks_and_no_errors(home: P
     assert await discover_and_load_hooks(cwd=project, home=home) == LoadResult([], [])
 
 
+@pytest.mark.behaviour("AU6")
+@pytest.mark.parametrize("kind", ["def", "async def"])
+async def test_handlers_that_register_returns_are_a_load_error(kind: str, tmp_path: Path) -> None:
+    """Plugins of another agent return them, and here nothing would call them."""
+    write(tmp_path / "h.py", f"{kind} register(api):\n    return {{'tool.execute.before': print}}\n")
+    [error] = (await load_hooks(["h.py"], cwd=tmp_path)).errors
+    assert error.error.startswith(
+        "register returned a mapping with 'tool.execute.before', and nothing reads it: write "
+    )
+    write(tmp_path / "h.py", f"{kind} register(api):\n    return {{}}\n")
+    assert not (await load_hooks(["h.py"], cwd=tmp_path)).errors
+
+
 @pytest.mark.behaviour("AU4")
 async def test_without_arguments_the_hooks_of_here_are_loaded(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
