@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -19,7 +20,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "assets" / "demo.svg"
-COLUMNS, ROWS = 96, 60
+COLUMNS, ROWS = 100, 60
 PATIENCE = 120.0  # seconds
 HOOK = """\
 from agent_hooks import Block, HookAPI, HookContext, ToolCall
@@ -84,14 +85,18 @@ def record(folder: Path) -> str:
     size = ["-x", str(COLUMNS), "-y", str(ROWS)]
     start = [*tmux, "new-session", "-d", *size, "-c", str(project), f"bash {shlex.quote(str(script))}"]
     subprocess.run(start, env=environment, check=True)
+    done = False
     try:
-        subprocess.run([*tmux, "wait-for", "recorded"], env=environment, check=True, timeout=PATIENCE)
-        shown = subprocess.run(
-            [*tmux, "capture-pane", "-p", "-e"], env=environment, check=True, capture_output=True, text=True
-        )
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run([*tmux, "wait-for", "recorded"], env=environment, check=True, timeout=PATIENCE)
+            done = True
+        capture = [*tmux, "capture-pane", "-p", "-e"]
+        shown = subprocess.run(capture, env=environment, check=True, capture_output=True, text=True).stdout.rstrip()
     finally:
         subprocess.run([*tmux, "kill-server"], env=environment, check=False)
-    return shown.stdout.rstrip()
+    if not done:
+        sys.exit(f"a command did not end within {PATIENCE:g} s:\n{shown}")
+    return shown
 
 
 def picture(screen: str) -> str:

