@@ -25,6 +25,7 @@ from agent_hooks.dispatch.points import POINTS, AtPoint, Changed, Point
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
 from agent_hooks.patterns import compile_pattern, found_in
 from agent_hooks.values.answers import Answer, Block
+from agent_hooks.values.spellings import remedy
 
 # Names that other systems have for the same points.
 ALIASES = {
@@ -60,7 +61,8 @@ class Interceptor(Struct, frozen=True, eq=False):
             raise HookUsageError(f"Interceptor(id=…) wants a text that is not empty, not {shown(self.id)}")
         where = f"interceptor {self.id!r}"
         if not isinstance(self.name, str) or (name := ALIASES.get(self.name, self.name)) not in POINTS:
-            raise HookUsageError(f"{where}: there is no point {shown(self.name)}{did_you_mean(self.name, POINTS)}")
+            near = remedy('api.on("', self.name) or did_you_mean(self.name, POINTS)
+            raise HookUsageError(f"{where}: there is no point {shown(self.name)}{near}")
         force_setattr(self, "name", name)
         if not callable(self.handler):
             raise HookUsageError(f"{where}: {shown(self.handler)} is not callable; give it a function (input, output)")

@@ -199,7 +199,7 @@ class Dispatch:
                 elif clock is not None and (foreign := clock.foreign(exc)) is not None:
                     raise foreign from None
                 else:
-                    ended = self._fail(failure_text(exc), exc)
+                    ended = self._fail(failure_text(exc, self.event), exc)
             if clock is not None and clock.armed:
                 self._keep_duration(handler)
                 if stats.left != 1:

@@ -170,7 +170,8 @@ class HookAPI:
 
     def _subscribe(self, event: str, function: Any, options: dict[str, Any]) -> Undo:
         if not callable(function):
-            raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function")
+            form = f"; write api.on({event!r}, tool={function!r})" if isinstance(function, str | list) else ""
+            raise HookUsageError(f"api.on({event!r}, …): {shown(function)} is not callable; give it a function{form}")
         if problem := refuses_two(function):
             raise HookUsageError(
                 f"api.on({event!r}): {name_of(function)} cannot be called with (event, ctx): {problem}; "

@@ -153,13 +153,16 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
 
 def _never(handler: Handler, matcher: str, name: str, known: Iterable[str]) -> HookError:
     """Return the report that a handler never runs."""
+    # Other agents, and the matchers of interceptors, take a text for a regular expression.
+    exact = matcher.startswith("tool=") and "|" in name
+    pattern = f"; a text is one exact name: write a list of names, or re.compile({name!r})" if exact else ""
     return hook_error(
         None,
         hook=handler.hook,
         handler=handler.name,
         event=handler.event,
         outcome="continued",
-        error=f"{matcher} can match no known tool, so this handler never runs{did_you_mean(name, known)}",
+        error=f"{matcher} can match no known tool, so this handler never runs{pattern or did_you_mean(name, known)}",
         place=(handler.file, handler.line),
     )
 

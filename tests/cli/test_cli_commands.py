@@ -206,9 +206,9 @@ def test_check_takes_directories(command: Command) -> None:
 @pytest.mark.behaviour("AU3")
 def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
     """The agent home's hooks, and the project's as far as they are approved: no code of a stranger runs."""
+    command.trusted = False
     assert command("check").stdout == "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none\n"
     command.add_hook("open('ran', 'w')\ndef register(api):\n    api.on('tool_call', lambda e, c: None)\n", "mine.py")
-    command.trusted = False
     done = command("check")
     assert done.stdout == ""
     assert "to check their files: agent-hooks check .agent" in done.stderr
@@ -232,6 +232,9 @@ def test_check_reports_each_problem_as_file_and_line(command: Command) -> None:
     assert "typo.py:2: <lambda> on tool_call: tool='bahs' can match no known tool" in done.stdout
     assert "did you mean 'bash'" in done.stdout
     assert "gone.py: no such file" in done.stdout
+    command.add_hook("def register(api):\n    api.on('tool_call', lambda e, c: None, tool='Bash|Edit')\n", "typo.py")
+    told = "a text is one exact name: write a list of names, or re.compile('Bash|Edit')"
+    assert told in command("check", ".agent/hooks/typo.py", code=1).stdout
 
 
 @pytest.mark.behaviour("T22")

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from agent_hooks import AgentHooksError, Ask, Block, Cancel, HookContext, Replace, SessionEvent, ToolResult, wrap_tool
+from agent_hooks import (
+    AgentHooksError,
+    Ask,
+    Block,
+    Cancel,
+    HookContext,
+    Replace,
+    SessionEvent,
+    ToolCall,
+    ToolResult,
+    wrap_tool,
+)
 from agent_hooks.errors import LONGEST_TEXT, capped
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -193,6 +204,12 @@ async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
         (lambda event, ctx: ctx.sesion_file, "did you mean .session_file?"),
         (lambda event, ctx: Block(blockReason="x"), "write reason="),  # type: ignore[call-arg]
         (lambda event, ctx: Replace(isError=True), "write is_error="),  # type: ignore[call-arg]
+        (lambda event, ctx: Replace("x"), "write Replace(content=…) for example"),  # type: ignore[misc]
+        (
+            lambda event, ctx: event.input["path"],
+            """the input of 'bash' has 'command'; for the calls of one tool only, """,
+        ),
+        (lambda event, ctx: {}["path"], "KeyError: 'path'; the input of 'bash' has 'command'; "),
         (lambda event, ctx: sys.exit(2), "a hook has no exit code: to stop the call, write return Block(reason)"),
         (lambda event, ctx: "- " + event.content[:9], "its text is message.text"),
         (lambda event, ctx: re.sub("a", "b", event.content[:9]), "its text is message.text"),
@@ -203,7 +220,29 @@ async def test_a_mistake_in_a_handler_is_told_with_its_remedy(wrong: Any, says: 
     runner, errors = runner_of(hook_on("tool_result", wrong, inline=True))
     await runner.emit(ToolResult(tool_name="bash", tool_call_id="1", input={"command": "ls"}, content="out"))
     [error] = errors
-    assert error.error.endswith(f"; {says}") or error.error.endswith(says)
+    assert says in error.error
+
+
+@pytest.mark.behaviour("AU6")
+async def test_an_answer_that_is_raised_is_told_to_be_returned() -> None:
+    """The call is blocked all the same."""
+
+    def gate(event: Any, ctx: HookContext) -> None:
+        raise Block("no")  # type: ignore[misc]  # the mistake
+
+    runner, errors = runner_of(hook_on("tool_call", gate, inline=True))
+    assert isinstance(await runner.emit(call_of()), Block)
+    assert errors[0].error.endswith("an answer is returned: write return, not raise")
+
+
+@pytest.mark.behaviour("AU6")
+async def test_a_gate_that_reads_the_input_of_another_tool_is_told_of_the_matcher() -> None:
+    """It would block every call of the other tools."""
+    runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: event.input["command"] and None, inline=True))
+    await runner.emit(ToolCall(tool_name="read", tool_call_id="1", input={"path": "a"}))
+    [error] = errors
+    assert error.error.startswith("KeyError: 'command'; the input of 'read' has 'path'; ")
+    assert error.error.endswith('for the calls of one tool only, write api.on(…, tool="bash")')
 
 
 async def test_an_error_of_the_hook_itself_is_told_as_it_is() -> None:

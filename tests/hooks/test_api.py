@@ -385,6 +385,16 @@ async def test_a_typed_function_is_a_tool_of_a_hook(load_hook: LoadHook, tmp_pat
 
 
 @pytest.mark.behaviour("AU6")
+def test_a_matcher_in_the_place_of_the_handler_is_told_of_its_option() -> None:
+    """Elsewhere the matcher is the second argument; and points have the names of other agents' events."""
+    api: Any = HookAPI("h.py")
+    with pytest.raises(HookUsageError, match=r"write api\.on\('tool_call', tool='bash'\)"):
+        api.on("tool_call", "bash")
+    with pytest.raises(HookUsageError, match=r'there is no point \'PreToolUse\'; write api\.on\("tool_call"\)'):
+        api.intercept("PreToolUse", print)
+
+
+@pytest.mark.behaviour("AU6")
 def test_a_tool_that_is_a_mapping_or_another_callable_is_told_of_the_typed_function() -> None:
     """Other agents take a mapping."""
     register: Any = HookAPI("h.py").register_tool

@@ -65,9 +65,10 @@ def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:
         echo(problem)
     for line in checked.lines:
         echo(line)
-    if not paths and not checked.problems and not checked.lines:
+    waits = not paths and any(each.waits for each in sources.projects)
+    if not paths and not checked.problems and not checked.lines and not waits:
         echo(NO_HOOKS)
-    if not paths and any(each.waits for each in sources.projects):
+    if waits:
         echo("hooks that wait for approval are left out; to check their files: agent-hooks check .agent", err=True)
     ctx.exit(FAILED if checked.problems else OK)
 
@@ -147,16 +148,17 @@ def _read_line(path: str, found: Transformers) -> str:
 def _checked(loaded: LoadResult, cwd: str, settings: Settings) -> Checked:
     """Return the problems of hooks and of their matchers, and the lines of the hooks that were loaded."""
     checked = Checked([str(error) for error in loaded.errors], [])
+    for hook in loaded.hooks:
+        checked.lines.append(f"{short(hook.path)}: {_registered(hook)}")
+        if hook.dependencies is not None:
+            checked.lines.append(f"  its packages: {hook.dependencies}")
+    # The runner takes the tasks of the hooks over.
     runner = HookRunner(loaded.hooks, cwd=cwd)
     runner.on_error(lambda error: checked.problems.append(str(error)))
     runner.know_tools(settings.known_tools)
     runner.know_tools(tool.name for tool in builtin_tools(cwd=cwd))
     runner.know_tools(tool.name for hook in loaded.hooks for tool in hook.tools)
     runner.check_matchers()
-    for hook in loaded.hooks:
-        checked.lines.append(f"{short(hook.path)}: {_registered(hook)}")
-        if hook.dependencies is not None:
-            checked.lines.append(f"  its packages: {hook.dependencies}")
     return checked
 
 
