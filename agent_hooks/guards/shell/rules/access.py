@@ -48,7 +48,8 @@ RULES = losses(
             (
                 r"\bcreate (?:clusterrole|role|clusterrolebinding|rolebinding|serviceaccount|sa|token|secret)\b|"
                 r"\badm policy add-|\bpolicy add-role|\bcertificate approve\b|\bcreate token\b|\badm groups add-users|"
-                r"\bset (?:subject|serviceaccount)\b"
+                r"\bset (?:subject|serviceaccount)\b|"
+                r"\blabel\b.* pod-security\.kubernetes\.io/enforce=privileged"
             ),
             _WHY,
             r"\bcreate secret\b",
@@ -59,7 +60,8 @@ RULES = losses(
             (
                 r"\bapi\b.*\b(?:PUT|POST|PATCH)\b.*(?:collaborators|memberships|keys|hooks|invitations|protection|"
                 r"permissions|teams)|^gh (?:ssh-key|gpg-key) add\b|^gh repo deploy-key add|^gh (?:org|secret|"
-                r"variable) (?:set|invite)|^gh repo edit\b.*(?:--visibility|--accept-visibility)|^glab (?:ssh-key|"
+                r"variable) (?:set|invite)|"
+                r"^gh api\b.* (?:visibility=public|private=false)|^gh repo edit\b.*(?:--visibility|--accept-visibility)|^glab (?:ssh-key|"
                 r"deploy-key|token) (?:add|create)|^glab variable (?:set|update)|^gh auth (?:refresh|"
                 r"login).*(?:admin:|delete_repo)"
             ),

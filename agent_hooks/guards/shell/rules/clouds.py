@@ -26,7 +26,8 @@ RULES = losses(
                 r"decrease|batch-delete|empty|abort|deactivate|unsubscribe|unlink|reject|restore-table|"
                 r"modify-db-instance|put-bucket-(?:lifecycle\S*|versioning|replication|encryption|website)|"
                 r"put-lifecycle\S*|change-resource-record-sets|delete\S*)\S*\b|\bs3 (?:rb|rm)\b|\bs3 mv\b|"
-                r"\bs3 sync\b.*--delete\b|--desired-(?:count|capacity)[= ]0\b|--no-(?:deletion-protection|"
+                r"\bs3 sync\b.*--delete\b|--desired-(?:count|capacity)[= ]0\b|"
+                r"--no-(?:deletion-protection|disable-api-termination|"
                 r"enable-deletion|versioning)|Status=Suspended|\bupdate-continuous-backups .*false"
             ),
             _WHY,

@@ -58,7 +58,7 @@ RULES = losses(
         ),
         Loss(
             "kubernetes",
-            "nomad consul etcdctl etcdutl serf zkcli patronictl",
+            "nomad consul etcdctl etcdutl serf zkcli zkcli.sh patronictl",
             (
                 r"\b(?:stop|system gc|purge|kv delete|leave|force-leave|del|member remove|defrag|compact|compaction|"
                 r"node drain|namespace delete|snapshot restore|acl \w+ delete|acl (?:policy|role|token) delete|"

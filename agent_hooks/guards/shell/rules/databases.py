@@ -89,6 +89,7 @@ RULES_OF_TABLE = losses(
             _WHY,
             r"\bprisma migrate dev\b",
         ),
+        Loss("sql", "dotnet dotnet-ef", r"^\S+ (?:ef )?database drop\b", _WHY),
         Loss(
             "sql",
             "alembic flask",

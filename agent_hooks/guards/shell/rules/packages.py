@@ -8,8 +8,32 @@ from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.rules.outside import Loss, losses
 
 _WHY = "removes programs or libraries of this machine"
+_ELSEWHERE = "takes packages or sources from elsewhere from now on"
 RULES: dict[str, tuple[Rule, ...]] = losses(
     (
+        # Without encryption, whoever is on the way decides about the packages.
+        Loss(
+            "hidden-code",
+            "npm pnpm yarn bun",
+            r"\bconfig set (?:\S*:)?registry[= ]http://(?!localhost|127\.)",
+            _ELSEWHERE,
+        ),
+        Loss(
+            "hidden-code",
+            "pip pip3 uv",
+            r"\bconfig set \S*(?:index-url[= ]http://|trusted-host[= ])(?!localhost|127\.)\S",
+            _ELSEWHERE,
+        ),
+        Loss(
+            "hidden-code",
+            "git",
+            (
+                r"\bconfig\b.* url\.(?!(?:git@|ssh://(?:git@)?|https://)(?:github|gitlab|bitbucket)\.)\S+"
+                r"\.(?:push)?insteadof \S+"
+            ),
+            _ELSEWHERE,
+            r"--(?:get|unset|list)",
+        ),
         Loss(
             "packages",
             "apt apt-get aptitude nala",

@@ -95,7 +95,7 @@ _PACK_RULES = (
     PackRule(
         "cloud",
         "gcloud gsutil az doctl flyctl fly heroku vercel netlify wrangler firebase linode-cli hcloud oci ibmcloud",
-        r"\b(delete|destroy|rm|rb|remove|purge|apps:destroy|pg:reset|undelete|sites:delete)\b",
+        r"\b(delete|destroy|rm|rb|remove|purge|apps:destroy|pg:reset|pg:restore|pg:copy|undelete|sites:delete)\b",
         "deletes resources of the cloud",
     ),
     PackRule(

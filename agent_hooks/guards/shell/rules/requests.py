@@ -161,7 +161,17 @@ def api(command: Command) -> None:
             command.report("http-delete", "deletes something by a request")
 
 
+def grpc(command: Command) -> None:
+    """`grpcurl host app.Users/DeleteUser`."""
+    words = command.argv[1:]
+    method = next((word for word in reversed(words) if re.fullmatch(r"[\w.]+[/.]\w+", word)), "")
+    loses = re.search(r"[/.](?:Delete|Drop|Purge|Remove|Destroy|Terminate|Revoke)\w*$", method)
+    if loses and not any(re.fullmatch(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?", word) for word in words):
+        command.report("http-delete", "deletes something by a request")
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
+    **rules_of("grpcurl grpc_cli evans ghz", grpc),
     **rules_of("curl curlie wget", curl),
     **rules_of("http https xh xhs", httpie),
     **rules_of("gh glab", api),

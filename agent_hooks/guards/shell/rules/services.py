@@ -46,7 +46,7 @@ RULES = losses(
                 r"(?:^|[ :_.-])(?:delete\S*|destroy\S*|rm|remove|uninstall|purge|terminate|safe-shutdown|shutdown|"
                 r"restart|safe-restart|quiet-down|wipe-workspace|disable-\w+|clear-queue|reset|drop|nuke|cancel-all|"
                 r"wipeout|prune-all|rollback --force|gc)(?=$|[ :_.-])(?!\.\w)|\bset-external-task\b|\bapp (?:delete|"
-                r"terminate-op)|^argocd proj delete"
+                r"terminate-op)|^argocd proj delete|^argocd app sync\b.*--prune"
             ),
             _CI,
             r"\b(?:list|lint|validate|get|show|status)\b",
