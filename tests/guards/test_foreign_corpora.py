@@ -73,11 +73,11 @@ def test_the_rows_that_are_held_out_reach_the_goal(corpus: str) -> None:
 
 @pytest.mark.behaviour("FC4")
 @pytest.mark.parametrize("sealed", ["yes", "no"])
-def test_rows_of_four_areas_reach_the_figures_of_the_first_version(sealed: str) -> None:
+def test_rows_of_four_areas_reach_the_goal(sealed: str) -> None:
     """They were written from the guards' page alone; nobody has read the sealed ones: this prints their number only."""
     missed, harmful = wrong("areas.tsv", "deny", lambda row: row["sealed"] == sealed)
     false, harmless = wrong("areas.tsv", "allow", lambda row: row["sealed"] == sealed)
-    assert 100 * len(missed) / harmful <= 6.2
+    assert 100 * len(missed) / harmful <= 100 - CAUGHT
     assert 100 * len(false) / harmless <= 0.5
 
 

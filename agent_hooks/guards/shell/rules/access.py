@@ -61,7 +61,8 @@ RULES = losses(
                 r"\bapi\b.*\b(?:PUT|POST|PATCH)\b.*(?:collaborators|memberships|keys|hooks|invitations|protection|"
                 r"permissions|teams)|^gh (?:ssh-key|gpg-key) add\b|^gh repo deploy-key add|^gh (?:org|secret|"
                 r"variable) (?:set|invite)|"
-                r"^gh api\b.* (?:visibility=public|private=false)|^gh repo edit\b.*(?:--visibility|--accept-visibility)|^glab (?:ssh-key|"
+                r"^gh api\b.* (?:visibility=public|private=false)|^gh repo edit\b.*(?:--visibility|--accept-visibility)|"
+                r"^glab (?:ssh-key|"
                 r"deploy-key|token) (?:add|create)|^glab variable (?:set|update)|^gh auth (?:refresh|"
                 r"login).*(?:admin:|delete_repo)"
             ),

@@ -126,4 +126,4 @@ def pip(command: Command) -> None:
         command.report("packages", _WHY)
 
 
-RULES.update({"pip": (pip,), "pip3": (pip,)})
+RULES.update({name: (*RULES[name], pip) for name in ("pip", "pip3")})
