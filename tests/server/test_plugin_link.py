@@ -445,6 +445,21 @@ def test_a_call_is_denied_with_the_remedy_when_no_server_can_be_started(agent: P
     assert str(agent.plugin) in reason
 
 
+@pytest.mark.behaviour("PG10")
+def test_an_agent_ends_at_once_when_no_server_could_be_started(agent: Plugged) -> None:
+    """The clock of a start that failed would hold Node for 20 s."""
+    agent.change('client: ["', 'client: ["/nowhere/python", "')
+    done = subprocess.run(
+        ["node", str(agent.plugin), "tool_call"],
+        input=json.dumps({"hook": "tool_call", "event": {}, "session": "main", "parent": None}),
+        cwd=agent.command.project,
+        capture_output=True,
+        text=True,
+        timeout=15,
+    )
+    assert "/nowhere/python cannot be started" in done.stdout
+
+
 @contextmanager
 def false_server(agent: Plugged, *lines: bytes) -> Iterator[None]:
     """Listen in the server's place and answer each connection with these lines, and then close it."""

@@ -66,12 +66,18 @@ const startedNow = (project, variables) =>
   new Promise((resolve, reject) => {
     const [program, ...args] = KNOWN.client;
     const environment = { ...process.env, ...variables };
-    const options = { cwd: project, env: environment, stdio: ["ignore", "pipe", "ignore"], timeout: 2000 * KNOWN.start };
+    const options = { cwd: project, env: environment, stdio: ["ignore", "pipe", "ignore"] };
     const child = spawn(program, [...args, "--place"], options);
+    // The option `timeout` of spawn would keep Node alive for that long after a program that cannot be started.
+    const clock = setTimeout(() => child.kill(), 2000 * KNOWN.start);
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (data) => (text += data));
-    child.on("error", (error) => reject(new Unjudged(`${program} cannot be started: ${error.message}`)));
+    child.on("error", (error) => {
+      clearTimeout(clock);
+      reject(new Unjudged(`${program} cannot be started: ${error.message}`));
+    });
     child.on("close", (code) => {
+      clearTimeout(clock);
       if (code === 0 && text.trim()) return resolve(text.trim());
       const reason = code === 0 ? "see agent-hooks serve --log" : `${args.at(-1)} ended with exit code ${code}`;
       reject(new Unjudged(`no server could be started: ${reason}`));
