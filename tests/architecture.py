@@ -59,6 +59,11 @@ class Tree:
         self.root = root
         self.files = {self._name_of(path): path for path in sorted(root.rglob("*.py"))}
 
+    @cached_property
+    def nodes(self) -> dict[str, list[ast.AST]]:
+        """All nodes of the code of each module."""
+        return {module: list(ast.walk(ast.parse(path.read_text()))) for module, path in self.files.items()}
+
     def _name_of(self, path: Path) -> str:
         return path.relative_to(self.root).with_suffix("").as_posix().removesuffix("/__init__")
 
@@ -69,14 +74,14 @@ class Tree:
     @cached_property
     def imports(self) -> dict[str, list[Use]]:
         """The modules of the package that each module imports, also within functions."""
-        return {module: list(dict.fromkeys(self._imports_of(path))) for module, path in self.files.items()}
+        return {module: list(dict.fromkeys(self._imports_of(module))) for module in self.files}
 
-    def _imports_of(self, path: Path) -> Iterator[Use]:
-        for node in ast.walk(ast.parse(path.read_text())):
+    def _imports_of(self, module: str) -> Iterator[Use]:
+        for node in self.nodes[module]:
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+                assert node.level == 0, f"{self.place(module, node.lineno)}: imports are absolute"
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
             else:
                 continue
@@ -94,7 +99,7 @@ class Tree:
     @cached_property
     def io(self) -> dict[str, list[Use]]:
         """The names by which each module does I/O itself."""
-        return {module: sorted(set(_io_of(path)), key=lambda use: use.line) for module, path in self.files.items()}
+        return {module: sorted(set(_io_of(nodes)), key=lambda use: use.line) for module, nodes in self.nodes.items()}
 
     @cached_property
     def io_paths(self) -> dict[str, list[Use]]:
@@ -114,10 +119,9 @@ class Tree:
         return paths
 
 
-def _io_of(path: Path) -> Iterator[Use]:
-    tree = ast.parse(path.read_text())
+def _io_of(nodes: list[ast.AST]) -> Iterator[Use]:
     meanings: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 bound = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -125,8 +129,8 @@ def _io_of(path: Path) -> Iterator[Use]:
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 meanings[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    parts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
+    parts = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         if isinstance(node, ast.Attribute | ast.Name) and id(node) not in parts:
             name = _dotted(node, meanings)
             if name is not None and (name in IO_BUILTINS or _is_io(name)):
@@ -266,17 +270,25 @@ PRINTERS = frozenset(
 def prints(tree: Tree) -> list[str]:
     """Return each call of a module that prints, as `module:line`; of a subclass of a console, the line of its class."""
     found = []
-    for module, path in tree.files.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for module, nodes in tree.nodes.items():
+        for node in nodes:
             if isinstance(node, ast.ClassDef | ast.Call):
                 used = node.bases if isinstance(node, ast.ClassDef) else [node.func]
-                found += [f"{module}:{node.lineno}" for each in used if ast.unparse(each) in PRINTERS]
+                found += [f"{module}:{node.lineno}" for each in used if _spelled(each) in PRINTERS]
     return found
+
+
+def _spelled(node: ast.expr) -> str:
+    """Return `a.b.c` as it is written; nothing for anything else."""
+    if isinstance(node, ast.Attribute):
+        before = _spelled(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def texts(tree: Tree) -> Iterator[tuple[str, str]]:
     """Yield each text in the code of a tree, with the name of its module; bytes count as texts."""
-    for name, path in tree.files.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+    for name, nodes in tree.nodes.items():
+        for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
                 yield name, node.value if isinstance(node.value, str) else node.value.decode("latin-1")

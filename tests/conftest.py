@@ -59,8 +59,9 @@ _LONG = {
 }
 
 
-# Slow tests that alone run some lines, in processes of theirs.
-_MEASURED = {"terminal", "test_cli_trust.py"}
+# Folders and files of tests whose processes run some lines that no test runs by itself or in a fork; of the slow ones, these.
+_MEASURED = {"isolation", "server", "test_cli_reload.py", "test_cli_rpc.py", "test_pipes.py"}
+_MEASURED_THOUGH_SLOW = {"terminal", "test_cli_trust.py"}
 
 
 # The programs that some tests need, by marker: whether one is missing, and the line that says so.
@@ -166,14 +167,17 @@ def _own_home(_homes: Iterator[Path]) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave the processes of slow tests out of the measurement of coverage, which costs each of them a third of its time.
+    """Leave most processes out of the measurement of coverage, which costs each of them 0.3 s and more.
 
-    The faster tests run those lines too, but for `_MEASURED`.
+    Forks of the command line cost less, and are measured, except those of slow tests.
     """
-    path = request.path
+    names, is_slow = {request.path.parent.name, request.path.name}, request.node.get_closest_marker("slow") is not None
+    measuring = [name for name in os.environ if name.startswith("COVERAGE")]
     with pytest.MonkeyPatch.context() as patch:
-        if request.node.get_closest_marker("slow") is not None and _MEASURED.isdisjoint({path.parent.name, path.name}):
-            for name in [name for name in os.environ if name.startswith("COVERAGE")]:
+        if measuring and not is_slow:
+            patch.setattr(Command, "measured", True)
+        if names.isdisjoint(_MEASURED_THOUGH_SLOW if is_slow else _MEASURED):
+            for name in measuring:
                 patch.delenv(name)
         yield
 

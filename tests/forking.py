@@ -11,6 +11,7 @@ import atexit
 import gc
 import json
 import os
+import pkgutil
 import select
 import shutil
 import signal
@@ -26,8 +27,10 @@ from importlib import import_module
 from pathlib import Path
 
 # The interpreter and its libraries read these when they start: with other values, a command cannot be a fork.
-_AT_START = ("COVERAGE", "LANG", "LC_", "LD_", "PYTHON", "TZ")
+_AT_START = ("LANG", "LC_", "LD_", "PYTHON", "TZ")
 _ENVIRONMENT = dict(os.environ)
+# The variables of the measurement of coverage, for a server whose forks are measured; their own children are not.
+_COVERAGE = {name: value for name, value in _ENVIRONMENT.items() if name.startswith("COVERAGE")}
 # Modules that a command imports late.
 _LATE = (
     "agent_hooks.bridges.claude_code",
@@ -58,18 +61,20 @@ def run(
     timeout: float,
     first: str = "",
     environment: Mapping[str, str] | None = None,
+    *,
+    measured: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line to its end, with an environment or that of this process, after the Python code `first`.
 
-    The modules of the command line are imported before that code runs.  Raise `subprocess.TimeoutExpired` after `timeout`
-    seconds.
+    The modules of the command line are imported before that code runs.  `measured`: for coverage.  Raise
+    `subprocess.TimeoutExpired` after `timeout` seconds.
     """
     environment = dict(os.environ if environment is None else environment)
     request = json.dumps([args, str(cwd), environment, first]).encode()
     given, written, failed = os.pipe(), os.pipe(), os.pipe()
     with socket.socket(socket.AF_UNIX) as client, ThreadPoolExecutor(3) as pool:
         client.settimeout(timeout)
-        client.connect(_server(_read_at_start(environment)))
+        client.connect(_server(_read_at_start(environment), measured))
         theirs = [given[0], written[1], failed[1]]
         socket.send_fds(client, [len(request).to_bytes(_HEAD, "big")], theirs)
         for fd in theirs:
@@ -103,7 +108,7 @@ sys.exit(int(client.makefile().read().split()[1]))
 @cache
 def command_directory() -> str:
     """Return a directory for the PATH, whose program `agent-hooks` is a fork of the server; signals do not reach it."""
-    path = _server(_read_at_start(_ENVIRONMENT))
+    path = _server(_read_at_start(_ENVIRONMENT), False)
     program = Path(path).with_name("agent-hooks")
     program.write_text(_CLIENT.format(python=sys.executable, path=path, head=_HEAD))
     program.chmod(0o755)
@@ -125,12 +130,12 @@ def _read(fd: int) -> str:
 
 
 @cache
-def _server(at_start: tuple[tuple[str, str], ...]) -> str:
+def _server(at_start: tuple[tuple[str, str], ...], measured: bool) -> str:
     """Start a server of this process, which ends with it, and return the path of its socket.
 
-    `at_start`: the variables that the interpreter reads when it starts.
+    `at_start`: the variables that the interpreter reads when it starts; `measured`: whether its forks are, for coverage.
     """
-    others = {name: value for name, value in _ENVIRONMENT.items() if not name.startswith(_AT_START)}
+    others = {name: value for name, value in _ENVIRONMENT.items() if not name.startswith((*_AT_START, "COVERAGE"))}
     directory = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = os.path.join(directory, "socket")
@@ -142,7 +147,7 @@ def _server(at_start: tuple[tuple[str, str], ...]) -> str:
         server = subprocess.Popen(
             [sys.executable, "-P", __file__, str(listener.fileno())],
             stdin=alive,
-            env={**others, **dict(at_start)},
+            env={**others, **dict(at_start), **(_COVERAGE if measured else {})},
             pass_fds=[listener.fileno()],
         )
         os.close(alive)
@@ -193,14 +198,25 @@ def _run_below(client: socket.socket) -> None:
     exec(first, {})
 
 
+def _ours(*rooms: str) -> list[str]:
+    """Return the names of the modules of rooms."""
+    packages = [import_module(f"agent_hooks.{room}") for room in rooms]
+    return [module.name for each in packages for module in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")]
+
+
 if __name__ == "__main__":
     # Ctrl-C ends the tests, and their end ends the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from agent_hooks.__main__ import main
     from agent_hooks.cli.main import COMMANDS
+    from agent_hooks.guards.lazy import LazyPattern
 
-    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE):
+    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE, *_ours("guards", "bridges")):
         import_module(name)
+    # Most commands judge a call, and would each compile these patterns.
+    for each in gc.get_objects():
+        if isinstance(each, LazyPattern):
+            each.compile()
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()

@@ -33,6 +33,8 @@ class Command:
     trusted = True
     # Whether a command may be a fork, whose arguments are not those of its process for other programs.
     may_fork = True
+    # Whether such a fork is measured for coverage.
+    measured = False
 
     def __init__(self, project: Path) -> None:
         self.project = project
@@ -51,7 +53,7 @@ class Command:
         """Run it to its end and check the exit code; `code=None` takes any."""
         line = self.line(*args)
         if self.may_fork and forking.fits(os.environ):
-            done = forking.run(args, self.project, stdin, PATIENCE, self.first)
+            done = forking.run(args, self.project, stdin, PATIENCE, self.first, measured=self.measured)
         else:
             done = subprocess.run(line, cwd=self.project, input=stdin, capture_output=True, text=True, timeout=PATIENCE)
         assert code is None or done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -14,21 +14,13 @@ from checks.crash.place import Place
 from checks.crash.scenarios import SCENARIOS, Scenario
 
 # These kills need strace, which a machine may lack.
-KILLS = {
-    "session": ("write", 3),
-    "records": ("write", 2),
-    "checkpoint": ("rename", 1),
-    "restore": ("write", 2),
-    "undo": ("rename", 40),
-    "install": ("rename", 1),
-    "trust": ("write", 2),
-}
+KILLS = {"session": ("write", 3), "trust": ("write", 2)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", KILLS)
 def test_a_killed_command_breaks_no_promise(name: str, tmp_path: Path) -> None:
-    """One kill of each scenario; `make crash` tries them all."""
+    """One kill of two scenarios; `make crash` tries all kills of all, and CI a tenth."""
     place = Place(tmp_path / "place")
     SCENARIOS[name].prepare(place)
     place.keep()
