@@ -198,25 +198,28 @@ def _run_below(client: socket.socket) -> None:
     exec(first, {})
 
 
-def _ours(*rooms: str) -> list[str]:
-    """Return the names of the modules of rooms."""
-    packages = [import_module(f"agent_hooks.{room}") for room in rooms]
-    return [module.name for each in packages for module in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")]
+def warm() -> None:
+    """Import the modules that commands import late, and compile the patterns that most of them need to judge a call."""
+    from agent_hooks.cli.main import COMMANDS
+    from agent_hooks.guards.lazy import LazyPattern
+
+    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE):
+        import_module(name)
+    for room in ("guards", "bridges"):
+        package = import_module(f"agent_hooks.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    for each in gc.get_objects():
+        if isinstance(each, LazyPattern):
+            each.compile()
+    gc.freeze()
 
 
 if __name__ == "__main__":
     # Ctrl-C ends the tests, and their end ends the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from agent_hooks.__main__ import main
-    from agent_hooks.cli.main import COMMANDS
-    from agent_hooks.guards.lazy import LazyPattern
 
-    for name in (*(f"agent_hooks.cli.commands.{each}" for each in COMMANDS), *_LATE, *_ours("guards", "bridges")):
-        import_module(name)
-    # Most commands judge a call, and would each compile these patterns.
-    for each in gc.get_objects():
-        if isinstance(each, LazyPattern):
-            each.compile()
-    gc.freeze()
+    warm()
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()

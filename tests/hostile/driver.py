@@ -1,6 +1,6 @@
 """Run many command lines of `agent-hooks`, each in a process of its own that has imported the command line already.
 
-stdin is JSON: lists of arguments with their stdin.  stdout is JSON: for each, its exit code and its output.
+An argument names the directory of `forking.py`, whose `warm` imports the rest too; without it, each process does.  stdin is JSON: lists of arguments with their stdin.  stdout is JSON: for each, its exit code and its output.
 """
 
 from __future__ import annotations
@@ -32,4 +32,10 @@ def run(args: list[str], given: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.path.insert(0, sys.argv[1])
+        import forking
+
+        forking.warm()
+        del sys.path[0]
     print(json.dumps([run(*line) for line in json.load(sys.stdin)]))
