@@ -59,7 +59,7 @@ _LONG = {
 }
 
 
-# Folders and files of tests whose processes run some lines that no test runs by itself or in a fork; of the slow ones, these.
+# Folders and files of tests whose processes run some lines that no test runs by itself or in a fork.
 _MEASURED = {"isolation", "server", "test_cli_reload.py", "test_cli_rpc.py", "test_pipes.py"}
 _MEASURED_THOUGH_SLOW = {"terminal", "test_cli_trust.py"}
 

@@ -24,8 +24,9 @@ PROGRAM = f"{PYTHON} -m agent_hooks"
 class Tmux:
     """A shell in a terminal of its own: `tmux.enter("ls")`, `tmux.sees("README")`."""
 
-    # Seconds that it waits for a change of the screen.
+    # Seconds that it waits for a change of the screen, and between two looks.
     patience = PATIENCE
+    pause = 0.02
 
     def __init__(self, directory: Path, columns: int = 80, rows: int = 24) -> None:
         # In the system's temporary directory, because a socket's path must be short.
@@ -145,7 +146,7 @@ class Tmux:
         end = time.monotonic() + self.patience
         while not holds(screen := self.screen()):
             assert time.monotonic() < end, f"waited for {what}, but the screen shows\n{screen}"
-            time.sleep(0.02)
+            time.sleep(self.pause)
         return screen
 
     def _do(self, *command: str) -> str:

@@ -22,7 +22,7 @@ from agent_hooks.records.files import INDEX
 from agent_hooks.records.lines import VERSION, Head, Line, Note
 from agent_hooks.records.reading import decode_line, link_of, raw_lines, read_heads, tail
 from agent_hooks.storage.files import StorageError, refusing, write_atomically
-from agent_hooks.storage.locks import try_lock
+from agent_hooks.storage.locks import wait_for_lock
 
 LOCK = "index.lock"
 # Seconds between two tries to get the lock.
@@ -89,11 +89,8 @@ class Index:
         path = os.path.join(self._directory, LOCK)
         if self._lock < 0:
             self._lock = high(os.open(path, _FLAGS, 0o600))
-        deadline = time.monotonic() + patience
-        while not try_lock(self._lock):
-            if time.monotonic() >= deadline:
-                raise IndexBusyError(f"{path} is held by another process")
-            time.sleep(_PAUSE)
+        if not wait_for_lock(self._lock, patience, pause=_PAUSE):
+            raise IndexBusyError(f"{path} is held by another process")
 
     def _follow(self) -> None:
         """Read the last line, unless nothing was appended since the last time; cut off a part of a line behind it."""

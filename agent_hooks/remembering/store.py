@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -23,7 +22,7 @@ from agent_hooks.remembering import EXCEPTIONS, FILE, LOCK
 from agent_hooks.remembering.kept import About, Kept, kept_for
 from agent_hooks.remembering.project import Project, project_of
 from agent_hooks.storage.files import StorageError, write_atomically
-from agent_hooks.storage.locks import try_lock
+from agent_hooks.storage.locks import wait_for_lock
 
 VERSION = 1
 MOST = 1000
@@ -210,7 +209,8 @@ class Store:
         except OSError as exc:
             raise RememberingError(f"cannot write {self.path}: {os_reason(exc)}") from None
         try:
-            self._wait_for(lock)
+            if not wait_for_lock(lock, LOCK_TIMEOUT):
+                raise RememberingError(f"another process holds the lock of {self.path}; try again")
             raw = self._raw()
             yield raw
             self._write(raw)
@@ -220,13 +220,6 @@ class Store:
             raise RememberingError(str(exc)) from None
         finally:
             os.close(lock)
-
-    def _wait_for(self, lock: int) -> None:
-        until = time.monotonic() + LOCK_TIMEOUT
-        while not try_lock(lock):
-            if time.monotonic() > until:
-                raise RememberingError(f"another process holds the lock of {self.path}; try again")
-            time.sleep(0.02)
 
     def _write(self, raw: dict[str, Any]) -> None:
         import json  # here, as above

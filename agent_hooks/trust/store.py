@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from agent_hooks.errors import os_reason
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, flush, flush_tree, open_regular, write_atomically
-from agent_hooks.storage.locks import try_lock
+from agent_hooks.storage.locks import wait_for_lock
 from agent_hooks.trees import ApprovedFile
 from agent_hooks.trust.manifest import ProjectSet, TrustError, absolute, manifest_digest
 from agent_hooks.trust.repository import path_of_key, paths_in_worktrees, project_key
@@ -265,7 +265,8 @@ class TrustStore:
         except OSError as exc:
             raise TrustError(f"cannot change the trust store {self.path}: {os_reason(exc)}") from None
         try:
-            self._wait_for(lock)
+            if not wait_for_lock(lock, LOCK_TIMEOUT):
+                raise TrustError(f"another process holds the lock of the trust store {self.path}; try again")
             self._read()
             if self.problem is not None:
                 raise TrustError(self.problem)
@@ -277,13 +278,6 @@ class TrustStore:
             raise TrustError(f"cannot change the trust store {self.path}: {reason}") from None
         finally:
             os.close(lock)
-
-    def _wait_for(self, lock: int) -> None:
-        until = time.monotonic() + LOCK_TIMEOUT
-        while not try_lock(lock):
-            if time.monotonic() > until:
-                raise TrustError(f"another process holds the lock of the trust store {self.path}; try again")
-            time.sleep(0.02)
 
     def _write(self) -> None:
         # Imported here, because a store is rarely changed.

@@ -84,7 +84,8 @@ class Seat:
     def terminal(self, script: Script, *, automatic: bool = False) -> Iterator[Tmux]:
         """Open the client at a terminal."""
         with closing(Tmux(self.project, columns=120, rows=45)) as tmux:
-            tmux.patience = PATIENCE
+            # A client takes seconds, and each look is a process.
+            tmux.patience, tmux.pause = PATIENCE, 0.1
             self.client.open(tmux, script, automatic=automatic)
             yield tmux
 

@@ -1,6 +1,8 @@
 """Run many command lines of `agent-hooks`, each in a process of its own that has imported the command line already.
 
-An argument names the directory of `forking.py`, whose `warm` imports the rest too; without it, each process does.  stdin is JSON: lists of arguments with their stdin.  stdout is JSON: for each, its exit code and its output.
+An argument names the directory of `forking.py`, whose `warm` imports the rest too; without it, each process does.
+
+stdin is JSON: lists of arguments with their stdin.  stdout is JSON: for each, its exit code and its output.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from agent_hooks.pipeline.wrapping import wrap_tool
 from agent_hooks.records import Records
 from agent_hooks.remembering import FILE, LOCK
 from agent_hooks.remembering import store as store_of_answers
-from agent_hooks.remembering.store import Store
-from agent_hooks.storage.locks import try_lock
+from agent_hooks.storage.locks import try_lock, wait_for_lock
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.tool import Tool
 
@@ -417,11 +416,10 @@ async def test_the_event_loop_runs_while_an_answer_waits_for_the_lock(project: P
     assert try_lock(held)
     seat, waits = Seat(project, home, "always"), Event()
     assert seat.runner.engine.remembering is not None
-    real = Store._wait_for
 
-    def noted(self: Store, lock: int) -> None:
+    def noted(lock: int, patience: float) -> bool:
         waits.set()
-        real(self, lock)
+        return wait_for_lock(lock, patience)
 
     ran: list[bool] = []
 
@@ -429,7 +427,7 @@ async def test_the_event_loop_runs_while_an_answer_waits_for_the_lock(project: P
         ran.append(await seat.call(PUSH))
 
     with pytest.MonkeyPatch.context() as patch, anyio.fail_after(60):
-        patch.setattr(Store, "_wait_for", noted)
+        patch.setattr(store_of_answers, "wait_for_lock", noted)
         patch.setattr(store_of_answers, "LOCK_TIMEOUT", 60.0)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
