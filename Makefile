@@ -35,7 +35,7 @@ test-all: .venv/dev  ## the whole test suite, as CI runs it, without the groups 
 	$(BIN)/python -m pytest -q -n auto -m 'not client and not browser' $(ARGS)
 
 test-clients: .venv/dev clients  ## our hooks in the real agents: all cells of the matrix in the fast ones, six in each other
-	$(BIN)/python -m pytest -q -n 2 -m 'client and not slow' tests/clients $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m 'client and not slow' tests/clients $(ARGS)
 
 matrix: .venv/dev clients  ## every promise in every real agent, 40 minutes: writes docs/agents.md; two agents: ARGS="--only codex pi"; LATEST=1 prints the cells that newer versions change
 	@$(if $(LATEST),cd tests && ../$(BIN)/python -m clients.installing --latest)

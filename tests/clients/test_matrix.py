@@ -21,6 +21,7 @@ from clients.cases import CASES, Case, NothingHereError
 from clients.drivers import DRIVERS
 from clients.installing import LATEST, PINNED, ROOT, installed_version
 from clients.seat import Seat
+from clients.together import play_together
 
 pytestmark = pytest.mark.client
 # Where each cell is written, and whether the newest versions run, which `make matrix LATEST=1` sets.
@@ -28,6 +29,10 @@ OUT = Path(os.environ.get("MATRIX_OUT", ROOT / ".bench/matrix/pinned"))
 INSTALLED = LATEST if os.environ.get("MATRIX_LATEST") else PINNED
 # The clients that run; `make matrix ARGS='--only pi'` sets it.
 ONLY = os.environ.get("MATRIX_ONLY", "").split()
+# Some cases share a run of their client, but not where the page is written, which has the seconds of a cell.
+TOGETHER = "MATRIX_OUT" not in os.environ
+# The outcomes of the cases that shared a run, by client and model.
+played: dict[tuple[str, str], dict[str, bool]] = {}
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ def cells() -> Iterator[object]:
                 if number and not case.models:
                     continue
                 marks = [pytest.mark.terminal] if case.terminal else []
+                if case.together and TOGETHER:
+                    marks.append(pytest.mark.xdist_group(f"{name} {model}"))
                 if not driver.fast and (number or not case.core):
                     marks.append(pytest.mark.slow)
                 word = f"{name}-{case.name}" + (f"-{model}" if number else "")
@@ -69,7 +76,10 @@ def test_cell(name: str, model: str, case: Case, project: Path, home: Path) -> N
         with closing(DRIVERS[name](project, home, model, INSTALLED)) as client:
             seat = Seat(client)
             limit = seat.limits.get(case.power or "")
-            kind, why = outcome(case, seat, limit)
+            if case.together and TOGETHER:
+                kind, why = outcome_together(case, seat, limit)
+            if kind == "red":
+                kind, why = outcome(case, seat, limit)
     except BaseException as exc:
         why = f"{type(exc).__name__}: {exc}".splitlines()[0][:300]
         raise
@@ -77,6 +87,22 @@ def test_cell(name: str, model: str, case: Case, project: Path, home: Path) -> N
         seconds = round(time.monotonic() - began, 1)
         keep(Cell(name, model, case.name, kind, why, seconds, installed_version(name, INSTALLED)))
     assert kind != "red", why
+
+
+def outcome_together(case: Case, seat: Seat, limit: str | None) -> tuple[str, str]:
+    """Return the outcome of a case in the common run of its client; a red one only means that it needs its own run."""
+    key = seat.client.name, seat.client.model
+    if key not in played:
+        is_first, is_fast = seat.client.model == seat.client.models[0], seat.client.fast
+        cases = [
+            each for each in CASES.values() if each.together and (is_first or each.models) and (is_fast or each.core)
+        ]
+        played[key] = {}
+        played[key] = play_together(cases, seat)
+    works = played[key].get(case.name)
+    if works is None or works == bool(limit):
+        return "red", ""
+    return ("yes", "") if works else ("limit", limit or "")
 
 
 def outcome(case: Case, seat: Seat, limit: str | None) -> tuple[str, str]:

@@ -24,23 +24,23 @@ def observe(seat: Seat) -> bool:
     return True
 
 
-@case("blocks a call", "block", models=True, core=True)
+@case("blocks a call", "block", models=True, core=True, together=True)
 def block(seat: Seat) -> bool:
     seat.ready()
-    run = seat.shell("echo deploy; touch denied", "touch fine")
-    assert not seat.has("denied")
-    assert seat.has("fine"), run.output[-2000:]
+    run = seat.shell("echo deploy; touch denied-block", "touch fine-block")
+    assert not seat.has("denied-block")
+    assert seat.has("fine-block"), run.output[-2000:]
     told(run, "deploying is for people")
     return True
 
 
-@case("the guards come along", models=True)
+@case("the guards come along", models=True, together=True)
 def guards(seat: Seat) -> bool:
     seat.ready()
     (seat.project / "kept").mkdir()
-    run = seat.shell("rm -rf kept ~", "touch fine")
+    run = seat.shell("rm -rf kept ~", "touch fine-guards")
     assert seat.has("kept")
-    assert seat.has("fine")
+    assert seat.has("fine-guards")
     told(run, "builtin:")
     return True
 
@@ -77,7 +77,7 @@ def untrusted(seat: Seat) -> bool:
     return True
 
 
-@case("rewrites a call", "rewrite", models=True)
+@case("rewrites a call", "rewrite", models=True, together=True)
 def rewrite(seat: Seat) -> bool:
     seat.ready()
     run = seat.shell("echo npm install > ran; cat ran")
@@ -87,18 +87,18 @@ def rewrite(seat: Seat) -> bool:
     return ran == "npm ci\n"
 
 
-@case("a rewrite into a command that a guard blocks does not run", models=True)
+@case("a rewrite into a command that a guard blocks does not run", models=True, together=True)
 def rewrite_denied(seat: Seat) -> bool:
     seat.ready()
-    run = seat.shell("tidy-home; touch denied", "touch fine")
-    assert not seat.has("denied")
-    assert seat.has("fine")
+    run = seat.shell("tidy-home; touch denied-rewrite_denied", "touch fine-rewrite_denied")
+    assert not seat.has("denied-rewrite_denied")
+    assert seat.has("fine-rewrite_denied")
     assert Path(seat.client.home).exists()
     assert re.search("rm -rf|builtin:", "\n".join(run.results))
     return True
 
 
-@case("adds context to a call", "context_before", models=True)
+@case("adds context to a call", "context_before", models=True, together=True)
 def context_before(seat: Seat) -> bool:
     seat.ready()
     run = seat.shell("echo migrate")

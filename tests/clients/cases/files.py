@@ -29,35 +29,35 @@ def patch(seat: Seat) -> bool:
     return True
 
 
-@case("judges a patch that is typed into the shell", models=True)
+@case("judges a patch that is typed into the shell", models=True, together=True)
 def patch_shell(seat: Seat) -> bool:
     seat.ready()
     lines = f"apply_patch <<'EOF'\n{SEVERAL}EOF"
-    run = seat.shell(lines, "touch fine")
+    run = seat.shell(lines, "touch fine-patch_shell")
     assert not seat.has("prices.txt")
     assert not seat.has("fine.txt")
-    assert seat.has("fine")
+    assert seat.has("fine-patch_shell")
     told(run, "prices are for people")
     return True
 
 
-@case("judges `git apply`", models=True)
+@case("judges `git apply`", models=True, together=True)
 def git_apply(seat: Seat) -> bool:
     seat.ready()
     (seat.project / "a.diff").write_text("--- /dev/null\n+++ b/.agent/hooks/evil.py\n@@ -0,0 +1 @@\n+pass\n")
-    run = seat.shell("git apply a.diff", "touch fine")
+    run = seat.shell("git apply a.diff", "touch fine-git_apply")
     assert not seat.has(".agent/hooks/evil.py")
-    assert seat.has("fine")
+    assert seat.has("fine-git_apply")
     told(run, "builtin:")
     return True
 
 
-@case("judges a file that the shell writes", models=True)
+@case("judges a file that the shell writes", models=True, together=True)
 def shell_write(seat: Seat) -> bool:
     seat.ready()
-    run = seat.shell("echo pass > .agent/hooks/evil.py", "touch fine")
+    run = seat.shell("echo pass > .agent/hooks/evil.py", "touch fine-shell_write")
     assert not seat.has(".agent/hooks/evil.py")
-    assert seat.has("fine")
+    assert seat.has("fine-shell_write")
     told(run, "builtin:")
     return True
 

@@ -7,22 +7,22 @@ from clients.script import Calls, Shell, Text, script
 from clients.seat import Seat
 
 
-@case("a question is a denial where no person is", core=True)
+@case("a question is a denial where no person is", core=True, together=True)
 def ask_headless(seat: Seat) -> bool:
     seat.ready()
-    run = seat.shell("echo git push; touch denied", "touch fine")
-    assert not seat.has("denied")
-    assert seat.has("fine"), run.output[-2000:]
+    run = seat.shell("echo git push; touch denied-ask_headless", "touch fine-ask_headless")
+    assert not seat.has("denied-ask_headless")
+    assert seat.has("fine-ask_headless"), run.output[-2000:]
     told(run, "Shall it push?")
     return True
 
 
-@case("a dialog is a no where no person is")
+@case("a dialog is a no where no person is", together=True)
 def dialog_headless(seat: Seat) -> bool:
     seat.ready()
-    run = seat.shell("echo publish; touch denied", "touch fine")
-    assert not seat.has("denied")
-    assert seat.has("fine"), run.output[-2000:]
+    run = seat.shell("echo publish; touch denied-dialog_headless", "touch fine-dialog_headless")
+    assert not seat.has("denied-dialog_headless")
+    assert seat.has("fine-dialog_headless"), run.output[-2000:]
     results = "\n".join(run.results)
     assert "publishing needs a yes" in results or "Shall it publish?" in results, results
     return True

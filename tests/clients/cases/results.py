@@ -6,7 +6,7 @@ from clients.cases.table import case, told
 from clients.seat import Seat
 
 
-@case("replaces a result", "replace", models=True)
+@case("replaces a result", "replace", models=True, together=True)
 def replace(seat: Seat) -> bool:
     seat.ready()
     # The id is put together by the shell, so that it is in the result only.
@@ -16,7 +16,7 @@ def replace(seat: Seat) -> bool:
     return "cus_***" in results and "cus_33333333" not in results
 
 
-@case("hides a secret in a result", "redact", models=True)
+@case("hides a secret in a result", "redact", models=True, together=True)
 def redact(seat: Seat) -> bool:
     seat.ready()
     token = "ghp_" + "0123456789" * 4
@@ -34,7 +34,7 @@ def failure(seat: Seat) -> bool:
     return any(line.get("failed") for line in seat.log())
 
 
-@case("adds context to a result", "context_after", models=True)
+@case("adds context to a result", "context_after", models=True, together=True)
 def context_after(seat: Seat) -> bool:
     seat.ready()
     run = seat.shell("echo this is deprecated")

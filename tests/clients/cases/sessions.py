@@ -32,14 +32,14 @@ def prompt_blocked(seat: Seat) -> bool:
     return True
 
 
-@case("adds context to a prompt", "prompt_context")
+@case("adds context to a prompt", "prompt_context", together=True)
 def prompt_context(seat: Seat) -> bool:
     seat.ready()
     run = seat.run(Text("done"))
     return "House rule: small commits." in run.context
 
 
-@case("adds context at the start of a session", "session_context")
+@case("adds context at the start of a session", "session_context", together=True)
 def session_context(seat: Seat) -> bool:
     seat.ready()
     run = seat.run(Text("done"))

@@ -14,7 +14,8 @@ from clients.seat import Seat
 class Case:
     """One row.  `models`: it runs with every model name, because the client's tools matter.
 
-    `core`: it runs in CI in the slow clients too.
+    `core`: it runs in CI in the slow clients too.  `together`: after `Seat.ready` it is one run of commands, which may
+    be a part of a longer run; the names of its files belong to no other case.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Case:
     models: bool = False
     terminal: bool = False
     core: bool = False
+    together: bool = False
 
 
 # All cases whose module is imported, by name.
