@@ -17,11 +17,11 @@ from agent_hooks.dispatch.context import forgotten_await
 from agent_hooks.dispatch.handlers import Handler, Undo, is_async, takes_context
 from agent_hooks.dispatch.inside import enter
 from agent_hooks.dispatch.interceptors import Interceptor
+from agent_hooks.dispatch.mistakes import failure_text
 from agent_hooks.effects import CallEffects
 from agent_hooks.errors import (
     HookError,
     HookUsageError,
-    describe,
     place_of,
     shown,
     traceback_text,
@@ -87,6 +87,8 @@ class Inside:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._scopes: dict[int, anyio.CancelScope] = {}
+        # The events of the calls that run, for the texts of their failures.
+        self._events: dict[int, object] = {}
         self._begun = anyio.Event()
         self._unloading = anyio.Event()
         self._unloaded = anyio.Event()
@@ -131,7 +133,8 @@ class Inside:
                 # The hook raised it: the keys of the person do not reach this process.
                 failure = exc
             if failure is not None:
-                answer = Failed(id, _failure(failure))
+                answer = Failed(id, _failure(failure, self._events.get(id)))
+        self._events.pop(id, None)
         del self._scopes[id]
         if not self._link.hears:
             # The agent kills this process, and each of its calls fails.
@@ -199,7 +202,7 @@ class Inside:
         handler = self._numbers.get(message.handler)
         if handler is None:
             raise HookUsageError("subscribed in an earlier run of its process, which has ended; load the hook again")
-        event = message.event
+        event = self._events[message.id] = message.event
         if isinstance(event, SessionEvent):
             event.with_keys(_no_key)
         scene = message.place.scene
@@ -320,9 +323,9 @@ def _no_key(provider: str) -> str | None:
     )
 
 
-def _failure(exc: BaseException) -> Failure:
+def _failure(exc: BaseException, event: object) -> Failure:
     file, line = place_of(exc)
-    return failure_of(describe(exc), traceback_text(exc), file, line)
+    return failure_of(failure_text(exc, event), traceback_text(exc), file, line)
 
 
 def failure_of(text: str, traceback: str, file: str | None, line: int | None) -> Failure:

@@ -47,6 +47,28 @@ async def test_a_value_that_cannot_cross_makes_a_gate_block(tmp_path: Path) -> N
     assert "event.input['when'] is of datetime.date" in answer.reason
 
 
+@pytest.mark.behaviour("AU6")
+async def test_a_mistake_in_an_isolated_hook_is_told_with_its_remedy(tmp_path: Path) -> None:
+    """As in the agent: the names of other agents, the input of another tool, and milliseconds."""
+    source = """
+        def register(api):
+            @api.on("tool_call")
+            async def gate(event, ctx):
+                match event.tool_name:
+                    case "a": event.toolName
+                    case "b": event.input["command"]
+                    case "c": await ctx.exec("true", [], {"timeout": 5000})
+    """
+    async with running(tmp_path, source) as started:
+        for tool, says in {
+            "a": "there is no event.toolName: write event.tool_name",
+            "b": """KeyError: 'command'; the input of 'b' has 'path'; for the calls of one tool only, write api.on(""",
+            "c": "takes its options by name, and the timeout in seconds: write timeout=…",
+        }.items():
+            answer = await started.block_of(ToolCall(tool_name=tool, tool_call_id="1", input={"path": "x"}))
+            assert says in answer.reason
+
+
 @pytest.mark.behaviour("IS11")
 async def test_an_observer_gets_the_text_of_a_value_that_cannot_cross(tmp_path: Path) -> None:
     """The text says that it is one, and a result handler cannot write it over the value."""
