@@ -204,12 +204,12 @@ async def test_a_question_and_a_notice_are_cut_like_a_reason() -> None:
         (lambda event, ctx: ctx.sesion_file, "did you mean .session_file?"),
         (lambda event, ctx: Block(blockReason="x"), "write reason="),  # type: ignore[call-arg]
         (lambda event, ctx: Replace(isError=True), "write is_error="),  # type: ignore[call-arg]
-        (lambda event, ctx: Replace("x"), "write Replace(content=…) for example"),  # type: ignore[misc]
+        (lambda event, ctx: Replace("x"), "write Replace(content=…) for example"),  # type: ignore[call-arg]
         (
             lambda event, ctx: event.input["path"],
             """the input of 'bash' has 'command'; for the calls of one tool only, """,
         ),
-        (lambda event, ctx: {}["path"], "KeyError: 'path'; the input of 'bash' has 'command'; "),
+        (lambda event, ctx: dict[str, int]()["path"], "KeyError: 'path'; the input of 'bash' has 'command'; "),
         (lambda event, ctx: sys.exit(2), "a hook has no exit code: to stop the call, write return Block(reason)"),
         (lambda event, ctx: "- " + event.content[:9], "its text is message.text"),
         (lambda event, ctx: re.sub("a", "b", event.content[:9]), "its text is message.text"),
