@@ -23,7 +23,7 @@ OLDEST_TESTS := tests --ignore=tests/test_architecture.py --ignore=tests/test_be
 	--ignore-glob='tests/cli/test_cli_re*.py' --ignore-glob='tests/host/test_models_*.py' \
 	--ignore-glob='tests/server/test_[!s]*.py'
 
-.PHONY: demo test test-all test-page types-page test-clients clients matrix check reference mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs recording clean
+.PHONY: demo test test-all test-page types-page test-clients clients matrix check reference mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs man recording clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -84,12 +84,15 @@ soak-events: .venv/dev  ## 20 s of events, to see that memory does not grow; a w
 chaos: .venv/dev  ## hooks that break in every way: no forbidden call runs, no result is lost; go on: make chaos ARGS=--resume
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
-wheel:  ## the wheel that people install, in dist/; then PIP_FIND_LINKS=$PWD/dist pip install agent-hooks-runtime
+wheel: man  ## the wheel that people install, in dist/; then PIP_FIND_LINKS=$PWD/dist pip install agent-hooks-runtime
 	@rm -rf dist && $(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist
 
 docs: .bench/docs/ready  ## README and docs/ as a site, in .bench/site; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 .bench/docs/bin/mkdocs build --strict --site-dir .bench/site
 	@$(PYTHON) checks/site_requests.py .bench/site
+
+man: .venv/ready  ## share/man/man1/agent-hooks.1, from the help texts; the wheel has it
+	@mkdir -p share/man/man1 && $(BIN)/agent-hooks man > share/man/man1/agent-hooks.1
 
 recording: .venv/dev  ## docs/assets/demo.svg, from a run in tmux
 	@$(BIN)/python checks/recording.py

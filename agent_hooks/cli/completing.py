@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
 PROGRAM = "agent-hooks"
-# The places of click's script for each shell that would print an error at TAB: this command may be gone, and an older
-# bash lacks `compopt` and `-o nosort`.
-_SILENCED: dict[str, dict[str, str]] = {
+# The places of click's script for each shell that are changed.  At TAB they would print an error: this command may be
+# gone, and an older bash lacks `compopt` and `-o nosort`.
+_CHANGED: dict[str, dict[str, str]] = {
     "bash": {
         "bash_complete $1)": "bash_complete $1 2>/dev/null)",
         "compopt -o dirnames": "compopt -o dirnames 2>/dev/null",
@@ -34,18 +34,22 @@ _SILENCED: dict[str, dict[str, str]] = {
         " 2>/dev/null || complete -F %(complete_func)s %(prog_name)s",
     },
     "zsh": {"zsh_complete %(prog_name)s)": "zsh_complete %(prog_name)s 2>/dev/null)"},
-    "fish": {"(commandline -t) %(prog_name)s)": "(commandline -t) %(prog_name)s 2>/dev/null)"},
+    "fish": {
+        "(commandline -t) %(prog_name)s)": "(commandline -t) %(prog_name)s 2>/dev/null)",
+        # The text beside a completion may have commas.
+        'string split ","': 'string split -m 1 ","',
+    },
 }
-SHELLS = tuple(_SILENCED)
+SHELLS = tuple(_CHANGED)
 
 
 def script(shell: str) -> str:
-    """Return click's script for a shell of `SHELLS`, changed in the places that would print an error at TAB."""
+    """Return click's script for a shell of `SHELLS`, changed so that TAB prints no error."""
     kind = get_completion_class(shell)
     assert kind is not None, "click knows each of these shells"
     template = kind.source_template
-    for place, silenced in _SILENCED[shell].items():
-        template = template.replace(place, silenced)
+    for place, changed in _CHANGED[shell].items():
+        template = template.replace(place, changed)
     words = {"complete_func": "_agent_hooks_completion", "complete_var": ASKS_FOR_COMPLETIONS, "prog_name": PROGRAM}
     return (template % words).strip()
 

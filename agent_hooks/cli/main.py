@@ -59,7 +59,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return with_common_options(import_module(f"agent_hooks.cli.commands.{cmd_name}").command)
+        command: click.Command = import_module(f"agent_hooks.cli.commands.{cmd_name}").command
+        # Shells show it beside a completion; click would cut the first sentence of the help text.
+        command.short_help = COMMANDS[cmd_name]
+        return with_common_options(command)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         try:

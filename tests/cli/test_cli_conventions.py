@@ -24,7 +24,7 @@ from support import PATIENCE, ROOT
 
 def every_command() -> Iterator[click.Context]:
     """Yield a context for each command, those of groups too."""
-    pending = [click.Context(cli, info_name="agent-hooks")]
+    pending = [click.Context(cli, info_name="agent-hooks", **cli.context_settings)]
     while pending:
         ctx = pending.pop()
         yield ctx

@@ -18,7 +18,7 @@ from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.turns import not_saved, when
 from agent_hooks.cli.screen.undone import report_undone
 from agent_hooks.cli.screen.wording import console, plain_table
-from agent_hooks.cli.streams import echo, echo_data, echo_json
+from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.values.wire import camel
@@ -144,7 +144,7 @@ def prune_command(session: str | None, older_than: float | None, keep: int | Non
         seconds = None if older_than is None else older_than * _DAY
         return await checkpoints.prune(cwd, await _session_id(cwd, session), older_than=seconds, keep_last=keep or 0)
 
-    echo(f"forgot {count(len(anyio.run(pruned)), 'checkpoint')}")
+    tell(f"forgot {count(len(anyio.run(pruned)), 'checkpoint')}")
 
 
 async def _session_id(cwd: str, beginning: str | None) -> str | None:
@@ -235,8 +235,9 @@ async def _chosen(cwd: str, session: str | None, name: str | None) -> Checkpoint
 def _report(done: Restored) -> None:
     which = f"{done.checkpoint.name} of session {done.checkpoint.session_id[:_SHORT]}"
     failed = f", {_files(done.failed, 'failed')}" if done.failed else ""
-    echo(f"{'restored a part of' if failed else 'restored'} {which}: {_files(done.written, 'written')}, ", end="")
-    echo(f"{_files(done.deleted, 'deleted')}{failed}; `agent-hooks checkpoints undo` takes it back")
+    restored = "restored a part of" if failed else "restored"
+    files = f"{_files(done.written, 'written')}, {_files(done.deleted, 'deleted')}{failed}"
+    tell(f"{restored} {which}: {files}; `agent-hooks checkpoints undo` takes it back")
     for each in done.kept:
         echo(f"kept: {each}", err=True)
     for left in done.left:

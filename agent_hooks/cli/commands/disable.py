@@ -10,7 +10,7 @@ from agent_hooks.cli.completing import hook_names
 from agent_hooks.cli.disabling import disable, remedy
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import tell
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 
@@ -25,4 +25,4 @@ def command(hooks: tuple[str, ...], cwd: str) -> None:
     refuse_below_an_agent("disable")
     for name in hooks:
         path = disable(name, os.path.abspath(cwd))
-        echo(f"{short(path)}: disabled; it counts nowhere until you enable it: {remedy(path)}")
+        tell(f"{short(path)}: disabled; it counts nowhere until you enable it: {remedy(path)}")

@@ -10,7 +10,7 @@ from agent_hooks.cli.completing import hook_names
 from agent_hooks.cli.disabling import enable
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import tell
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 
 
@@ -22,4 +22,4 @@ def command(hooks: tuple[str, ...], cwd: str) -> None:
     refuse_below_an_agent("enable")
     for name in hooks:
         path = enable(name, os.path.abspath(cwd))
-        echo(f"{short(path)}: enabled; it counts again")
+        tell(f"{short(path)}: enabled; it counts again")

@@ -19,7 +19,7 @@ from agent_hooks.cli.recorded import find, find_session, opened
 from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
-from agent_hooks.cli.streams import echo, echo_json
+from agent_hooks.cli.streams import echo, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.records.joining import CHANGED, VERDICTS, Wanted
 from agent_hooks.records.lines import Removed
@@ -211,4 +211,4 @@ def forget_command(session: str) -> None:
 def _report(removed: list[Removed]) -> None:
     sessions = len({each.session for each in removed})
     lines = sum(each.lines for each in removed)
-    echo(f"removed {count(len(removed), 'file')} of {count(sessions, 'session')}, {count(lines, 'line')}")
+    tell(f"removed {count(len(removed), 'file')} of {count(sessions, 'session')}, {count(lines, 'line')}")

@@ -11,7 +11,7 @@ from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.turns import not_saved, turn_line
 from agent_hooks.cli.screen.undone import report_undone
-from agent_hooks.cli.streams import can_show_question, echo, is_quiet
+from agent_hooks.cli.streams import can_show_question, echo, is_quiet, tell
 from agent_hooks.cli.trusting import confirm
 from agent_hooks.errors import count
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -36,13 +36,13 @@ def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
     if not (yes and is_quiet()):
         _show(plan)
     if not plan.paths:
-        echo("nothing to take back" if plan.left else "nothing to take back: the files are as they were before")
+        tell("nothing to take back" if plan.left else "nothing to take back: the files are as they were before")
         return
     if not yes:
         if not can_show_question():
             raise CheckpointError("nothing was changed; without a terminal, say --yes to take these turns back")
         if not confirm(f"Take back {count(len(plan.turns), 'turn')}?"):
-            echo("nothing was changed")
+            tell("nothing was changed")
             ctx.exit(FAILED)
     done = anyio.run(checkpoints.take_back, cwd, plan)
     if not report_undone(done):

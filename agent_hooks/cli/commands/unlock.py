@@ -9,7 +9,7 @@ import click
 from agent_hooks.cli.lifetime import OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.reports.unlocking import sentence, summary
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import echo, tell
 from agent_hooks.cli.trusting import demand_person
 from agent_hooks.cli.unlocking import record
 from agent_hooks.trust.place import find_place
@@ -37,7 +37,7 @@ def command(ctx: click.Context, duration: str | None, own: bool, ends: bool, cwd
         _show_end(former)
     elif ends:
         end()
-        echo("nothing is unlocked")
+        tell("nothing is unlocked")
     if duration is not None and not ends:
         state = begin(find_place(cwd), _seconds(duration), own=own)
         record(state, "begin")
@@ -64,8 +64,8 @@ def _show_end(former: Unlocked) -> None:
     changed = edits(former)
     end()
     record(former, "end", changed)
-    echo(f"locked again: {summary(changed)}")
+    tell(f"locked again: {summary(changed)}")
     for each in changed:
         echo(harmless(each.diff))
     if changed:
-        echo("to let the changed hooks of the project count: agent-hooks trust")
+        tell("to let the changed hooks of the project count: agent-hooks trust")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_hooks.checkpoints import REDO, Undone, printable
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import echo, tell
 from agent_hooks.errors import count
 
 
@@ -13,7 +13,7 @@ def report_undone(done: Undone) -> bool:
     which = "an undo" if undo else count(len(done.turns), "turn")
     failed = f", {count(len(done.failed), 'file')} failed" if done.failed else ""
     files = f"{count(len(done.written), 'file')} written, {count(len(done.deleted), 'file')} deleted{failed}"
-    echo(f"took back {which}: {files}; `{REDO}` brings that back")
+    tell(f"took back {which}: {files}; `{REDO}` brings that back")
     for kept in done.kept:
         echo(f"kept: {printable(kept.path)} was edited since; that edit is now {printable(kept.kept_as)}", err=True)
     for left in done.left:
