@@ -115,7 +115,7 @@ def served(project: Project) -> Iterator[Resident]:
 
 def _server_of(project: Project) -> Resident:
     status = project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
-    mine = next(each for each in map(json.loads, status.splitlines()) if each["project"] == str(project.folder))
+    mine = next(each for each in json.loads(status)["servers"] if each["project"] == str(project.folder))
     return Resident(project, f"{mine['path']}.socket", mine["pid"])
 
 

@@ -156,7 +156,7 @@ class Agent:
 
     def _find_server(self) -> dict[str, Any]:
         found = self.project.run([sys.executable, "-m", "agent_hooks", "serve", "--status", "--json"], subprocess.PIPE)
-        servers = map(json.loads, found.splitlines())
+        servers = json.loads(found)["servers"]
         return next(each for each in servers if each["project"] == str(self.project.folder))
 
 

@@ -44,7 +44,7 @@ def test_list_shows_them_by_age_for_people_and_programs(saved: Command) -> None:
     subprocess.run(["git", "init", "-q"], cwd=saved.project / "deep", check=True)
     anyio.run(checkpoints.create, saved.project, "new-session", 6)
     [*_, last] = json.loads(saved("checkpoints", "list", "--json").stdout)
-    assert (last["session_id"], last["name"], last["entry_index"]) == ("new-session", "6", 6)
+    assert (last["sessionId"], last["name"], last["entryIndex"]) == ("new-session", "6", 6)
     assert last["skipped"] == [
         {"path": "deep/", "reason": "a git repository of its own: the files in it are not saved"}
     ]

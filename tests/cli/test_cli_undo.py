@@ -32,8 +32,8 @@ def test_each_response_that_changes_files_is_a_turn(command: Command, repo: Path
         (2, ["gone"], "agent-hooks"),
         (1, ["notes"], "agent-hooks"),
     ]
-    assert len({row["entry_index"] for row in rows}) == 2
-    assert len({row["session_id"] for row in rows}) == 1
+    assert len({row["entryIndex"] for row in rows}) == 2
+    assert len({row["sessionId"] for row in rows}) == 1
     command("undo", "--yes")
     assert (repo / "notes").read_text() == "by hand\n"
     assert not (repo / "gone").exists()

@@ -139,4 +139,4 @@ def test_what_they_answer_can_be_seen_without_an_agent(command: Command, name: s
     done = command("emit", "session:before_compact", "--hook", str(EXAMPLES / name), "--json")
     outcome = json.loads(done.stdout)["outcome"]
     assert "What is in this directory?" in outcome["summary"]
-    assert outcome["first_kept_entry_index"] == {"custom_compaction.py": 3, "full_compaction.py": 5}[name]
+    assert outcome["firstKeptEntryIndex"] == {"custom_compaction.py": 3, "full_compaction.py": 5}[name]
