@@ -139,8 +139,9 @@ class IsolationSettings(Struct, frozen=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """The settings of both files, merged.
 
-    `hooks`: absolute paths; `disabled_hooks`: paths of hooks that count nowhere; `model`: the model of a run that
-    names none, `None` without one; `known_tools`: names of tools that only another agent has, so that a handler that
+    `hooks`: absolute paths, and `module:NAME` for a module that does not count; `hook_patterns`: a pattern of absolute
+    paths for each directory and glob among the entries, whose hooks stand in `hooks`; `disabled_hooks`: paths of hooks
+    that count nowhere; `model`: the model of a run that names none, `None` without one; `known_tools`: names of tools that only another agent has, so that a handler that
     names one is not reported as a mistake; `hook_timeout`, `tool_call_timeout`: in seconds, `None` for no limit;
     `guards`: the section of that name of each file, with the file's path, for `guards.config.read_sections`; `ignored`:
     a sentence for each section that counts only in the person's own settings, and stands in a project's, and for each key
@@ -148,6 +149,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     hooks: tuple[str, ...] = ()
+    hook_patterns: tuple[str, ...] = ()
     disabled_hooks: tuple[str, ...] = ()
     model: str | None = None
     known_tools: tuple[str, ...] = ()
@@ -212,6 +214,7 @@ def source_trees(cwd: "str | Path", home: "str | Path | None" = None) -> tuple[S
 def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None) -> Settings:
     """Read the settings of each tree and merge them; of a single value, the last tree's counts."""
     hooks: list[str] = []
+    hook_patterns: list[str] = []
     disabled_hooks: list[str] = []
     model: str | None = None
     known_tools: list[str] = []
@@ -230,7 +233,9 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         known_tools += file.known_tools
         if file.guards:
             guards.append((path, file.guards))
-        hooks += _paths_of("hooks", file.hooks, path, tree.directory, home)
+        found, patterns = _hooks_of(file, path, tree, home, hooks)
+        hooks += found
+        hook_patterns += patterns
         if tree.project is None:
             disabled_hooks += _paths_of("disabledHooks", file.disabled_hooks, path, tree.directory, home)
             model = _model_of(file, path)
@@ -257,6 +262,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
                 ignored.append(f"{path}: the section 'isolation' counts only in your own settings; {OWN_LITERAL}")
     return Settings(
         hooks=tuple(hooks),
+        hook_patterns=tuple(dict.fromkeys(hook_patterns)),
         disabled_hooks=tuple(dict.fromkeys(disabled_hooks)),
         model=model,
         known_tools=tuple(dict.fromkeys(known_tools)),
@@ -271,9 +277,45 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
     )
 
 
-def _paths_of(key: str, paths: list[str], path: str, directory: str, home: "str | Path | None") -> list[str]:
+def _hooks_of(
+    file: SettingsFile, path: str, tree: SourceTree, home: "str | Path | None", before: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the hooks that the entries of a file stand for, and the patterns of its directories and globs.
+
+    An entry that stands for no hook stays as it is, so that loading it fails.  `before`: the hooks of the trees before.
+    """
     found: list[str] = []
-    for index, each in enumerate(paths):
+    patterns: list[str] = []
+    for index, entry in enumerate(file.hooks):
+        (each,) = _paths_of("hooks", [entry], path, tree.directory, home, first=index)
+        plain = each.endswith(".py") and (os.path.lexists(each) if tree.files is None else each in tree.files)
+        if plain:
+            found.append(each)
+            continue
+        # Imported here, because most settings name files only.
+        from agent_hooks import hook_entries as entries
+
+        if entry.startswith(entries.MODULE):
+            place = entries.module_path(entry.removeprefix(entries.MODULE))
+            known = place is not None and (tree.project is None or place in before)
+            found.append(place if known and place is not None else entry)
+            continue
+        is_directory = entries.is_plain_directory(each, tree)
+        if not is_directory and not entries.is_glob(entry):
+            found.append(each)
+            continue
+        written = each if is_directory else resolve_path(entry, base=entries.escaped(tree.directory), home=home)
+        pattern = entries.pattern_of(written, is_directory=is_directory)
+        patterns.append(pattern)
+        found += entries.hooks_in(pattern, entries.names_in(tree), tree) or [each]
+    return found, patterns
+
+
+def _paths_of(
+    key: str, paths: list[str], path: str, directory: str, home: "str | Path | None", first: int = 0
+) -> list[str]:
+    found: list[str] = []
+    for index, each in enumerate(paths, first):
         try:
             found.append(resolve_path(each, base=directory, home=home))
         except SettingsError as exc:

@@ -16,7 +16,8 @@ from agent_hooks.bridges.command import CommandBridge
 LAYERS = [
     "errors",
     "patterns trees validation values",
-    "settings_file",
+    "hook_packages settings_file",
+    "hook_entries",
     "concurrency settings storage",
     "trust turn_notes",
     "checkpoints guards redaction ui",

@@ -85,7 +85,8 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        return agent_guards(settings, self.sources.place, [*self.settings.hooks, *self.hook_files], sealed=sealed)
+        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files]
+        return agent_guards(settings, self.sources.place, own, sealed=sealed)
 
     @property
     def errors(self) -> list[LoadError]:
@@ -378,6 +379,7 @@ def sources_of(setup: Setup) -> Sources:
         files.append(os.path.join(agent_home(), MADE))
     # A hook may read any file of its set, whose directories may be links.
     found = [absolute(each.project, file.name) for each in setup.sources.projects for file in each.found.files]
+    found += _listed(setup.settings.hook_patterns)
     # The other hooks are in directories that count as a whole.
     outside = [each.module for each in setup.loaded.hooks if setup.source(each.path) in ("settings", "--hook")]
     modules = [module for module in outside if module is not None]
@@ -387,6 +389,16 @@ def sources_of(setup: Setup) -> Sources:
 
     sources = sources_at(setup.sources.place, setup.settings.hooks, files, found, later if modules else tuple)
     return sources if setup.before is None else sources.since(setup.before)
+
+
+def _listed(patterns: Iterable[str]) -> list[str]:
+    """Return the directories in which a new file would be a hook of the settings."""
+    if not patterns:
+        return []
+    # Imported here, because few settings have patterns.
+    from agent_hooks.hook_entries import listed_by, names_on_disk
+
+    return [directory for pattern in patterns for directory in listed_by(pattern, names_on_disk)]
 
 
 def _files_of_error(error: LoadError) -> list[str]:

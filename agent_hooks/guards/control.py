@@ -54,6 +54,8 @@ class ControlFiles:
     def __init__(self, options: GuardOptions = DEFAULT_OPTIONS, unlocked: Iterable[str] = ()) -> None:
         self._home = options.agent_home.lower()
         self._protected = tuple(path.lower() for path in options.protected)
+        # The settings may name hooks by patterns: a file that fits one is a hook, also a new one.
+        self._patterns = tuple(path for path in self._protected if _GLOB.search(path))
         self._sealed = tuple(path.lower() for path in options.sealed)
         self._records = tuple(path.lower() for path in options.records)
         self._unlocked = tuple(path.lower() for path in unlocked)
@@ -66,7 +68,8 @@ class ControlFiles:
         kind = _kind(path)
         if kind == "sealed" or self._is_sealed(path):
             return True
-        return (kind == "hooks" or any(_inside(path, own) for own in self._protected)) and not self._is_unlocked(path)
+        ours = kind == "hooks" or any(_inside(path, own) for own in self._protected)
+        return (ours or any(covers(own, path) for own in self._patterns)) and not self._is_unlocked(path)
 
     def stops_removing(self, path: str) -> bool:
         """Return whether the agent may not remove or move a tree: it is or holds such a file."""

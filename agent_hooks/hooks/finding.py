@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agent_hooks.errors import os_reason
+from agent_hooks.hook_packages import INIT, is_hook_package, is_package
 from agent_hooks.hooks.loaded import LoadError
-from agent_hooks.hooks.packages import INIT, is_hook_package, is_package
 from agent_hooks.settings import SETTINGS_FILE
 from agent_hooks.settings_file import dangling_link
 from agent_hooks.storage.spelling import existing
@@ -100,12 +101,12 @@ def _why_not_a_file(path: str) -> str | None:
     if os.path.islink(path) and not os.path.exists(path):
         return f"is a symlink to {os.readlink(path)}, which does not exist"
     if not os.path.exists(path):
-        return "no such file"
+        return "no hook fits this pattern" if re.search(r"[*?[]", path) else "no such file"
     if os.path.isdir(path):
         if not is_package(path):
             if os.path.lexists(init := os.path.join(path, INIT)) and (why := _why_not_a_file(init)):
                 return f"its {INIT} {why}"
-            return f"is a directory; a hook is a .py file, or a directory with an {INIT}"
+            return f"is a directory without hooks; a hook is a .py file, or a directory with an {INIT}"
         return "is a directory; its name must not end in .py" if path.endswith(".py") else None
     return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
 

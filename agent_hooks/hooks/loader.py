@@ -14,6 +14,7 @@ from agent_hooks.errors import (
     describe,
     traceback_text,
 )
+from agent_hooks.hook_packages import INIT, is_package
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.bytecode import contents
 from agent_hooks.hooks.finding import (
@@ -27,7 +28,6 @@ from agent_hooks.hooks.finding import (
 )
 from agent_hooks.hooks.imports import refresh_builtins
 from agent_hooks.hooks.loaded import LoadedHook, LoadError, LoadResult, stem
-from agent_hooks.hooks.packages import INIT, is_package
 from agent_hooks.hooks.registering import failed_load, load_module, take_back
 from agent_hooks.isolation.mode import IsolationError, mode_of
 from agent_hooks.settings import (
@@ -114,6 +114,12 @@ async def _load(
     named = named_by_projects(trees)
     roots = [(base + os.sep, ""), (os.path.abspath(home or user_home()) + os.sep, "~/")]
     for path in paths:
+        if path.startswith("module:"):
+            # Imported here, because few settings name a module.
+            from agent_hooks.hook_entries import why_no_module
+
+            errors.append(LoadError(path, why_no_module(path)))
+            continue
         try:
             found = resolve_path(path, base=base, home=home)
             approved = approved_hook(found, trees)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.forks import await_in_parent, end_child_of, forks
 from agent_hooks.errors import HookUsageError, describe, honest, place_in, shown, traceback_text
+from agent_hooks.hook_packages import INIT
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.imports import forget_module, import_hook
 from agent_hooks.hooks.loaded import LoadError
-from agent_hooks.hooks.packages import INIT
 from agent_hooks.settings import DEFAULT_TIMEOUT
 
 # Seconds for all `on_unload` functions of a hook that could not be loaded.
@@ -66,7 +66,13 @@ def failed_load(exc: BaseException, path: str, resolved: str) -> LoadError:
     """Return the error of the hook at `path` that could not be loaded from `resolved`."""
     package = os.path.basename(resolved) == INIT
     file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
-    return LoadError(path, _load_text(exc), line, traceback_text(exc), file if package else None)
+    text = _load_text(exc)
+    if isinstance(exc, ModuleNotFoundError):
+        # Imported here, because few hooks miss a module.
+        from agent_hooks.hooks.missing import remedy_for
+
+        text += remedy_for(exc, resolved)
+    return LoadError(path, text, line, traceback_text(exc), file if package else None)
 
 
 def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:

@@ -12,8 +12,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agent_hooks.hook_entries import names_in
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE
-from agent_hooks.trees import NO_FILE
+from agent_hooks.trees import NO_FILE, ApprovedFile, SourceTree
 from agent_hooks.trust.fact import KINDS, Fact, Kind
 from agent_hooks.trust.header import LOCK, has_header
 from agent_hooks.trust.manifest import ProjectSet, absolute, named_in_settings
@@ -93,6 +94,12 @@ def _facts(data: bytes, roles: _Roles, name: str) -> Iterable[Fact]:
     return ()
 
 
+def _approved(found: ProjectSet) -> dict[str, ApprovedFile]:
+    """Return the files of a set by their absolute paths."""
+    paths = ((absolute(found.project, file.name), file.data) for file in found.files)
+    return {path: ApprovedFile(data, path) for path, data in paths}
+
+
 class _Roles:
     """The role of each file of a set, from its name and from the hooks that the settings name."""
 
@@ -103,7 +110,8 @@ class _Roles:
         self._names = [file.name for file in found.files]
         settings = next((file for file in found.files if file.name == self._agent + SETTINGS_FILE), None)
         directory = os.path.join(found.project, PROJECT_DIRECTORY)
-        named = set() if settings is None else set(named_in_settings(settings.data, directory))
+        names = names_in(SourceTree(directory, found.project, _approved(found)))
+        named = set() if settings is None else set(named_in_settings(settings.data, directory, names))
         self._project = found.project
         self._hook_files = named
         self._headed = {file.name for file in found.files if has_header(file.data)}

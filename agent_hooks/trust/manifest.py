@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
 
 from agent_hooks.errors import AgentHooksError, SettingsError, count, os_reason
+from agent_hooks.hook_entries import MODULE, escaped, is_glob, matching
+from agent_hooks.hook_packages import INIT
 from agent_hooks.settings import PROJECT_DIRECTORY, SETTINGS_FILE, resolve_path
 from agent_hooks.storage.digests import sha256
 from agent_hooks.storage.files import StorageError, read_regular
@@ -129,8 +131,9 @@ class _Reader:
         for name in FILES:
             self._read_obeyed(os.path.join(agent, name))
         settings = self.files.get(os.path.join(PROJECT_DIRECTORY, SETTINGS_FILE))
-        for path in named_in_settings(settings.data, agent) if settings is not None else ():
-            self._read_named(path)
+        if settings is not None:
+            for path in named_in_settings(settings.data, agent, self._listed):
+                self._read_named(path)
 
     def _read_obeyed(self, path: str) -> None:
         """Read a file of settings; an entry that cannot be one belongs to the set too, and blocks once it is approved."""
@@ -143,16 +146,15 @@ class _Reader:
             self.files[name] = SetFile(name, data, sha256(data))
 
     def _read_named(self, path: str) -> None:
-        """Read a file or package that the settings name; another directory is no hook."""
+        """Read a file, a package or a directory of hooks that the settings name."""
         self._count()
         if not os.path.isdir(path):
             # The loader finds the file under the name in the settings, however it is spelled on the disk.
             self._read_file(existing(path), name=self._name(path))
             self._read_lock(path)
-        elif os.path.isfile(os.path.join(path, "__init__.py")):
-            self._read_directory(path)
         else:
-            self._leave_out(path, "is a directory without an __init__.py")
+            # A package, or a directory of hooks; all that they may import beside them belongs to the set.
+            self._read_directory(path)
 
     def _read_lock(self, path: str) -> None:
         """Read the lock file of a hook with a header that the settings name; the directories hold theirs anyway."""
@@ -182,6 +184,16 @@ class _Reader:
                     continue
                 real = os.path.realpath(directory) if real is None else real
                 self._read_file(path, None if is_link else os.path.join(real, name))
+
+    def _listed(self, directory: str) -> list[str]:
+        """Return the names in a directory that a glob of the settings goes through; each counts."""
+        try:
+            names = os.listdir(directory)
+        except OSError:
+            return []
+        for _ in names:
+            self._count()
+        return names
 
     def _names(self, directory: str) -> Iterator[tuple[str, bool]]:
         """Yield the names that count in a directory, and whether each is a link."""
@@ -242,17 +254,31 @@ class _Reader:
         self.left_out.append(f"{self._name(path)} {reason}{_UNUSED}")
 
 
-def named_in_settings(data: bytes, directory: str) -> Iterator[str]:
+def named_in_settings(
+    data: bytes, directory: str, names: Callable[[str], Iterable[str]] | None = None
+) -> Iterator[str]:
     """Yield the absolute path of each hook that the text of a settings file names; a damaged text names none.
+
+    `names`: returns the names in a directory, for the files and packages that fit a glob; without it, globs yield none.
 
     The text is read by the parser of `read_settings_file`: a text with two meanings would show other files than count.
     `directory`: the one that contains the settings file.
     """
     for hook in _hooks_in(data):
         try:
-            yield resolve_path(hook, base=directory)
+            path = resolve_path(hook, base=directory)
+            pattern = resolve_path(hook, base=escaped(directory)) if is_glob(hook) else ""
         except (SettingsError, ValueError):
             continue
+        if hook.startswith(MODULE):
+            # A module of an installed package is no file of the project.
+            continue
+        if not pattern or os.path.lexists(path):
+            yield path
+        elif names is not None:
+            # A superset of the hooks: helpers whose names begin with `_` may be imported by them.
+            found = matching(pattern, names)
+            yield from (each for each in found if each.endswith(".py") or INIT in names(each))
 
 
 def _hooks_in(data: bytes) -> Iterable[str]:

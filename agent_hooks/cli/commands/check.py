@@ -17,10 +17,10 @@ from agent_hooks.cli.setup import find_sources, hiding, load, our_name_of
 from agent_hooks.cli.streams import ReservedStdout, echo
 from agent_hooks.cli.trusting import settle
 from agent_hooks.errors import count
+from agent_hooks.hook_packages import is_package
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY, hooks_in
 from agent_hooks.hooks.loaded import LoadedHook, LoadError, LoadResult
 from agent_hooks.hooks.loader import load_hooks
-from agent_hooks.hooks.packages import is_package
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.settings import Settings, merge_settings

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from agent_hooks.cli import remembered
+from agent_hooks.cli.available import print_available
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, without_option
@@ -32,9 +33,16 @@ KEPT = "a session that runs keeps the former version of such a hook; without one
 @cwd_option
 @json_option
 @click.option("--points", is_flag=True, help="List the points at which interceptors step in, instead.")
+@click.option("--available", is_flag=True, help="List the hooks that installed packages offer, instead.")
 @click.pass_context
 def command(
-    ctx: click.Context, hook_files: tuple[str, ...], without: tuple[str, ...], cwd: str, as_json: bool, points: bool
+    ctx: click.Context,
+    hook_files: tuple[str, ...],
+    without: tuple[str, ...],
+    cwd: str,
+    as_json: bool,
+    points: bool,
+    available: bool,
 ) -> None:
     """List the hooks in the order they run, guards, redaction and checkpoints; exit 1 when a hook cannot be loaded.
 
@@ -42,6 +50,9 @@ def command(
     """
     if points:
         _print_points(as_json=as_json)
+        return
+    if available:
+        print_available(as_json=as_json)
         return
     sources = asked(Trust(), cwd)
     with ReservedStdout():

@@ -1,0 +1,63 @@
+"""The remedy for a hook that imports a package which is not installed: a command, or a header in the hook's file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from importlib.util import find_spec
+
+from agent_hooks.hooks.bytecode import contents
+from agent_hooks.trust.header import has_header
+
+# Packages whose modules have other names.
+_PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dotenv": "python-dotenv",
+    "git": "GitPython",
+    "jwt": "PyJWT",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+
+
+def remedy_for(exc: BaseException, hook: str) -> str:
+    """Return the remedy for an import that failed because a module is missing, empty for any other failure.
+
+    `hook`: the file that imports it.  A file that is missing beside the hook is no package.
+    """
+    if not isinstance(exc, ModuleNotFoundError) or not exc.name or exc.name.startswith("_agent_hooks_"):
+        return ""
+    top = exc.name.partition(".")[0]
+    # A part of a package that is installed, or of Python, has no package of its own.
+    if top in sys.stdlib_module_names or (top != exc.name and top in sys.modules):
+        return ""
+    package = _PACKAGES.get(top, top.replace("_", "-"))
+    if _has_header(hook):
+        return f'; add "{package}" to the dependencies in its header (# /// script)'
+    return (
+        f"; install it into the Python that runs agent-hooks: {install_command(package)}; or let the hook carry it, by "
+        f'three lines at its top: # /// script, # dependencies = ["{package}"], # /// (see docs/isolation.md)'
+    )
+
+
+def _has_header(hook: str) -> bool:
+    try:
+        return has_header(contents(hook))
+    except OSError:
+        return False
+
+
+def install_command(package: str) -> str:
+    """Return the command that installs a package into this Python."""
+    prefix = sys.prefix
+    if f"{os.sep}uv{os.sep}tools{os.sep}" in prefix:
+        return f"uv tool install --with {package} {os.path.basename(prefix)}"
+    if f"{os.sep}pipx{os.sep}venvs{os.sep}" in prefix:
+        return f"pipx inject {os.path.basename(prefix)} {package}"
+    python = shlex.quote(sys.executable)
+    if find_spec("pip") is None:
+        return f"uv pip install --python {python} {package}"
+    return f"{python} -m pip install {package}"
