@@ -141,11 +141,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     `hooks`: absolute paths, and `module:NAME` for a module that does not count; `hook_patterns`: a pattern of absolute
     paths for each directory and glob among the entries, whose hooks stand in `hooks`; `disabled_hooks`: paths of hooks
-    that count nowhere; `model`: the model of a run that names none, `None` without one; `known_tools`: names of tools that only another agent has, so that a handler that
-    names one is not reported as a mistake; `hook_timeout`, `tool_call_timeout`: in seconds, `None` for no limit;
-    `guards`: the section of that name of each file, with the file's path, for `guards.config.read_sections`; `ignored`:
-    a sentence for each section that counts only in the person's own settings, and stands in a project's, and for each key
-    of `isolation` without a hook; `compaction`, `redaction`, `records`, `checkpoints`: the sections of these names.
+    that count nowhere; `model`: the model of a run that names none, `None` without one; `known_tools`: names of tools
+    that only another agent has, so that a handler that names one is not reported as a mistake; `hook_timeout`,
+    `tool_call_timeout`: in seconds, `None` for no limit; `guards`: the section of that name of each
+    file, with the file's path, for `guards.config.read_sections`; `ignored`: a sentence for each section that counts only
+    in the person's own settings, and stands in a project's, and for each key of `isolation` without a hook;
+    `compaction`, `redaction`, `records`, `checkpoints`: the sections of these names.
     """
 
     hooks: tuple[str, ...] = ()

@@ -106,7 +106,7 @@ def _why_not_a_file(path: str) -> str | None:
         if not is_package(path):
             if os.path.lexists(init := os.path.join(path, INIT)) and (why := _why_not_a_file(init)):
                 return f"its {INIT} {why}"
-            return f"is a directory without hooks; a hook is a .py file, or a directory with an {INIT}"
+            return f"is a directory; a hook is a .py file, or a directory with an {INIT}"
         return "is a directory; its name must not end in .py" if path.endswith(".py") else None
     return None if os.path.isfile(path) else "is not a regular file; a hook is a .py file"
 

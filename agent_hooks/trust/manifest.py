@@ -152,9 +152,11 @@ class _Reader:
             # The loader finds the file under the name in the settings, however it is spelled on the disk.
             self._read_file(existing(path), name=self._name(path))
             self._read_lock(path)
-        else:
+        elif any(name.endswith(".py") or os.path.isfile(os.path.join(path, name, INIT)) for name in self._listed(path)):
             # A package, or a directory of hooks; all that they may import beside them belongs to the set.
             self._read_directory(path)
+        else:
+            self._leave_out(path, "is a directory without hooks")
 
     def _read_lock(self, path: str) -> None:
         """Read the lock file of a hook with a header that the settings name; the directories hold theirs anyway."""

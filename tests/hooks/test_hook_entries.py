@@ -113,7 +113,7 @@ async def test_an_entry_that_stands_for_no_hook_is_an_error(home: Path, project:
     (team / "empty").mkdir()
     errors = [error.error for error in (await load_all(str(project), ())).errors]
     assert errors[0] == "no hook fits this pattern"
-    assert errors[1].startswith("is a directory without hooks")
+    assert errors[1].startswith("is a directory; a hook is a .py file")
     assert errors[2] == (
         f"no module 'acme.gone' is installed for {sys.executable}; install its package there, or remove the entry"
     )

@@ -61,21 +61,25 @@ def test_the_set_has_every_file_that_can_count(project: Path) -> None:
 
 @pytest.mark.behaviour("A8")
 def test_a_file_that_the_settings_name_belongs_to_the_set(project: Path, tmp_path: Path, home: Path) -> None:
-    """By its path in the project, or by its absolute path outside of it; a package with all its files."""
+    """By its path in the project, or by its absolute path outside of it; a package or a directory with all its files."""
     for path in (project / "gates" / "one.py", tmp_path / "two.py", home / "three.py", project / "pkg" / "__init__.py"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("")
     (project / "pkg" / "rules.json").write_text("{}")
     (project / "plain").mkdir()
     (project / "plain" / "x.py").write_text("")
-    named = f'["../gates/one.py", "{tmp_path}/two.py", "~/three.py", "../pkg", "../plain", "../gone.py", "/"]'
+    (project / "data").mkdir()
+    (project / "data" / "notes.txt").write_text("")
+    named = (
+        f'["../gates/one.py", "{tmp_path}/two.py", "~/three.py", "../pkg", "../plain", "../data", "../gone.py", "/"]'
+    )
     agent_file(project, "settings.json", f'{{"hooks": {named}}}')
     found = read(project)
-    inside = [".agent/settings.json", "gates/one.py", "pkg/__init__.py", "pkg/rules.json"]
+    inside = [".agent/settings.json", "gates/one.py", "pkg/__init__.py", "pkg/rules.json", "plain/x.py"]
     assert names(found) == sorted([*inside, str(tmp_path / "two.py"), str(home / "three.py")])
-    assert [text for text in found.left_out if text.startswith(("plain ", "/ "))] == [
-        "plain is a directory without an __init__.py, and is never used",
-        "/ is a directory without an __init__.py, and is never used",
+    assert [text for text in found.left_out if text.startswith(("data ", "/ "))] == [
+        "data is a directory without hooks, and is never used",
+        "/ is a directory without hooks, and is never used",
     ]
 
 
