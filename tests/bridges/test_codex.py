@@ -47,7 +47,7 @@ def answer(name: str, **verdict: Any) -> Any:
 
 
 @given(st.sampled_from(sorted(PAYLOADS)), verdicts)
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @pytest.mark.behaviour("CX1")
 def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) -> None:
     """No verdict of hooks gives an answer that Codex's schemas or the rules of its parser refuse."""
@@ -64,7 +64,7 @@ def test_codex_takes_every_answer_to_every_event(name: str, verdict: Verdict) ->
 
 
 @given(st.sampled_from(sorted(PAYLOADS)) | st.none(), texts)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @pytest.mark.behaviour("CX1")
 def test_codex_takes_every_refusal(name: str | None, reason: str) -> None:
     """A failure of ours at any event, also an unknown one, is an answer that Codex takes."""

@@ -182,7 +182,7 @@ texts = st.lists(st.sampled_from(pieces)).map("".join)
 
 
 @pytest.mark.behaviour("PT3")
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.text() | texts, st.sampled_from(["apply_patch", "bash", "shell", "local_shell"]))
 @example("*** Add File: \0", "bash")
 @example("*** Update File: \ud800\n*** Move to: \ud800", "apply_patch")
