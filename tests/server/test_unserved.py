@@ -79,9 +79,12 @@ def test_doctor_names_a_bridge_that_cannot_be_imported(
 def test_a_generated_file_that_cannot_be_updated_is_no_reason_not_to_serve(agent: OtherAgent, home: Path) -> None:
     """The log names it."""
     stub = home / ".agent" / "bridges" / "agent-hooks-gemini-cli.py"
-    stub.mkdir(parents=True)
+    # No file takes the place of this directory.
+    stub.with_suffix(".pyc").mkdir(parents=True)
+    stub.write_text("# an earlier version\n")
     assert agent() == {}
     assert agent.server() is not None
+    assert str(stub.with_suffix(".pyc")) in Path(f"{place_of(str(agent.command.project))}.log").read_text()
 
 
 @pytest.mark.behaviour("TW21")
