@@ -23,7 +23,7 @@ OLDEST_TESTS := tests --ignore=tests/test_architecture.py --ignore=tests/test_be
 	--ignore-glob='tests/cli/test_cli_re*.py' --ignore-glob='tests/host/test_models_*.py' \
 	--ignore-glob='tests/server/test_[!s]*.py'
 
-.PHONY: demo test test-all test-page types-page test-clients clients matrix check reference mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs man recording clean
+.PHONY: demo test test-all test-page types-page pictures test-clients clients matrix check reference mutants bench bench-peers soak soak-events chaos explore fuzz crash oldest wheel docs man recording clean
 
 demo: .venv/ready  ## a hook file stops a real tool call; needs no key
 	@$(BIN)/python examples/demo.py
@@ -46,6 +46,9 @@ clients: .venv/dev  ## the agents that run our hooks, from npm, as the lock file
 
 test-page: .venv/dev .bench/page/ready  ## the page of `look` in Debian's chromium: a group of its own
 	$(BIN)/python -m pytest -q -m browser tests/look $(ARGS)
+
+pictures: .venv/dev  ## the screenshots of docs/look.md and of the README, by chromium
+	@cd tests && ../$(BIN)/python -m look.pictures
 
 types-page: .bench/page/ready  ## the JSDoc types of the page's modules, by TypeScript's checker
 	@node .bench/page/node_modules/typescript/bin/tsc -p checks/page/tsconfig.json

@@ -219,9 +219,9 @@ export class LookApp extends HTMLElement {
   /** @param {import("./shapes").Change} change */
   async #changed(change) {
     const { source } = this;
-    if (!source || !this.#facts || (change.version === this.#facts.version && change.total === this.#calls.length)) return;
+    if (!source || !this.#facts || (change.version === this.#facts.version && change.total === this.#calls.rows)) return;
     const isNext = change.version === this.#facts.version + 1;
-    const after = isNext ? Math.min(change.from, this.#calls.length) : 0;
+    const after = isNext ? Math.min(change.from, this.#calls.rows) : 0;
     const [facts, columns] = await Promise.all([source.summary(), source.columns(after)]);
     this.#facts = facts;
     this.#list.facts = facts;

@@ -2,14 +2,19 @@
  * All calls as typed arrays, and their order by time.
  *
  * The arrays are by row, the number of a call in the index. `order[i]` is the row of the i-th call by time; the arrays of
- * `timed` are in that order, so that one pass over a span of time reads memory from front to back.
+ * `timed` are in that order, so that one pass over a span of time reads memory from front to back. A call whose record was
+ * removed keeps its row, and has no place in the order.
  */
+
+import { GONE } from "./verdicts.js";
 
 /** @typedef {import("./shapes").Header} Header */
 /** @typedef {{time: Float64Array, lane: Uint32Array, verdict: Uint8Array, hookMs: Float32Array, waitMs: Float32Array, flags: Uint8Array}} Timed */
 
 export class Calls {
   constructor() {
+    /** The number of rows, and of the calls among them that are there. */
+    this.rows = 0;
     this.length = 0;
     this.time = new Float64Array(0);
     this.lane = new Uint32Array(0);
@@ -18,6 +23,7 @@ export class Calls {
     this.hookMs = new Float32Array(0);
     this.waitMs = new Float32Array(0);
     this.flags = new Uint8Array(0);
+    /** @type {Uint32Array} */
     this.order = new Uint32Array(0);
     /** @type {Timed} */
     this.timed = this;
@@ -31,9 +37,8 @@ export class Calls {
   take(header, buffer) {
     const { count, first: after } = header;
     const offsets = Object.fromEntries(header.columns.map((each) => [each.name, each.offset + (header.begin ?? 0)]));
-    const length = after + count;
-    const kept = Math.min(after, this.length);
-    const ordered = kept === after && this.length === after;
+    const kept = Math.min(after, this.rows);
+    const isMore = kept === after && this.rows === after && this.order.length === after;
     this.time = joined(this.time, kept, new Float64Array(buffer, offsets.time, count));
     this.lane = joined(this.lane, kept, new Uint32Array(buffer, offsets.lane, count));
     this.tool = joined(this.tool, kept, new Uint16Array(buffer, offsets.tool, count));
@@ -41,11 +46,12 @@ export class Calls {
     this.hookMs = joined(this.hookMs, kept, new Float32Array(buffer, offsets.hookMs, count));
     this.waitMs = joined(this.waitMs, kept, new Float32Array(buffer, offsets.waitMs, count));
     this.flags = joined(this.flags, kept, new Uint8Array(buffer, offsets.flags, count));
-    const newest = ordered && kept > 0 ? this.timed.time[kept - 1] : -Infinity;
-    const old = this.order;
-    this.length = length;
-    this.order = ordered && isRising(this.time, kept, newest) ? extended(old, length) : byTime(this.time);
-    this.timed = isIdentity(this.order) ? this : this.#inOrder();
+    this.rows = after + count;
+    const newest = kept > 0 && isMore ? this.timed.time[kept - 1] : -Infinity;
+    const areNewest = isMore && isRising(this.time, kept, newest);
+    this.order = present(areNewest ? extended(this.order, this.rows) : byTime(this.time), this.verdict);
+    this.length = this.order.length;
+    this.timed = this.length === this.rows && isIdentity(this.order) ? this : this.#inOrder();
   }
 
   /** @returns {Timed} */
@@ -124,6 +130,15 @@ function isRising(times, from, newest) {
     before = times[row];
   }
   return true;
+}
+
+/**
+ * Return the rows of an order whose calls are still there.
+ * @param {Uint32Array} order
+ * @param {Uint8Array} verdicts
+ */
+function present(order, verdicts) {
+  return verdicts.includes(GONE) ? Uint32Array.from(order.filter((row) => verdicts[row] !== GONE)) : order;
 }
 
 /** @param {Uint32Array} order */

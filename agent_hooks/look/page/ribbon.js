@@ -126,9 +126,9 @@ export class LookRibbon extends HTMLElement {
     this.#colours ??= coloursOf(this, context);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    paintScale(context, this.from, this.to, 0, width, this.#layout.height, this.#colours);
     this.#cells.sum(selection.calls, this.#layout.trackOf, this.#layout.tracks.length, this.from, this.to, width, selection.mask);
-    paintTracks(context, this.#cells, this.#layout, this.#colours, 0);
+    paintTracks(context, this.#cells, this.#layout, this.#colours, ratio);
+    paintScale(context, this.from, this.to, 0, width, this.#layout.height, this.#colours);
     this.#paintMarks(context, height);
     this.dispatchEvent(new CustomEvent("painted"));
   }

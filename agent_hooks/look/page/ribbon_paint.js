@@ -6,12 +6,12 @@ import { VERDICTS } from "./verdicts.js";
 
 /** @typedef {import("./ribbon_layout.js").Layout} Layout */
 /** @typedef {import("./ribbon_cells.js").Cells} Cells */
-/** @typedef {{verdicts: string[], leftOut: string, track: string, line: string, text: string, hatch: CanvasPattern | null, accent: string}} Colours */
+/** @typedef {{inks: {slots: number[], track: number}, line: string, text: string, hatch: CanvasPattern | null, accent: string}} Colours */
 
 // From the bottom of a column to its top, so that the rare verdicts lie above the usual one.
 const STACK = [LEFT_OUT, 0, 5, 1, 4, 2, 3];
-// The time in hooks that fills a track; the scale is logarithmic from 0.1 ms on.
-const [LEAST_MS, MOST_MS] = [0.1, 10_000];
+// The time in hooks that fills a track; the scale is logarithmic from 0.03 ms on.
+const [LEAST_MS, MOST_MS] = [0.03, 3000];
 const DECADES = Math.log10(MOST_MS / LEAST_MS);
 const [HOUR, DAY] = [3_600_000, 86_400_000];
 const STEPS = [1000, 5000, 15_000, 60_000, 300_000, 900_000, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY];
@@ -29,11 +29,14 @@ export function coloursOf(host, context) {
   const style = getComputedStyle(host);
   /** @param {string} name */
   const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    verdicts: VERDICTS.map((verdict) => colour(verdict.name)),
-    leftOut: colour("left-out"), track: colour("track"), line: colour("line"), text: colour("quiet"), accent: colour("ink"),
-    hatch: hatched(context, colour("ask")),
-  };
+  const slots = Array.from({ length: SLOTS }, (_, slot) => inkOf(colour(slot === LEFT_OUT ? "left-out" : (VERDICTS[slot]?.name ?? "pass"))));
+  return { inks: { slots, track: inkOf(colour("track")) }, line: colour("line"), text: colour("quiet"), accent: colour("ink"), hatch: hatched(context, colour("ask")) };
+}
+
+/** Return a colour `#rrggbb` as a pixel, whose bytes are red, green, blue and opacity. @param {string} text */
+function inkOf(text) {
+  const bytes = new Uint8Array([1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)).concat(255));
+  return new Uint32Array(bytes.buffer)[0];
 }
 
 /**
@@ -57,65 +60,65 @@ function hatched(context, colour) {
 }
 
 /**
+ * Paint the tracks with their columns as pixels, which costs a fraction of as many rectangles.
  * @param {CanvasRenderingContext2D} context
  * @param {Cells} cells
  * @param {Layout} layout
  * @param {Colours} colours
- * @param {number} left the width of the names
+ * @param {number} ratio the pixels of the screen for one of the page
  */
-export function paintTracks(context, cells, layout, colours, left) {
-  const { width, counts, longest, waits } = cells;
-  context.font = "11px system-ui, sans-serif";
+export function paintTracks(context, cells, layout, colours, ratio) {
+  const image = context.createImageData(Math.max(1, Math.floor(cells.width * ratio)), Math.max(1, Math.ceil(layout.height * ratio)));
+  const pixels = new Uint32Array(image.data.buffer);
+  const inks = colours.inks;
   layout.tracks.forEach((track, at) => {
-    context.fillStyle = colours.track;
-    context.fillRect(left, track.top, width, track.height);
-    if (at === 0 || layout.tracks[at - 1].client !== track.client) {
-      context.fillStyle = colours.text;
-      context.fillText(track.client.slice(0, 40), left, track.top - 4);
-    }
+    const [top, bottom] = [Math.round(track.top * ratio), Math.round((track.top + track.height) * ratio)];
+    pixels.fill(inks.track, top * image.width, bottom * image.width);
+    for (let x = 0; x < image.width; x++) column(pixels, image.width, x, cells, at * cells.width + Math.floor(x / ratio), top, bottom, inks.slots);
+  });
+  context.putImageData(image, 0, 0);
+  context.font = "11px system-ui, sans-serif";
+  context.fillStyle = colours.text;
+  layout.tracks.forEach((track, at) => {
+    if (at === 0 || layout.tracks[at - 1].client !== track.client) context.fillText(track.client.slice(0, 40), 0, track.top - 4);
   });
   if (colours.hatch) {
     context.fillStyle = colours.hatch;
-    eachRun(layout, width, (cell) => waits[cell] === 1, (track, x, length) => context.fillRect(left + x, track.top, length, track.height));
-  }
-  /** @type {number[][]} */
-  const rectangles = Array.from({ length: SLOTS }, () => []);
-  layout.tracks.forEach((track, at) => {
-    for (let x = 0; x < width; x++) stack(counts, longest, at * width + x, track, left + x, rectangles);
-  });
-  for (const slot of STACK) {
-    context.fillStyle = slot === LEFT_OUT ? colours.leftOut : colours.verdicts[slot];
-    const own = rectangles[slot];
-    for (let at = 0; at < own.length; at += 3) context.fillRect(own[at], own[at + 1], 1, own[at + 2]);
+    eachRun(layout, cells.width, (cell) => cells.waits[cell] === 1, (track, x, length) => context.fillRect(x, track.top, length, track.height));
   }
 }
 
 /**
- * Add the pieces of one column: each verdict has its share, and a rare one at least two pixels.
- * @param {Uint32Array} counts
- * @param {Float32Array} longest
- * @param {number} cell
- * @param {{top: number, height: number}} track
+ * Paint one column: each verdict has its share of the height, and a rare one at least two pixels.
+ * @param {Uint32Array} pixels
+ * @param {number} width
  * @param {number} x
- * @param {number[][]} rectangles
+ * @param {Cells} cells
+ * @param {number} cell
+ * @param {number} top
+ * @param {number} bottom
+ * @param {readonly number[]} inks
  */
-function stack(counts, longest, cell, track, x, rectangles) {
+function column(pixels, width, x, cells, cell, top, bottom, inks) {
+  const { counts, longest } = cells;
   let sum = 0;
-  for (const slot of STACK) sum += counts[cell * SLOTS + slot];
+  for (let slot = 0; slot < SLOTS; slot++) sum += counts[cell * SLOTS + slot];
   if (!sum) return;
   const share = Math.log10(Math.max(LEAST_MS, longest[cell]) / LEAST_MS) / DECADES;
-  const height = Math.min(track.height, Math.max(3, Math.round(share * track.height)));
-  let bottom = track.top + track.height;
-  let left = height;
-  for (const slot of STACK) {
+  const height = Math.min(bottom - top, Math.max(3, Math.round(share * (bottom - top))));
+  let y = bottom;
+  for (let at = STACK.length - 1; at >= 0; at--) {
+    // From the top: the rare ones get their pixels first, and the usual one the rest down to the bottom.
+    const slot = STACK[at];
     const number = counts[cell * SLOTS + slot];
     if (!number) continue;
-    const own = Math.max(Math.min(2, height), Math.round((height * number) / sum));
-    const drawn = Math.min(own, Math.max(left, 2));
-    rectangles[slot].push(x, Math.max(track.top, bottom - drawn), drawn);
-    bottom = Math.max(track.top + 2, bottom - drawn);
-    left -= drawn;
+    const end = at === 0 ? 0 : Math.max(2, Math.round((height * number) / sum));
+    if (y === bottom) y = bottom - height;
+    for (let left = end || bottom - y; left > 0 && y < bottom; left--, y++) pixels[y * width + x] = inks[slot];
+    if (y >= bottom) return;
   }
+  const usual = STACK.find((slot) => counts[cell * SLOTS + slot]) ?? 0;
+  for (; y < bottom; y++) pixels[y * width + x] = inks[usual];
 }
 
 /**

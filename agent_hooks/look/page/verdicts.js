@@ -13,6 +13,8 @@ export const VERDICTS = [
 ];
 
 const BLOCK = 3;
+/** The verdict of a row whose record was removed. */
+export const GONE = 255;
 export const REWRITTEN = 1;
 export const REDACTED = 2;
 export const FAILED = 4;
