@@ -85,8 +85,12 @@ def _opened(view: Any) -> Iterator[Any]:
     from look.browser import chromium, visiting
     from look.serving import served
 
-    with tempfile.TemporaryDirectory() as directory, served(view, Path(directory)) as server, chromium() as browser:
-        with visiting(browser) as visit:
-            visit.page.goto(server.path.as_uri())
-            visit.page.wait_for_url(f"{server.address}/")
-            yield visit.page
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        served(view, Path(directory)) as server,
+        chromium() as browser,
+        visiting(browser) as visit,
+    ):
+        visit.page.goto(server.path.as_uri())
+        visit.page.wait_for_url(f"{server.address}/")
+        yield visit.page

@@ -26,8 +26,10 @@ def register(api):
             return Block("deleting needs a person")
 """
 WEEK = (
-    '@write {"path": "notes/plan.md", "content": "the plan\\n"}\n'
-    '@write {"path": "notes/list.md", "content": "a list\\n"}',
+    (
+        '@write {"path": "notes/plan.md", "content": "the plan\\n"}\n'
+        '@write {"path": "notes/list.md", "content": "a list\\n"}'
+    ),
     "@bash ls\n@read notes/plan.md",
     "@bash rm -rf build\n@bash echo built",
     "@bash rm notes/plan.md notes/list.md\n@bash echo tidy",

@@ -106,8 +106,11 @@ export class LookRibbon extends HTMLElement {
     this.draw();
   }
 
-  /** Paint at the next frame; several changes before it cost one painting. */
-  draw() {
+  #moves = false;
+
+  /** Paint at the next frame; several changes before it cost one painting. @param {boolean} [moves] only the span has moved */
+  draw(moves = false) {
+    this.#moves = moves && (this.#moves || !this.#frame);
     if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#paint());
   }
 
@@ -126,7 +129,8 @@ export class LookRibbon extends HTMLElement {
     this.#colours ??= coloursOf(this, context);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    this.#cells.sum(selection.calls, this.#layout.trackOf, this.#layout.tracks.length, this.from, this.to, width, selection.mask);
+    this.#cells.sum(selection.calls, this.#layout.trackOf, this.#layout.tracks.length, this.from, this.to, width, selection.mask, this.#moves);
+    this.#moves = false;
     paintTracks(context, this.#cells, this.#layout, this.#colours, ratio);
     paintScale(context, this.from, this.to, 0, width, this.#layout.height, this.#colours);
     this.#paintMarks(context, height);
@@ -284,8 +288,12 @@ export class LookRibbon extends HTMLElement {
     const length = Math.min(last - first, Math.max(SHORTEST, to - from));
     const begin = Math.min(last - length, Math.max(first, (from + to) / 2 - length / 2));
     this.#untouched = begin <= first && begin + length >= last;
-    [this.from, this.to] = [begin, begin + length];
-    this.draw();
+    const moves = Math.abs(length - (this.to - this.from)) < 1;
+    // A movement is one of whole pixels, so that the cells can move with it.
+    const pixel = length / Math.max(1, this.#width);
+    const end = Math.min(last - length, Math.max(first, moves ? this.from + Math.round((begin - this.from) / pixel) * pixel : begin));
+    [this.from, this.to] = [end, end + length];
+    this.draw(moves);
     this.dispatchEvent(new CustomEvent("span"));
     fill(this.#spoken, `${day(this.from)}, ${second(this.from)} to ${day(this.to)}, ${second(this.to)}`);
   }
