@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,13 +155,13 @@ class MadeUpView:
         return Found([], len(self), self.version)
 
     def summary(self) -> dict[str, Any]:
-        verdicts, flags = self.arrays["verdict"], self.arrays["flags"]
+        verdicts, facts = self.arrays["verdict"], Counter(self.arrays["flags"].tobytes())
         return {
             "days": self.days,
             "sessions": len({lane["session"] for lane in self.lanes}),
             "calls": len(self),
             "stopped": verdicts.count(3),
-            **{name: sum(1 for each in flags if each & bit) for name, bit in _BITS.items()},
+            **{name: sum(number for each, number in facts.items() if each & bit) for name, bit in _BITS.items()},
             "first": min(self.arrays["time"], default=0),
             "last": max(self.arrays["time"], default=0),
             "lanes": self.lanes,

@@ -87,6 +87,12 @@ def test_the_modules_fit_into_one_script() -> None:
     assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
 
 
+def test_the_document_asks_for_all_modules_at_once() -> None:
+    """Otherwise the browser would find each module only in the one that imports it."""
+    text = (PAGE / "index.html").read_text()
+    assert sorted(re.findall(r'"/page/(\w+\.js)"', text)) == sorted(path.name for path in PAGE.glob("*.js"))
+
+
 @pytest.mark.behaviour("LK3")
 def test_no_module_makes_markup_of_text() -> None:
     """Text becomes text nodes; the policy forbids the rest, and no module tries."""
