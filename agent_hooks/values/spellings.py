@@ -8,6 +8,9 @@ in an error.  camelCase needs no row: `values.near` knows the names of our field
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 PI = "pi"
 CLAUDE = "Claude Code"
 OPENCODE = "OpenCode"
@@ -194,7 +197,8 @@ def parted(theirs: str) -> tuple[str, str]:
     raise ValueError(f"{theirs!r} begins as no place does")
 
 
-def spelled(place: str) -> dict[str, str]:
+@cache
+def spelled(place: str) -> Mapping[str, str]:
     """Return the names that are met at a place, each with ours."""
     rows = ((*parted(theirs), ours) for _, theirs, ours in SPELLINGS if theirs.startswith(place))
     return {name: ours for begin, name, ours in rows if begin == place}
