@@ -10,6 +10,7 @@ import os
 import re
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 from typing import Self, TextIO
@@ -22,6 +23,14 @@ from agent_hooks.ui.harmless import harmless
 _CONTROL = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 _quiet = False
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+before_writing: Callable[[], object] = _nothing
+"""Called before each message; `working` removes its spinner then."""
 
 
 def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
@@ -74,6 +83,7 @@ def _write(stream: TextIO | None, text: str) -> None:
     """Write a harmless text to a standard stream and flush it; `None` is a stream that the parent process has closed."""
     if stream is None:
         return
+    before_writing()
     try:
         if not text.isascii() and stream.isatty():
             text = shown_in(text)
@@ -171,8 +181,10 @@ class ReservedStdout:
 
     def write(self, text: str) -> None:
         """Write to the real stdout and flush; a terminal gets the text without control characters."""
-        if self.is_terminal:
-            text = shown_in(harmless(text))
+        self.write_shown(shown_in(harmless(text)) if self.is_terminal else text)
+
+    def write_shown(self, text: str) -> None:
+        """Write a text to the real stdout whose parts were made harmless before, with our own colours in it."""
         try:
             self._file.write(text)
             self._file.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -595,3 +596,16 @@ def test_the_reason_of_a_block_is_read_once(command: Command) -> None:
     assert merged.stdout.count("no deleting") == 1
     alone = command("run", "@bash rm precious")
     assert (alone.stdout.count("no deleting"), alone.stderr.count("no deleting")) == (1, 1)
+
+
+@pytest.mark.behaviour("TM1")
+def test_print_mode_shows_markdown_at_a_terminal_and_the_source_elsewhere(command: Command) -> None:
+    """The answer of a model is wrapped at words there; a program gets the text as it is."""
+    text = "# One\n\n" + " ".join(f"**word{number}**" for number in range(40)) + "\n\n```\nnever closed\n"
+    (command.project / "s.jsonl").write_text(json.dumps({"text": text}) + "\n" + json.dumps({"text": text}))
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", command.on_terminal("run", "--model", "script:s.jsonl", "hi"))
+    # The line that is being written is beside the spinner, whose frames are of braille dots.
+    lines = [line for line in re.split(r"[\r\n]+", shown) if not "\u2800" <= line[:1] <= "\u28ff"]
+    assert not [line for line in lines if "**" in line or "```" in line]
+    assert re.findall(r"word\d+", " ".join(lines)) == [f"word{number}" for number in range(40)]
+    assert command("run", "--model", "script:s.jsonl", "hi").stdout == text

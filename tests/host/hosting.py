@@ -21,6 +21,7 @@ class WatchedPuppet(Puppet):
     """The puppet, which keeps its requests."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:

@@ -13,6 +13,7 @@ from agent_hooks.cli.completing import file_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.wording import NO_HOOKS, short
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import find_sources, hiding, load, our_name_of
 from agent_hooks.cli.streams import ReservedStdout, echo
 from agent_hooks.cli.trusting import settle
@@ -56,7 +57,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:
     """
     sources = settle(Trust(), cwd)
     settings = merge_settings(sources.trees)
-    with ReservedStdout():
+    with ReservedStdout(), working("loading hooks"):
         if paths:
             checked = anyio.run(_check_named, [os.path.abspath(path) for path in paths], os.path.abspath(cwd), settings)
         else:

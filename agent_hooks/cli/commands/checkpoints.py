@@ -18,6 +18,7 @@ from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.turns import not_saved, when
 from agent_hooks.cli.screen.undone import report_undone
 from agent_hooks.cli.screen.wording import console, plain_table
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import echo, echo_data, echo_json, tell
 from agent_hooks.errors import count, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -98,7 +99,9 @@ def restore_command(name: str | None, session: str | None, cwd: str) -> None:
     async def restored() -> Restored:
         return await checkpoints.restore(cwd, await _chosen(cwd, session, name))
 
-    _report(anyio.run(restored))
+    with working("restoring"):
+        done = anyio.run(restored)
+    _report(done)
 
 
 @command.command("undo")
@@ -116,7 +119,9 @@ def undo_command(session: str | None, cwd: str) -> None:
     async def restored() -> Restored:
         return await checkpoints.undo(cwd, await _session_id(cwd, session))
 
-    _report(anyio.run(restored))
+    with working("restoring"):
+        done = anyio.run(restored)
+    _report(done)
 
 
 async def _last_change(cwd: str, session: str | None) -> UndoPlan | None:

@@ -17,6 +17,7 @@ from agent_hooks.cli.doctor.base import AgentCase, Case, Diagnosis
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, cwd_option, json_option
 from agent_hooks.cli.screen.wording import console
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked as asked_about
@@ -47,7 +48,7 @@ def command(ctx: click.Context, agents: tuple[str, ...], clear_alarm: bool, cwd:
         ctx.exit(OK)
     cwd = os.path.abspath(cwd)
     case, failure = _case(cwd)
-    with ReservedStdout():
+    with ReservedStdout(), working("examining hooks, settings and installations"):
         found = [_from_here(each, cwd) for each in _examine(agents, case, failure)]
     if as_json:
         echo_json(json.dumps({"findings": [_as_json(each) for each in found]}))

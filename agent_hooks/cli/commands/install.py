@@ -13,6 +13,7 @@ from agent_hooks.cli.installing import Wish, failing, install, lacks, warn
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import ALL, installation_options
 from agent_hooks.cli.screen.marked import one_line
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, complain, tell
 from agent_hooks.errors import AgentHooksError, SettingsError
@@ -62,7 +63,7 @@ def command(
     sources = Trust().sources(cwd)
     for message in sources.messages:
         complain(one_line(message))
-    with ReservedStdout():
+    with ReservedStdout(), working("loading hooks"):
         setup = anyio.run(set_up, cwd, (), sources)
     listened = listened_to(
         setup.loaded.hooks,

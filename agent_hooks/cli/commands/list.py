@@ -18,6 +18,7 @@ from agent_hooks.cli.screen.hooks_table import hooks_table, rows
 from agent_hooks.cli.screen.in_force import in_force, in_force_table
 from agent_hooks.cli.screen.untrusted import approval_notes, untrusted_lines, untrusted_rows
 from agent_hooks.cli.screen.wording import NO_HOOKS, console, plain_table, short
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import Setup, paths_without, set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import asked
@@ -55,7 +56,7 @@ def command(
         print_available(as_json=as_json)
         return
     sources = asked(Trust(), cwd)
-    with ReservedStdout():
+    with ReservedStdout(), working("loading hooks"):
         setup = anyio.run(partial(set_up, without=paths_without(without, cwd, sources)), cwd, hook_files, sources)
     store = remembered.store()
     answers = remembered.rows_at(setup.cwd, store, setup.settings, setup.loaded.hooks)

@@ -19,6 +19,7 @@ from agent_hooks.cli.recorded import find, find_session, opened
 from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import echo, echo_json, tell
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.records.joining import CHANGED, VERDICTS, Wanted
@@ -143,7 +144,8 @@ def verify_command(ctx: click.Context, heads: tuple[str, ...], file: str | None)
 
     kept = [Kept(_hash(head)) for head in heads]
     kept += [Kept(head, name) for head, name in _kept_in(file)] if file is not None else []
-    report = verify(opened().directory, kept)
+    with working("reading the records"):
+        report = verify(opened().directory, kept)
     for problem in report.problems:
         echo(harmless(str(problem)))
     for note in report.notes:

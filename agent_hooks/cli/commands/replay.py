@@ -18,6 +18,7 @@ from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, hook_option, json_option, required_option, without_option
 from agent_hooks.cli.reports.replayed import JsonReport, Report, TableReport
 from agent_hooks.cli.screen.wording import hook_error_text, short
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import Setup, make_runner, paths_without, set_up
 from agent_hooks.cli.streams import ReservedStdout, complain
 from agent_hooks.cli.trusting import asked
@@ -65,7 +66,8 @@ def command(
     with ReservedStdout() as stdout:
         report: Report = JsonReport(stdout.write) if as_json else TableReport()
         left_out = paths_without(without, cwd, sources)
-        tally = anyio.run(_Replaying(paths, hook_files, left_out, os.path.abspath(cwd), report, sources).run)
+        with working("replaying"):
+            tally = anyio.run(_Replaying(paths, hook_files, left_out, os.path.abspath(cwd), report, sources).run)
         report.end(tally)
         broken = stdout.broken
     report.close(tally)

@@ -11,6 +11,7 @@ from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option
 from agent_hooks.cli.screen.turns import not_saved, turn_line
 from agent_hooks.cli.screen.undone import report_undone
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import can_show_question, echo, is_quiet, tell
 from agent_hooks.cli.trusting import confirm
 from agent_hooks.errors import count
@@ -32,7 +33,8 @@ def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
     ignores, and the repository itself, are not touched.
     """
     refuse_below_an_agent("undo")
-    plan = anyio.run(checkpoints.plan_undo, cwd, turns)
+    with working("comparing the files with their checkpoints"):
+        plan = anyio.run(checkpoints.plan_undo, cwd, turns)
     if not (yes and is_quiet()):
         _show(plan)
     if not plan.paths:
@@ -44,7 +46,8 @@ def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
         if not confirm(f"Take back {count(len(plan.turns), 'turn')}?"):
             tell("nothing was changed")
             ctx.exit(FAILED)
-    done = anyio.run(checkpoints.take_back, cwd, plan)
+    with working("taking back"):
+        done = anyio.run(checkpoints.take_back, cwd, plan)
     if not report_undone(done):
         ctx.exit(FAILED)
 

@@ -11,6 +11,7 @@ from agent_hooks.cli.screen.output import sent
 from agent_hooks.cli.screen.prompt import ruled
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.ui.dialogs import Option
+from agent_hooks.ui.fitting import cut
 from agent_hooks.ui.harmless import harmless
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage, text_of_content
 from agent_hooks.values.tool import call_line
@@ -63,9 +64,8 @@ def labelled(timestamp: str, text: str, more: str = "") -> Option:
 
 
 def first_words(text: str, most: int = LABEL) -> str:
-    """Return the beginning of a text as one line of at most `most` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    """Return the beginning of a text as one line of at most `most` columns."""
+    return cut(" ".join(text.split()), most)
 
 
 def _local_time(timestamp: str) -> str:

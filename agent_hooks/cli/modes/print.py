@@ -8,7 +8,7 @@ from agent_hooks.cli.screen.output import JsonScreen, Screen
 from agent_hooks.cli.screen.quiet import QuietScreen
 from agent_hooks.cli.streams import ReservedStdout, complain, is_quiet, watch_readers
 from agent_hooks.errors import ModelError, RunStoppedError
-from agent_hooks.host.models.puppet import shown_beside
+from agent_hooks.host.models.puppet import Puppet, shown_beside
 
 
 async def run(start: Start) -> int:
@@ -16,7 +16,8 @@ async def run(start: Start) -> int:
     with ReservedStdout() as stdout:
         watch_readers()
         kind = JsonScreen if start.as_json else QuietScreen if is_quiet() else Screen
-        code = await _run(start, kind(stdout))
+        # The puppet quotes the results of tools as they are.
+        code = await _run(start, kind(stdout, markdown=not isinstance(start.model, Puppet)))
     if stdout.broken:
         complain(f"the answer could not be written: {stdout.broken}")
         return FAILED

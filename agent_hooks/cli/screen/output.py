@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from rich.console import RenderableType
 from rich.status import Status
 from rich.text import Text
 
+from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
+from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.results import last_line
+from agent_hooks.cli.screen.results import hanging, last_line
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
 from agent_hooks.pipeline.order import JudgedCall
-from agent_hooks.ui.harmless import harmless
+from agent_hooks.ui.harmless import harmless, uncoloured
 from agent_hooks.values.content import ToolCallContent, ToolOutput
 from agent_hooks.values.events import Event
 from agent_hooks.values.tool import MAIN_ARGUMENT, call_line
@@ -89,14 +94,20 @@ class TurnPrinter(ABC):
 class Screen(TurnPrinter):
     """Shows a run to a person: streamed text on a terminal, plain lines elsewhere.
 
-    It ignores failures to print: when the terminal is gone, the run still ends in order.
+    `markdown`: the model writes Markdown, which a terminal shows.  Failures to print are ignored: when the terminal is
+    gone, the run still ends in order.
     """
 
-    def __init__(self, stdout: ReservedStdout) -> None:
+    def __init__(self, stdout: ReservedStdout, *, markdown: bool = True) -> None:
         super().__init__()
         self._stdout = stdout
         self._console = Paper(stderr=True, highlight=False, soft_wrap=True)
         self._status: Status | None = None
+        # The answer on a terminal that can show Markdown.
+        self._answer: MarkdownBlocks | None = None
+        if markdown and stdout.is_terminal and not self._console.is_dumb_terminal:
+            self._answer = MarkdownBlocks()
+        self._answered = False
         self._at_line_start = True
 
     @property
@@ -118,16 +129,37 @@ class Screen(TurnPrinter):
         self._print(sent(text, source))
 
     def text(self, delta: str) -> None:
-        """Stream the model's words to a terminal."""
+        """Stream the model's words to a terminal: a block of Markdown as soon as it is finished."""
+        if self._answer is not None:
+            self._write_blocks(self._answer.feed(delta))
+            if (unfinished := self._answer.unfinished) is not None:
+                self._turn(Text(last_line(unfinished.text)))
+            return
         self.rest()
         if self._stdout.is_terminal:
             self._stdout.write(delta)
             self._at_line_start = delta.endswith("\n")
 
+    def _write_blocks(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            self.rest()
+            if self._answered and not block.joined:
+                self._stdout.write("\n")
+            self._answered = True
+            if block.verbatim:
+                self._stdout.write(uncoloured(block.text))
+            else:
+                self._stdout.write_shown(drawn(Rendered(block.text), self._console.width))
+
+    def _end_answer(self) -> None:
+        if self._answer is not None:
+            self._write_blocks(self._answer.end())
+
     # ---- the command's own
 
     def answer(self, text: str) -> None:
         """Print the answer, unless it has been streamed."""
+        self._end_answer()
         self.rest()
         if not self._stdout.is_terminal:
             self._stdout.write(text if text.endswith("\n") else f"{text}\n")
@@ -142,11 +174,17 @@ class Screen(TurnPrinter):
     def _wait(self, call_id: str, status: str) -> None:
         """Turn the spinner, on a terminal."""
         self._running[call_id] = status
+        self._end_answer()
+        self._turn(Text(harmless("; ".join(self._running.values()))))
+
+    def _turn(self, text: Text) -> None:
+        """Turn the spinner beside a text of one line."""
         if not self._console.is_terminal:
             return
         with suppress(OSError):
             self._end_line()
-            text = Text(harmless("; ".join(self._running.values())))
+            # A longer line would be wrapped, and its first part stay on the screen.
+            text.truncate(max(self._console.width - 4, 1), overflow="ellipsis")
             if self._status is None:
                 self._status = self._console.status(text)
                 self._status.start()
@@ -154,10 +192,14 @@ class Screen(TurnPrinter):
                 self._status.update(text)
 
     def _print(self, line: Text) -> None:
+        self._end_answer()
         self.rest()
         with suppress(OSError):
             self._end_line()
-            self._console.print(line)
+            # Elsewhere, a program reads lines.
+            lines = hanging(line, self._console.width, "", "  ") if self._console.is_terminal else [line]
+            for each in lines:
+                self._console.print(each)
         for call_id, status in list(self._running.items())[-1:]:  # other calls still run
             self._wait(call_id, status)
 
@@ -184,6 +226,13 @@ class JsonScreen(Screen):
     def event(self, event: Event[Any]) -> None:
         """Print an event in its wire form."""
         self._stdout.write(to_json(event).decode() + "\n")
+
+
+def drawn(renderable: RenderableType, columns: int) -> str:
+    """Return a renderable as it is written to a terminal; texts in it are harmless."""
+    file = io.StringIO()
+    Paper(force_terminal=True, highlight=False, width=columns, file=file).print(renderable, end="")
+    return file.getvalue()
 
 
 def sent(text: str, source: str | None) -> Text:
