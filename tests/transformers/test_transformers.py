@@ -356,11 +356,16 @@ async def test_a_transformer_that_fails_blocks_the_call_and_is_named(
 async def test_an_async_transformer_is_no_transformer(home: Path, project: Path) -> None:
     """A coroutine is no dict, so the call is blocked; Python prints no warning beside the error."""
     bare = EchoTool()
-    tool, _ = around(
-        bare, loaded(project, home, OWN, mine="async def transform(tool_input, config): return tool_input")
-    )
+    mine = """
+        async def later(tool_input):
+            return tool_input
+
+        def transform(tool_input, config):
+            return later(tool_input)
+    """
+    tool, _ = around(bare, loaded(project, home, OWN, mine=mine))
     output = await tool.execute("1", {"command": "echo"})
-    assert "transform returned <coroutine object transform" in output.text
+    assert "transform returned <coroutine object later" in output.text
     assert bare.inputs == []
 
 

@@ -109,7 +109,7 @@ def _files(paths: Iterable[str]) -> tuple[list[str], list[str]]:
     files: dict[str, None] = {}
     problems: list[str] = []
     for path in paths:
-        if not os.path.isdir(path) or is_package(path):
+        if not os.path.isdir(path) or is_package(path) or path.endswith(".yaml"):
             files[path] = None
             continue
         errors: list[LoadError] = []
