@@ -186,7 +186,12 @@ export class LookList extends HTMLElement {
     this.#window.style.transform = `translateY(${shift}px)`;
     /** @type {number[]} */
     const missing = [];
-    this.#rows.forEach((row, at) => this.#fillRow(row, first + at, missing));
+    // An element keeps its call while it is on screen, so that scrolling fills only the new rows.
+    for (let at = 0; at < shown; at++) {
+      const row = this.#rows[(first + at) % shown];
+      row.style.top = `${at * this.#height}px`;
+      this.#fillRow(row, first + at, missing);
+    }
     const active = this.#rows.find((row) => Number(row.dataset.index) === this.chosen);
     if (active) this.#box.setAttribute("aria-activedescendant", active.id);
     else this.#box.removeAttribute("aria-activedescendant");
