@@ -53,6 +53,8 @@ _WHOLE = "whole"
 _MOST_EXCLUDED = 1 << 20
 # Seconds between two tries to take a lock: a file lock has no event to wait for.
 _POLL = 0.02
+# The file that tells of a process which waits for the lock.
+_WAITING = "waiting"
 
 
 class CheckpointError(AgentHooksError):
@@ -170,8 +172,11 @@ class Worktree:
         await anyio.to_thread.run_sync(_flush, os.path.join(self.store, ref))
 
     @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
-        """Lock the store, and make it when it is missing: one checkpoint at a time, in all processes."""
+    async def locked(self, *, wait: bool = True) -> AsyncIterator[None]:
+        """Lock the store, and make it when it is missing: one checkpoint at a time, in all processes.
+
+        Without `wait`, a store that is locked raises `CheckpointError`.
+        """
         if (reason := reason_against(self.store)) is not None:
             raise CheckpointError(reason)
         try:
@@ -179,8 +184,13 @@ class Worktree:
         except OSError as exc:
             raise self.failed(exc) from None
         try:
-            while not try_lock(lock):
-                await anyio.sleep(_POLL)
+            if not try_lock(lock):
+                if not wait:
+                    raise CheckpointError(f"{self.store}: another process uses it")
+                # A removal in the background sees it, and gives way.
+                _make(os.path.join(self.store, _WAITING))
+                while not try_lock(lock):
+                    await anyio.sleep(_POLL)
             try:
                 prepare(self.store, self.top, self.exclude, self.object_format)
             except OSError as exc:
@@ -194,12 +204,28 @@ class Worktree:
         finally:
             os.close(lock)
 
+    @property
+    def has_waiters(self) -> bool:
+        """Whether a process has begun to wait for the lock since `forget_waiters`."""
+        return os.path.exists(os.path.join(self.store, _WAITING))
+
+    def forget_waiters(self) -> None:
+        """Forget the processes that have waited for the lock before."""
+        with suppress(OSError):
+            os.unlink(os.path.join(self.store, _WAITING))
+
     def failed(self, exc: OSError | StorageError) -> CheckpointError:
         """Return the error for a file of the store that cannot be read or written."""
         # A `StorageError` is a text that was made from the error of the system, which is its context.
         cause = exc.__context__ if isinstance(exc, StorageError) else exc
         number = cause.errno if isinstance(cause, OSError) else None
         return CheckpointError(failure(self.store, number, os_reason(exc) if isinstance(exc, OSError) else str(exc)))
+
+
+def _make(path: str) -> None:
+    """Make an empty file, where that is possible."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
 
 def _quoted(path: str) -> str:

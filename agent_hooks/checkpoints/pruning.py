@@ -3,6 +3,8 @@
 Age is looked at once a day.  The sizes are also looked at whenever the checkpoints of all stores have written `GROWTH`
 bytes, so that a busy day stays near the limit.
 
+A process of its own removes them, so no turn waits, and it gives way to a turn that needs the store.
+
 The oldest go first: stores of working trees that no agent works in any more, then the marks and checkpoints of the
 present one.  The newest turn stays in any case.
 """
@@ -11,9 +13,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from contextlib import suppress
+from subprocess import DEVNULL
 
+import anyio
 import anyio.to_thread
 from anyio import move_on_after
 
@@ -30,9 +35,13 @@ DAYS = 30
 """Days for which a checkpoint is kept."""
 BYTES = 1 << 30
 """The most bytes of all stores together."""
-LIMIT = 10.0
-"""Seconds that the removal at the end of a turn may take, with the wait for the lock; the turn does not wait longer."""
+LIMIT = 600.0
+"""Seconds that a removal may take, with the wait for the lock."""
 _DAY = 86_400.0
+# The time between two looks for a process that waits for the lock.
+_LOOK = 0.05
+# Starts the words behind it as a process that nothing waits for.
+_DETACHED = '"$0" "$@" </dev/null >/dev/null 2>&1 &'
 # The time after which a removal that was ended is tried again.
 _AGAIN = 3_600.0
 GROWTH = 128 << 20
@@ -44,25 +53,52 @@ _PRUNED, _ENDED = "pruned", "prune-ended"
 
 
 async def prune_when_due(worktree: Worktree) -> None:
-    """Remove what is too old or too much, if it is time to look.  Raises `CheckpointError`.
-
-    It is time once a day, when many objects have come, and when the stores have grown above the limit.  A removal that
-    takes longer than `LIMIT` is ended, and tried again after an hour.  Nothing is lost that was to stay.
-    """
-    ended = os.path.join(worktree.store, _ENDED)
+    """Start a process that removes what is too old or too much, if it is time to look; no turn waits for it."""
+    ended, pruned = (os.path.join(worktree.store, name) for name in (_ENDED, _PRUNED))
     if _age(ended) < _AGAIN:
         return
-    pruned = os.path.join(worktree.store, _PRUNED)
+    if not os.path.exists(ended) and not os.path.exists(pruned):
+        # The first day of a store begins now.
+        _touch(pruned)
+    if _is_due(worktree.store) or written() >= GROWTH:
+        await _start(worktree)
+
+
+def _is_due(store: str) -> bool:
+    """Tell whether a day has passed since the last removal, or many objects have come."""
+    return _age(os.path.join(store, _PRUNED)) > _DAY or _loose(store) > _LOOSE
+
+
+async def _start(worktree: Worktree) -> None:
+    words = [sys.executable, "-P", "-s", "-m", "agent_hooks.checkpoints.removal", worktree.top]
+    try:
+        # The shell ends at once, so the process has no parent that would have to wait for its end.
+        await anyio.run_process(
+            ["/bin/sh", "-c", _DETACHED, *words], stdin=DEVNULL, start_new_session=True, check=False
+        )
+    except OSError as exc:
+        log().warning("%s: the process that removes what is too old cannot be started: %s", worktree.store, exc)
+
+
+async def remove_in_background(worktree: Worktree) -> None:
+    """Remove what is too old or too much, and give way to a turn that needs the store.  Raises `CheckpointError`.
+
+    A removal that gives way, or takes longer than `LIMIT`, is ended, and tried again after an hour.  Nothing is lost that
+    was to stay.
+    """
     with move_on_after(LIMIT) as scope:
-        due = _age(pruned) > _DAY or _loose(worktree.store) > _LOOSE
-        if due or await anyio.to_thread.run_sync(_has_outgrown, abandon_on_cancel=True):
-            async with worktree.locked():
-                await prune_store(worktree)
+        async with worktree.locked(wait=False):
+            worktree.forget_waiters()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_give_way, worktree, scope)
+                if _is_due(worktree.store) or await anyio.to_thread.run_sync(_has_outgrown, abandon_on_cancel=True):
+                    await prune_store(worktree)
+                tasks.cancel_scope.cancel()
     if scope.cancelled_caught:
-        log().warning("%s: what is too old was not removed within %g s; tried again later", worktree.store, LIMIT)
-        _touch(ended)
+        log().info("%s: what is too old was not removed; tried again later", worktree.store)
+        _touch(os.path.join(worktree.store, _ENDED))
         with suppress(OSError):
-            os.unlink(pruned)
+            os.unlink(os.path.join(worktree.store, _PRUNED))
 
 
 def _has_outgrown() -> bool:
@@ -71,6 +107,13 @@ def _has_outgrown() -> bool:
         return False
     begin_count()
     return _size_of_all() > BYTES
+
+
+async def _give_way(worktree: Worktree, scope: anyio.CancelScope) -> None:
+    """Cancel the removal as soon as another process waits for the lock."""
+    while not worktree.has_waiters:
+        await anyio.sleep(_LOOK)
+    scope.cancel()
 
 
 async def prune_store(worktree: Worktree, *, days: float = DAYS, most: int | None = None) -> None:

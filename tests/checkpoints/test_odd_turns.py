@@ -12,6 +12,8 @@ import pytest
 
 from agent_hooks import checkpoints
 from agent_hooks.checkpoints import CheckpointError
+from agent_hooks.checkpoints.git import open_worktree
+from agent_hooks.checkpoints.pruning import prune_store
 from agent_hooks.turn_notes import open_turns, store_of
 from running import Command
 from support import PATIENCE
@@ -122,11 +124,19 @@ async def test_what_calls_of_several_agents_changed_at_once_comes_back_with_all_
     assert files(repo) == before
 
 
+async def pack(repo: Path) -> None:
+    """Put the objects so far into a pack, as each removal does."""
+    worktree = await open_worktree(repo)
+    async with worktree.locked():
+        await prune_store(worktree)
+
+
 @pytest.mark.behaviour("UN10")
 async def test_a_store_whose_objects_were_cut_is_mended_and_the_whole_turns_stay(repo: Path) -> None:
     """A loss of power may do that; the next turns are as safe as before."""
     agent = Agent(repo)
     await agent.turn("whole", "echo 1 > tracked")
+    await pack(repo)
     await agent.turn("damaged", "echo 2 > tracked; echo 2 > untracked")
     objects = Path(store_of(str(repo))) / "objects"
     for path in [each for each in objects.rglob("*") if each.is_file() and len(each.parent.name) == 2]:
@@ -147,6 +157,7 @@ async def test_a_pack_that_was_cut_loses_only_the_turns_that_need_it(repo: Path)
     """What is readable in it stays."""
     agent = Agent(repo)
     await agent.turn("one", "echo 1 > tracked")
+    await pack(repo)
     for path in (Path(store_of(str(repo))) / "objects" / "pack").iterdir():
         path.chmod(0o600)
         path.write_bytes(path.read_bytes()[:-30])
