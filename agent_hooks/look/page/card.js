@@ -8,6 +8,11 @@ import { verdictOf } from "./verdicts.js";
 
 /** @typedef {import("./shapes").Card} Card */
 
+/** The words for a stopped call, by the cause. @type {Record<string, string>} */
+const STOPPED = {
+  nobody: "Stopped, because no person could be asked; the question came ", user: "Stopped by a no of the person; the question came ",
+  failed: "Stopped, because a hook failed: ", timed_out: "Stopped, because a hook took too long: ",
+};
 const [MOST_FILES, LONG_INPUT] = [200, 6000];
 
 export class LookCard extends HTMLElement {
@@ -78,7 +83,7 @@ function cause(card) {
   if (card.verdict === "pass") return [letThrough(card)];
   if (card.verdict === "unjudged") return ["No hook judged it: the call is known from a transcript only."];
   if (card.verdict === "allow") return ["Let through by a yes", ...(by ? [", asked ", by] : []), card.reason ? ": " : ".", card.reason ? foreign(card.reason, { most: 1000 }) : null];
-  const words = { block: "Stopped ", ask: "Asked about ", aborted: "Left before a verdict " }[card.verdict] ?? "";
+  const words = (card.verdict === "block" ? STOPPED[card.cause] : undefined) ?? { block: "Stopped ", ask: "Asked about ", aborted: "Left before a verdict " }[card.verdict] ?? "";
   return [words, by, card.reason ? ": " : "", card.reason ? foreign(card.reason, { most: 1000 }) : null];
 }
 
