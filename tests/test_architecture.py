@@ -71,7 +71,7 @@ FAMILIES = {
         "tables",
         "templates",
     },
-    "transcripts": set[str](),
+    "transcripts": {"databases"},
     "host/tools": {"listing", "search"},
     "host/models": {"remote", "conversation", "keys"},
     "cli/modes": set[str](),

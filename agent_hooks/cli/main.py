@@ -34,6 +34,7 @@ COMMANDS = {
     "replay": "Show the calls of recorded sessions that your hooks would have stopped.",
     "records": "Show, verify and remove the records of calls and decisions.",
     "look": "Show the work of your hooks as a page in the browser, or save it as one file.",
+    "stats": "Show how often each hook judged, stopped, asked and failed, and its times.",
     "why": "Say why the last call was stopped, asked about or changed, and how to allow it.",
     "undo": "Take back what the last turns of agents changed in a working tree.",
     "checkpoints": "List, show, compare and restore the checkpoints of a working tree.",

@@ -1,8 +1,12 @@
-"""The common parts of the commands about records: a reader, and one record or session by the beginning of its id."""
+"""The common parts of the commands about records: a reader, a time, and one record or session by its id's beginning."""
 
 from __future__ import annotations
 
 import gc
+import re
+from datetime import UTC, datetime, timedelta
+
+import click
 
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.records.files import records_directory
@@ -11,6 +15,7 @@ from agent_hooks.records.reading import name_of_session
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.harmless import harmless
 
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 # Candidates that an error names.
 _NAMED = 5
 
@@ -50,3 +55,16 @@ def find_session(reader: Reader, id: str) -> str:
 
 def _some(names: list[str]) -> str:
     return harmless(", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else ""))
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return the time that `--since` names."""
+    if text is None:
+        return None
+    now = datetime.now(UTC)
+    try:
+        if (span := re.fullmatch(r"(\d+)([smhdw])", text)) is not None:
+            return now - timedelta(seconds=int(span[1]) * _UNITS[span[2]])
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"--since wants a time such as 30m, 12h, 7d or 2026-01-31, not {text!r}") from None

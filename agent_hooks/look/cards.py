@@ -3,17 +3,47 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from agent_hooks.errors import count
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, GONE, VERDICTS
+from agent_hooks.look.index.sessions import DATABASE
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import VERSION, Decision, Line
-from agent_hooks.records.reading import LONGEST, decode_line
+from agent_hooks.records.private import INPUT_LIMIT
+from agent_hooks.records.reading import decode_line
 from agent_hooks.storage.files import StorageError, open_regular
+from agent_hooks.transcripts import LONGEST, open_reader
+from agent_hooks.transcripts.base import Reader, RecordedCall, TranscriptError
+from agent_hooks.transcripts.databases import part
+
+# Characters of a result that a card shows.
+_SAW = 64 * 1024
+
+
+class Spot(NamedTuple):
+    """The place of one line of a call: the file, the offset, its kind, and its number if the line has none itself."""
+
+    file: int
+    at: int
+    kind: str
+    line: int
+
+
+class Seen(Struct):
+    """A call as its transcript has it, redacted: its input, and the text of its result as the model saw it."""
+
+    input: Any = None
+    cwd: str = ""
+    text: str | None = None
+    cut: bool = False
+    sources: list[dict[str, Any]] = field(default_factory=list)
 
 
 class CardMaker:
@@ -27,18 +57,21 @@ class CardMaker:
         index, columns = self._index, self._index.book.columns
         if not 0 <= row < len(columns) or columns.verdict[row] == GONE:
             raise IndexError(f"there is no call in row {row}")
-        ((call, lane, command, file, at),) = index.ask(
-            "SELECT id, lane, command, file, at FROM calls WHERE row = ?", (row,)
+        ((name, lane, call, command, *ends),) = index.ask(
+            "SELECT id, lane, call, command, file, at, end_file, end_at FROM calls WHERE row = ?", (row,)
         )
-        places = [(file, at, "decision")] if file else []
-        places += index.ask("SELECT file, at, kind FROM places WHERE row = ? ORDER BY file, at", (row,))
-        record, sources, newer = self._record(call, places)
+        places = [Spot(ends[0], ends[1], "decision", 0), Spot(ends[2], ends[3], "result", 0)]
+        sql = "SELECT file, at, kind, line FROM places WHERE row = ? ORDER BY file, at"
+        places = [spot for spot in (*places, *(Spot(*each) for each in index.ask(sql, (row,)))) if spot.file]
+        record, sources, newer = self._record(name, [spot for spot in places if spot.kind not in ("call", "end")])
+        seen = self._seen(call, [spot for spot in places if spot.kind in ("call", "end")])
+        sources += seen.sources
         place, flags = index.book.lanes[lane], columns.flags[row]
         lead: Line | None = record.lead if record.lines else None
         decision = record.decision
         previous, following = self._neighbours(row, lane)
         return {
-            "id": call,
+            "id": name,
             "row": row,
             "time": columns.time[row],
             "client": place.client,
@@ -46,7 +79,7 @@ class CardMaker:
             "session": place.session,
             "agent": place.agent,
             "lane": lane,
-            "cwd": "" if lead is None else lead.cwd,
+            "cwd": seen.cwd if lead is None else lead.cwd,
             "project": place.project,
             "tool": index.book.tools[columns.tool[row]],
             "nativeTool": "" if lead is None else str(getattr(lead, "native_tool", "")),
@@ -54,29 +87,29 @@ class CardMaker:
             "verdict": VERDICTS[columns.verdict[row]],
             **_reasons(decision),
             "trust": "" if lead is None else lead.trust,
-            "joined": "none" if flags & FROM_TRANSCRIPT else "order" if flags & BY_ORDER else "id",
+            "joined": _joined(flags, seen),
             "sources": sources,
-            "input": None if decision is None else decision.input,
+            "input": seen.input if decision is None else decision.input,
             "inputCut": decision is not None and decision.input_cut,
-            "rungs": rungs(record, ""),
+            "rungs": rungs(record, seen.text or ""),
             "questions": questions(record.exchanges),
             "result": _result(record),
-            "saw": None,
+            "saw": None if seen.text is None else {"text": seen.text, "cut": seen.cut},
             "turn": turn_of(lead, columns.time[row]),
             "previous": previous,
             "next": following,
             "newer": newer,
         }
 
-    def _record(self, id: str, places: list[tuple[int, int, str]]) -> tuple[Record, list[dict[str, Any]], str | None]:
+    def _record(self, id: str, places: list[Spot]) -> tuple[Record, list[dict[str, Any]], str | None]:
         """Read the lines of a call; return them with their places, and a sentence about lines of a newer version."""
         record, sources, newer = Record(id), [], None
         paths = {each.file: each for each in self._index.sources.by_path.values()}
-        for file, at, _ in places:
-            source = paths.get(file)
+        for spot in places:
+            source = paths.get(spot.file)
             if source is None:
                 continue
-            line = decode_line(_line_at(source.path, at))
+            line = decode_line(_line_at(source.path, spot.at))
             if line is not None and line.v <= VERSION and line.id == id:
                 record.add(line, os.path.basename(source.path))
                 sources.append({"file": source.path, "line": line.n, "kind": "record"})
@@ -84,10 +117,39 @@ class CardMaker:
                 newer = f"a record of a newer version: {count(source.newer, 'line')} of {source.path} are not shown"
         return record, sources, newer
 
+    def _seen(self, call: str, places: list[Spot]) -> Seen:
+        """Read the lines of a call in its transcript, redacted."""
+        seen = Seen()
+        paths = {each.file: each for each in self._index.sources.by_path.values()}
+        for spot in places:
+            source = paths.get(spot.file)
+            if source is None:
+                continue
+            line = part(source.path, spot.at) if source.kind == DATABASE else _line_at(source.path, spot.at)
+            number = None if source.kind == DATABASE else spot.line
+            place = {"file": source.path, "line": number, "kind": "transcript"}
+            if place not in seen.sources:
+                seen.sources.append(place)
+            reader = open_reader(source.kind, source.path)
+            if spot.kind == "call" and line:
+                self._take_input(seen, reader, call, line)
+            if line and (text := reader.shown(line, call)) is not None:
+                seen.cut = len(text) > _SAW
+                seen.text = self._index.cleaner(_SAW).text(text, _SAW)
+        return seen
+
+    def _take_input(self, seen: Seen, reader: Reader, call: str, line: bytes) -> None:
+        with suppress(TranscriptError):
+            for found in reader.read(line):
+                if isinstance(found, RecordedCall) and found.tool_call_id == call:
+                    cleaner = self._index.cleaner(INPUT_LIMIT)
+                    seen.input, _ = cleaner.value(dict(found.input))
+                    seen.cwd = cleaner.text(found.cwd or "")
+
     def _neighbours(self, row: int, lane: int) -> tuple[int | None, int | None]:
         """Return the calls before and after a call in its lane."""
         time = self._index.book.columns.time
-        rows = [each for (each,) in self._index.ask("SELECT row FROM calls WHERE lane = ?", (lane,))]
+        rows = self._index.book.rows_of(lane)
         here = (time[row], row)
         before = max(((time[each], each) for each in rows if (time[each], each) < here), default=None)
         after = min(((time[each], each) for each in rows if (time[each], each) > here), default=None)
@@ -102,6 +164,12 @@ def _line_at(path: str, at: int) -> bytes:
             return file.readline(LONGEST)
     except (StorageError, OSError):
         return b""
+
+
+def _joined(flags: int, seen: Seen) -> str:
+    if flags & FROM_TRANSCRIPT or not seen.sources:
+        return "none"
+    return "order" if flags & BY_ORDER else "id"
 
 
 def _reasons(decision: Decision | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from agent_hooks.errors import count
 from agent_hooks.look.hooks import is_gone
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.files import Source
+from agent_hooks.look.index.sessions import DATABASE
 
 # Entries of one kind; the rest is counted.
 _MOST = 20
@@ -37,7 +38,7 @@ def _about_files(index: Index) -> Iterator[dict[str, str]]:
 def _of_file(source: Source) -> Iterator[tuple[str, str]]:
     if source.problem:
         yield "the rest of the file", source.problem
-    elif source.size > source.offset:
+    elif source.kind != DATABASE and source.size > source.offset:
         yield f"the last {count(source.size - source.offset, 'byte')}", "the file ends in a part of a line"
     if source.bad:
         yield count(source.bad, "line"), "cannot be read"

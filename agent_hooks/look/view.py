@@ -14,14 +14,19 @@ import os
 import time
 from collections.abc import Sequence
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agent_hooks.errors import SettingsError
 from agent_hooks.look.cards import CardMaker
 from agent_hooks.look.hooks import hook_figures
 from agent_hooks.look.index import Changes, Columns, Index
 from agent_hooks.look.left_out import left_out
 from agent_hooks.look.summary import Sums
-from agent_hooks.settings import agent_home
+from agent_hooks.settings import agent_home, merge_settings, user_home
+from agent_hooks.trees import SourceTree
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 DAYS = 30
 """The days that the numbers of the summary are about."""
@@ -29,11 +34,19 @@ _DAY = 86_400_000.0  # milliseconds
 
 
 class View:
-    """Answers about the recorded calls of one agent home, the person's own unless given."""
+    """Answers about the recorded calls of one agent home, the person's own unless given.
 
-    def __init__(self, home: str | os.PathLike[str] | None = None) -> None:
+    `user`: the home directory below which clients keep their transcripts, the person's own if `home` is; empty for none.
+    """
+
+    def __init__(
+        self, home: str | os.PathLike[str] | None = None, *, user: str | os.PathLike[str] | None = None
+    ) -> None:
         self._lock = RLock()
-        self._index = Index(agent_home() if home is None else os.path.abspath(home))
+        own = agent_home() if home is None else os.path.abspath(home)
+        if user is None and own == agent_home():
+            user = user_home()
+        self._index = Index(own, os.path.abspath(user) if user else None, _redactor(own))
         self._sums = Sums()
         self._cards = CardMaker(self._index)
 
@@ -99,6 +112,18 @@ class View:
         """Return the figures of each hook, also of those that never ran; `since`: milliseconds since 1970."""
         with self._lock:
             return hook_figures(self._index, since)
+
+
+def _redactor(home: str) -> Redactor:
+    """Return the redactor of transcripts, with the person's own patterns."""
+    # Imported here, because compiling its patterns takes a while.
+    from agent_hooks.redaction import Redactor
+
+    try:
+        return Redactor(patterns=merge_settings([SourceTree(home)]).redaction.patterns)
+    except SettingsError:
+        # The agent says so at its start; the page hides what has a known form.
+        return Redactor()
 
 
 def _lane(number: int, lane: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -17,18 +17,34 @@ from msgspec import Struct
 
 from agent_hooks.errors import os_reason
 from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, TranscriptError
+from agent_hooks.transcripts.databases import MAGIC, parts
 
-__all__ = ["READERS", "BadLine", "Transcript", "find_transcripts"]
+__all__ = ["READERS", "BadLine", "Transcript", "find_standard", "find_transcripts", "open_reader"]
 
-# Module and class of each reader.  The first reader that recognises a line reads the file.
+# Module and class of each reader.  The first reader that recognises a line reads the file.  Qwen Code's lines have the
+# fields of Claude Code's, and pi's header has those of ours.
 READERS: dict[str, tuple[str, str]] = {
+    "pi": ("agent_hooks.transcripts.pi", "PiReader"),
     "session": ("agent_hooks.transcripts.session", "SessionReader"),
+    "qwen-code": ("agent_hooks.transcripts.qwen_code", "QwenCodeReader"),
     "claude-code": ("agent_hooks.transcripts.claude_code", "ClaudeCodeReader"),
+    "codex": ("agent_hooks.transcripts.codex", "CodexReader"),
+    "gemini-cli": ("agent_hooks.transcripts.gemini_cli", "GeminiCliReader"),
+    "copilot-cli": ("agent_hooks.transcripts.copilot_cli", "CopilotCliReader"),
+    "opencode": ("agent_hooks.transcripts.opencode", "OpenCodeReader"),
 }
+_SESSIONS = (".agent/sessions", "*.jsonl")
 LONGEST = 64 * 1024 * 1024
 """The most bytes of a line."""
 # The format of a file is recognised within so many lines.
 _HEAD = 100
+
+
+def open_reader(name: str, path: str) -> Reader:
+    """Return a new reader of that name for a file.  Raises `KeyError` if `READERS` lacks it."""
+    module, kind = READERS[name]
+    reader: Reader = getattr(import_module(module), kind)(path)
+    return reader
 
 
 class BadLine(Struct, frozen=True):
@@ -47,7 +63,8 @@ class Transcript:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._file: BinaryIO = open(path, "rb")  # noqa: SIM115  # closed on leaving
+            self._file = open(path, "rb")  # noqa: SIM115  # closed on leaving
+            self._database = False
             self._head: list[bytes | None] = []
             self.reader = self._recognised()
         # The file is closed, and the exception goes on to the caller, an OSError as a TranscriptError.
@@ -58,14 +75,17 @@ class Transcript:
             raise
 
     def _recognised(self) -> Reader:
-        readers: list[Reader] = [getattr(import_module(module), name)(self.path) for module, name in READERS.values()]
+        if self._file.peek(len(MAGIC)).startswith(MAGIC):
+            self._database = True
+            return open_reader("opencode", self.path)
+        readers = [open_reader(name, self.path) for name in READERS]
         for line in itertools.islice(_lines(self._file), _HEAD):
             self._head.append(line)
             for reader in readers:
                 if line is not None and reader.recognises(line):
                     return reader
         raise TranscriptError(
-            f"{self.path}: is neither a transcript of Claude Code nor a session of agent-hooks: "
+            f"{self.path}: is neither a transcript of an agent that is known nor a session of agent-hooks: "
             + (f"none of its first {len(self._head)} lines belongs to one" if self._head else "it is empty")
         )
 
@@ -86,7 +106,9 @@ class Transcript:
 
         Raises `TranscriptError` when the file stops being readable.
         """
-        lines = itertools.chain(self._head, _lines(self._file))
+        lines: Iterator[bytes | None] = itertools.chain(self._head, _lines(self._file))
+        if self._database:
+            lines = (each.line for each in parts(self.path))
         self._head = []
         try:
             for number, line in enumerate(lines, 1):
@@ -128,3 +150,22 @@ def find_transcripts(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
             if (real := os.path.realpath(each)) not in seen:
                 seen.add(real)
                 yield each, named
+
+
+def find_standard(home: str, environ: Mapping[str, str], projects: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the reader's name and the path of each transcript that agents keep in their standard places.
+
+    `home`: the person's home directory; `projects`: directories with sessions of ours.
+    """
+    for name in READERS:
+        place = open_reader(name, "").place
+        if place is not None:
+            directory = environ.get(place.variable) or os.path.join(home, place.default)
+            yield from ((name, path) for path in _fitting(directory, place.pattern))
+    for project in projects:
+        yield from (("session", path) for path in _fitting(os.path.join(project, _SESSIONS[0]), _SESSIONS[1]))
+
+
+def _fitting(directory: str, pattern: str) -> Iterator[str]:
+    with suppress(OSError):
+        yield from sorted(str(path) for path in Path(directory).glob(pattern) if path.is_file())

@@ -1,14 +1,23 @@
-"""The protocol of a reader of recorded sessions: lines of a file in, tool calls and their ends out.  It does no I/O."""
+"""The protocol of a reader of recorded sessions: lines of a file in, tool calls and their ends out.  It does no I/O.
+
+`ForeignReader` is the common part of the readers of other agents whose lines are JSON objects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 
+from agent_hooks.bridges import open_bridge
+from agent_hooks.bridges.base.happenings import CallAsked
+from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.bridges.base.words import ToolWords
-from agent_hooks.errors import AgentHooksError
+from agent_hooks.errors import AgentHooksError, describe
 
 Then = Literal["ran", "failed", "denied", "aborted", "invalid", "unknown"]
 
@@ -49,10 +58,27 @@ class RecordedEnd(Struct, frozen=True):
     then: Then
 
 
+class Place(Struct, frozen=True):
+    """Where an agent keeps its transcripts: files that fit `pattern` below a directory.
+
+    `variable`: the environment variable that names the directory; `default`: the directory below the home without it.
+    """
+
+    default: str
+    pattern: str
+    variable: str = ""
+
+
 class Reader(Protocol):
-    """Reads one file, line after line, in order.  `tools`: the vocabulary of the agent that wrote it."""
+    """Reads one file, line after line, in order.
+
+    `tools`: the vocabulary of the agent that wrote it; `title`: the agent's name; `place`: where the agent keeps such
+    files, `None` where each project has its own.
+    """
 
     name: str
+    title: str
+    place: Place | None
     tools: Sequence[ToolWords]
 
     def recognises(self, line: bytes) -> bool:
@@ -62,3 +88,146 @@ class Reader(Protocol):
     def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
         """Return the calls and ends in a line; raises `TranscriptError` when the line cannot be read."""
         ...
+
+    def shown(self, line: bytes, tool_call_id: str) -> str | None:
+        """Return the result of a call in a line, as the model saw it; `None` if the line has none that can be read."""
+        ...
+
+
+MALFORMED = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
+"""What a decoder raises for a line that has another form."""
+
+
+def decoded(line: bytes) -> Any:
+    """Return the data of a line; raises `TranscriptError`."""
+    try:
+        return msgspec.json.decode(line)
+    except MALFORMED:
+        # The fast decoder takes no half of a surrogate pair, which an output that was cut may have.
+        try:
+            return _whole(json.loads(line))
+        except MALFORMED as exc:
+            raise TranscriptError(f"cannot be read: {describe(exc)}") from None
+
+
+def _whole(value: Any) -> Any:
+    """Return JSON data with a replacement character for each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+class ForeignReader(ABC):
+    """The common part of readers of other agents: JSON objects in, calls in our words out, by the agent's bridge.
+
+    A subclass says which objects belong to its format, and which calls, ends and results are in one.  `path`: the
+    session's file, for the payload that hooks get.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    place: ClassVar[Place]
+    # The event before a tool, as the agent names it.
+    event: ClassVar[str]
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._bridge = open_bridge(self.name)
+        self.tools = self._bridge.tools
+        self.session: str | None = None
+        self.cwd: str | None = None
+        self.agent = "main"
+
+    @abstractmethod
+    def is_mine(self, data: Mapping[str, Any]) -> bool:
+        """Tell whether such an object near the beginning of a file proves the format."""
+
+    @abstractmethod
+    def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
+        """Yield the calls and ends in an object."""
+
+    @abstractmethod
+    def results(self, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the ids of the calls whose results are in an object, with their texts."""
+
+    def recognises(self, line: bytes) -> bool:
+        """Tell whether such a line near the beginning of a file proves that the file has this format."""
+        try:
+            data = decoded(line)
+        except TranscriptError:
+            return False
+        return isinstance(data, dict) and self.is_mine(data)
+
+    def read(self, line: bytes) -> Sequence[RecordedCall | RecordedEnd]:
+        """Return the calls and ends in a line; raises `TranscriptError` when the line cannot be read."""
+        data = decoded(line)
+        if not isinstance(data, dict):
+            raise TranscriptError("cannot be read: it is no object")
+        try:
+            return list(self.found(data))
+        except (AttributeError, KeyError, IndexError, *MALFORMED) as exc:
+            raise TranscriptError(f"cannot be read: it has another form ({describe(exc)})") from None
+
+    def shown(self, line: bytes, tool_call_id: str) -> str | None:
+        """Return the result of a call in a line, as the model saw it; `None` if the line has none that can be read."""
+        try:
+            return next((shown for call, shown in self.results(decoded(line)) if call == tool_call_id), None)
+        except (TranscriptError, AttributeError, KeyError, IndexError, *MALFORMED):
+            return None
+
+    def payload(self, call: RecordedCall) -> Mapping[str, Any]:
+        """Return the payload that the agent's hooks get before such a call, whose tool and input are the agent's own."""
+        return {
+            "session_id": call.session_id,
+            "transcript_path": self._path,
+            "cwd": call.cwd,
+            **({"agent_id": call.agent_id} if call.agent_id != "main" else {}),
+            "hook_event_name": self.event,
+            "tool_name": call.tool_name,
+            "tool_input": call.input,
+            "tool_use_id": call.tool_call_id,
+        }
+
+    def call(self, call_id: Any, name: Any, given: Any, time: Any = None, key: object = None) -> RecordedCall:
+        """Return a call in our words, from the agent's own tool and input; raises `TranscriptError` without a tool."""
+        if not isinstance(name, str):
+            raise TranscriptError("cannot be read: a call has no tool")
+        asked = RecordedCall(
+            key=(self.name, self.session, text(call_id)) if key is None else key,
+            tool_call_id=text(call_id) or "",
+            tool_name=name,
+            input=given if isinstance(given, dict) else {},
+            cwd=self.cwd,
+            session_id=self.session,
+            agent_id=self.agent,
+            time=text(time),
+            invalid=not isinstance(given, dict),
+        )
+        if asked.invalid:
+            return asked
+        native = self.payload(asked)
+        try:
+            happening = self._bridge.decode(native, self.event)
+        except (BridgeError, RecursionError) as exc:
+            return msgspec.structs.replace(asked, refused=describe(exc))
+        assert isinstance(happening, CallAsked)
+        return msgspec.structs.replace(
+            asked, tool_name=happening.tool_name, input=happening.input, native=happening.native
+        )
+
+
+def text(value: object) -> str | None:
+    """Return a text that is not empty; `None` for any other value."""
+    return value if isinstance(value, str) and value else None
+
+
+def plain_text(content: object) -> str:
+    """Return the text of a result: a text, or the texts of a list of blocks."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (each.get("text") if isinstance(each, dict) else each for each in content)
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return "" if content is None else json.dumps(content, ensure_ascii=False)

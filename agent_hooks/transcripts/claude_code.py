@@ -7,7 +7,6 @@ file of its own, `<session>/subagents/agent-<id>.jsonl`; older versions put its 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +18,16 @@ from agent_hooks.bridges import open_bridge
 from agent_hooks.bridges.base.happenings import CallAsked
 from agent_hooks.bridges.base.payloads import BridgeError
 from agent_hooks.errors import describe
-from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
+from agent_hooks.transcripts.base import (
+    MALFORMED,
+    Place,
+    RecordedCall,
+    RecordedEnd,
+    Then,
+    TranscriptError,
+    decoded,
+    plain_text,
+)
 
 _NOTHING = Raw(b"null")
 # Recent versions record a decision in a field, and then only the field counts.  Without a decision, in older versions and
@@ -28,7 +36,6 @@ _DENIALS = re.compile(r"\s*(PreToolUse:\S+ hook error|The user doesn't want to p
 _INVALID = re.compile(r"<tool_use_error>(InputValidationError|Error: No such tool available)")
 # The characters of a result that are matched.
 _BEGINNING = 200
-_MALFORMED = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 class _Line(Struct, rename="camel"):
@@ -73,7 +80,8 @@ _texts = msgspec.json.Decoder(str | list[_TextBlock] | None)
 class ClaudeCodeReader:
     """Reads one transcript.  `path`: the session's file, for the payload that hooks get."""
 
-    name = "claude-code"
+    name, title = "claude-code", "Claude Code"
+    place = Place(".claude", "projects/**/*.jsonl", "CLAUDE_CONFIG_DIR")
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -84,7 +92,7 @@ class ClaudeCodeReader:
         """Tell whether a line has the id of a session or of a message."""
         try:
             found = _lines.decode(line)
-        except _MALFORMED:
+        except MALFORMED:
             return False
         names = (found.session_id, found.leaf_uuid, found.message_id)
         return isinstance(found.type, str) and any(isinstance(name, str) for name in names)
@@ -93,11 +101,11 @@ class ClaudeCodeReader:
         """Return the calls and ends in a line; raises `TranscriptError`."""
         try:
             found, blocks = _decoded(line)
-        except _MALFORMED:
+        except MALFORMED:
             # The fast decoder takes no half of a surrogate pair, which an output that was cut may have.
             try:
-                found, blocks = _decoded(msgspec.json.encode(_whole(json.loads(line))))
-            except _MALFORMED as exc:
+                found, blocks = _decoded(msgspec.json.encode(decoded(line)))
+            except MALFORMED as exc:
                 raise TranscriptError(f"cannot be read: {describe(exc)}") from None
         if found.type == "assistant":
             return [self._call(found, block) for block in blocks if block.type == "tool_use"]
@@ -108,6 +116,15 @@ class ClaudeCodeReader:
                 if block.type == "tool_result" and isinstance(block.tool_use_id, str)
             ]
         return ()
+
+    def shown(self, line: bytes, tool_call_id: str) -> str | None:
+        """Return the result of a call in a line, as the model saw it; `None` if the line has none that can be read."""
+        try:
+            _, blocks = _decoded(msgspec.json.encode(decoded(line)))
+            found = next(block for block in blocks if block.type == "tool_result" and block.tool_use_id == tool_call_id)
+            return plain_text(msgspec.json.decode(found.content))
+        except (StopIteration, TranscriptError, *MALFORMED):
+            return None
 
     def _call(self, line: _Line, block: _Block) -> RecordedCall:
         if not isinstance(block.name, str):
@@ -149,15 +166,6 @@ def _decoded(line: bytes) -> tuple[_Line, Sequence[_Block]]:
     return found, content if isinstance(content, list) else ()
 
 
-def _whole(value: Any) -> Any:
-    """Return JSON data with a replacement character for each half of a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
-
-
 def _then(line: _Line, block: _Block) -> Then:
     if line.tool_denial_kind in ("cancelled", "interrupted"):
         return "aborted"
@@ -173,7 +181,7 @@ def _then(line: _Line, block: _Block) -> Then:
 def _beginning(content: Raw) -> str:
     try:
         found = _texts.decode(content)
-    except _MALFORMED:
+    except MALFORMED:
         return ""
     text = found[0].text if isinstance(found, list) and found else found
     return text[:_BEGINNING] if isinstance(text, str) else ""

@@ -13,7 +13,7 @@ import msgspec
 from agent_hooks.bridges.base.words import ToolWords
 from agent_hooks.errors import describe
 from agent_hooks.host.session_file import VERSION
-from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, Then, TranscriptError
+from agent_hooks.transcripts.base import Place, RecordedCall, RecordedEnd, Then, TranscriptError
 from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, SessionHeader, ToolResultMessage
 
 _entries = msgspec.json.Decoder(Entry)
@@ -23,7 +23,9 @@ _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionErro
 class SessionReader:
     """Reads one session file."""
 
-    name = "session"
+    name, title = "session", "agent-hooks"
+    # Each project has its own.
+    place: Place | None = None
     tools: Sequence[ToolWords] = ()
 
     def __init__(self, path: str) -> None:
@@ -68,6 +70,17 @@ class SessionReader:
                 for call in entry.message.tool_calls
             ]
         return ()
+
+    def shown(self, line: bytes, tool_call_id: str) -> str | None:
+        """Return the result of a call in an entry, as the model saw it; `None` for an entry that has none."""
+        try:
+            entry: Entry = _entries.decode(line)
+        except _MALFORMED:
+            return None
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        if not isinstance(message, ToolResultMessage) or message.tool_call_id != tool_call_id:
+            return None
+        return message.text
 
 
 def _then(result: ToolResultMessage) -> Then:

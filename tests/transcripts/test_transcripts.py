@@ -240,7 +240,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> No
     """The error names the file and the formats that are known."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
-    with pytest.raises(TranscriptError, match=r"x\.jsonl: is neither a transcript of Claude Code nor a session of"):
+    with pytest.raises(TranscriptError, match=r"x\.jsonl: is neither a transcript of an agent"):
         Transcript(str(path))
 
 

@@ -7,7 +7,6 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import click
 
@@ -15,7 +14,7 @@ from agent_hooks.cli.common import WholeHelpGroup
 from agent_hooks.cli.completing import hook_names, tool_names
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import json_option
-from agent_hooks.cli.recorded import find, find_session, opened
+from agent_hooks.cli.recorded import find, find_session, moment, opened
 from agent_hooks.cli.records_export import export_command
 from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import ROWS, RecordsTable, json_line, shown, unread_lines
@@ -30,7 +29,6 @@ from agent_hooks.trees import SourceTree
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.ui.harmless import harmless
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _OPEN_TO_AGENTS = ("verify", "head")
 """The subcommands that show no content of a record and remove none."""
 
@@ -80,7 +78,7 @@ def command(
         refuse_below_an_agent(f"records {name}" if name else "records")
     if name is not None:
         return
-    wanted = Wanted(since=_moment(since), verdict=verdict or "", tool=tool, hook=hook, session=session, client=client)
+    wanted = Wanted(since=moment(since), verdict=verdict or "", tool=tool, hook=hook, session=session, client=client)
     reader = opened()
     records = shown(reader.records(wanted))
     if as_json:
@@ -93,19 +91,6 @@ def command(
     for record in records:
         table.add(record)
     table.print(reader)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Return the time that `--since` names."""
-    if text is None:
-        return None
-    now = datetime.now(UTC)
-    try:
-        if (span := re.fullmatch(r"(\d+)([smhdw])", text)) is not None:
-            return now - timedelta(seconds=int(span[1]) * _UNITS[span[2]])
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        raise click.UsageError(f"--since wants a time such as 30m, 12h, 7d or 2026-01-31, not {text!r}") from None
 
 
 command.add_command(export_command)

@@ -58,9 +58,9 @@ def command(
 ) -> None:
     """Show the calls of recorded sessions that your hooks, guards and transformers would have stopped or changed.
 
-    A TRANSCRIPT is one of Claude Code (~/.claude/projects/**/*.jsonl), a session of agent-hooks
-    (.agent/sessions/*.jsonl), or a directory: all *.jsonl below it. No tool is run. The hooks and settings are those
-    of --cwd.
+    A TRANSCRIPT is one of Claude Code, Codex, Copilot CLI, Gemini CLI, OpenCode, pi or Qwen Code, a session of
+    agent-hooks (.agent/sessions/*.jsonl), or a directory: all *.jsonl below it. No tool is run. The hooks and settings
+    are those of --cwd.
     """
     sources = asked(Trust(required=require_trusted), cwd)
     with ReservedStdout() as stdout:

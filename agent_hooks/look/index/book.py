@@ -7,7 +7,8 @@ a refresh reads what has changed before it adds anything.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -24,7 +25,7 @@ OTHER_TOOL = "(other tools)"
 
 
 class Lane(Struct):
-    """The calls of one agent in one session; times in milliseconds since 1970."""
+    """The calls of one agent in one session, in the rows from `low` to `high`; times in milliseconds since 1970."""
 
     client: str
     session: str
@@ -33,6 +34,8 @@ class Lane(Struct):
     first: float = 0.0
     last: float = 0.0
     calls: int = 0
+    low: int = 0
+    high: int = 0
 
 
 class Book:
@@ -45,9 +48,11 @@ class Book:
         self.lanes: list[Lane] = []
         self.tools: list[str] = []
         self.figures = Figures()
-        # The rows that were added or changed since `take_changes`.
+        # The rows before `reported` that were changed since `take_changes`.
+        self.reported = 0
         self.changed: set[int] = set()
         self._lane_of: dict[tuple[str, str, str], int] = {}
+        self._lanes_of: dict[tuple[str, str], list[int]] = {}
         self._tool_of: dict[str, int] = {}
         self._recent: dict[str, int] = {}
         # The sessions all of whose rows are among the recent ones.
@@ -57,9 +62,10 @@ class Book:
         self._dirty_lanes: set[int] = set()
         self._new_tools: list[tuple[int, str]] = []
         self._hooks: dict[tuple[str, str], float] = {}
-        self._calls: list[tuple[object, ...]] = []
-        self._words: list[tuple[int, str]] = []
-        self._places: list[tuple[int, int, int, str]] = []
+        # By row.
+        self._calls: dict[int, list[Any]] = {}
+        self._words: dict[int, str] = {}
+        self._places: list[tuple[int, int, int, str, int]] = []
 
     # ---- reading
 
@@ -70,20 +76,22 @@ class Book:
         version = row[0] if row is not None else 0
         if version == self.version:
             return
-        lanes = ask("SELECT client, session, agent, project, first, last, calls FROM lanes ORDER BY lane")
+        lanes = ask("SELECT client, session, agent, project, first, last, calls, low, high FROM lanes ORDER BY lane")
         self.lanes = [Lane(*each) for each in lanes]
         self.tools = [name for (name,) in ask("SELECT name FROM tools ORDER BY tool")]
         self._lane_of = {(lane.client, lane.session, lane.agent): at for at, lane in enumerate(self.lanes)}
         self._tool_of = {name: at for at, name in enumerate(self.tools)}
         self._known = {lane.session for lane in self.lanes}
+        self._lanes_of = {}
+        for number, lane in enumerate(self.lanes):
+            self._lanes_of.setdefault((lane.client, lane.session), []).append(number)
         self._recent.clear()
         self._whole.clear()
         sql = "SELECT chunk, time, lane, tool, verdict, hook_ms, wait_ms, flags FROM chunks WHERE version > ?"
         for number, *parts in ask(f"{sql} ORDER BY chunk", (self.version,)):
-            before = len(self.columns)
             self.columns.put(number, parts)
             # Some of them may be the same as before; the readers look at them once more.
-            self.changed.update(range(number * CHUNK, min(len(self.columns), (number + 1) * CHUNK)) if before else ())
+            self.changed.update(range(number * CHUNK, min(self.reported, (number + 1) * CHUNK)))
         self.version = version
 
     # ---- lanes, tools, rows
@@ -95,10 +103,15 @@ class Book:
         if number is None:
             number = self._lane_of[key] = len(self.lanes)
             self.lanes.append(Lane(client, session, agent))
+            self._lanes_of.setdefault((client, session), []).append(number)
             if session not in self._known:
                 self._known.add(session)
                 self._whole.add(session)
         return number
+
+    def lanes_of(self, client: str, session: str) -> list[int]:
+        """Return the lanes of a session."""
+        return self._lanes_of.get((client, session), [])
 
     def tool(self, name: str) -> int:
         """Return the number of a tool."""
@@ -115,78 +128,94 @@ class Book:
         """Return the row of a call, if it has one."""
         row = self._recent.get(id)
         if row is None and session not in self._whole:
-            self.write_calls()
+            # The rows that wait to be written are recent ones.
             found = self.connection.execute("SELECT row FROM calls WHERE id = ?", (id,)).fetchone()
             row = None if found is None else found[0]
         return row
 
-    def add(
-        self, id: str, lane: int, project: str, time: float, tool: int, verdict: int, *, file: int, at: int, call: str
-    ) -> int:
-        """Add a row, and return its number; `fill` gives it its text."""
+    def recent(self, id: str) -> int | None:
+        """Return the row of a call whose lines came a short time ago."""
+        return self._recent.get(id)
+
+    def add(self, id: str, lane: int, project: str, time: float, tool: int, verdict: int, call: str) -> int:
+        """Add a row without text, and return its number; `fill` gives it its text."""
         row = len(self.columns)
-        self.columns.add(time, lane, tool, verdict, 0.0, 0.0, 0)
+        self.columns.add(time, lane, tool, verdict)
         if len(self._recent) >= _MOST_RECENT:
+            self.write_calls()
             self._recent.clear()
             self._whole.clear()
         self._recent[id] = row
-        self._calls.append((row, id, lane, call, None, "", "", file, at))
-        self.touch(row)
+        self._calls[row] = [row, id, lane, call, None, "", "", 0, 0, 0, 0]
         place = self.lanes[lane]
+        if not place.calls:
+            place.low, place.first = row, time
         place.calls += 1
+        place.high = row
         if project:
             place.project = project
-        if not place.first or time < place.first:
+        if time < place.first:
             place.first = time
         if time > place.last:
             place.last = time
         self._dirty_lanes.add(lane)
+        self._dirty_chunks.add(row // CHUNK)
         return row
 
-    def add_whole(
-        self,
-        id: str,
-        lane: int,
-        project: str,
-        time: float,
-        tool: int,
-        verdict: int,
-        *,
-        file: int,
-        at: int,
-        call: str,
-        digest: int | None,
-        command: str,
-        more: str,
-    ) -> int:
-        """Add a row with its text."""
-        row = self.add(id, lane, project, time, tool, verdict, file=file, at=at, call=call)
-        self._calls[-1] = (row, id, lane, call, digest, command, more, file, at)
-        self._words.append((row, searchable(command, more)))
-        return row
-
-    def fill(self, row: int, *, file: int, at: int, call: str, digest: int | None, command: str, more: str) -> None:
+    def fill(self, row: int, file: int, at: int, call: str, digest: int | None, command: str, more: str) -> None:
         """Give a row its text and the place of its decision."""
+        fields = self._calls.get(row)
+        if fields is not None:
+            fields[3:9] = call, digest, command, more, file, at
+        else:
+            self._forget_words(row)
+            self.connection.execute(
+                "UPDATE calls SET call = ?, digest = ?, command = ?, more = ?, file = ?, at = ? WHERE row = ?",
+                (call, digest, command, more, file, at, row),
+            )
+        self._words[row] = searchable(command, more)
+        self.touch(row)
+
+    def _forget_words(self, row: int) -> None:
+        """Take the text of a row, which is written, out of the search."""
         self.write_calls()
         old = self.connection.execute("SELECT command, more FROM calls WHERE row = ?", (row,)).fetchone()
         if old is not None and old[0]:
             sql = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
             self.connection.execute(sql, (row, searchable(*old)))
-        self.connection.execute(
-            "UPDATE calls SET call = ?, digest = ?, command = ?, more = ?, file = ?, at = ? WHERE row = ?",
-            (call, digest, command, more, file, at, row),
-        )
-        self._words.append((row, searchable(command, more)))
-        self.touch(row)
 
-    def place(self, row: int, file: int, at: int, kind: str) -> None:
-        """Note one more line of a call: the file and the offset."""
-        self._places.append((row, file, at, kind))
+    def end(self, row: int, file: int, at: int) -> None:
+        """Note the line of a call's result."""
+        fields = self._calls.get(row)
+        if fields is not None:
+            fields[9:11] = file, at
+        else:
+            self.connection.execute("UPDATE calls SET end_file = ?, end_at = ? WHERE row = ?", (file, at, row))
+
+    def place(self, row: int, file: int, at: int, kind: str, line: int = 0) -> None:
+        """Note one more line of a call: the file, the offset, and the number where the line itself has none."""
+        self._places.append((row, file, at, kind, line))
+
+    def name_call(self, row: int, call: str) -> None:
+        """Note the client's id of a call that the record has not."""
+        fields = self._calls.get(row)
+        if fields is not None:
+            fields[3] = call
+        else:
+            self.connection.execute("UPDATE calls SET call = ? WHERE row = ?", (call, row))
+
+    def rows_of(self, lane: int) -> list[int]:
+        """Return the rows of a lane that are there."""
+        place, columns = self.lanes[lane], self.columns
+        part = slice(place.low, place.high + 1)
+        pairs = zip(columns.lane[part], columns.verdict[part], strict=True)
+        return [row for row, (number, verdict) in enumerate(pairs, place.low) if number == lane and verdict != GONE]
 
     def touch(self, row: int) -> None:
         """Note that the columns of a row have changed."""
         self._dirty_chunks.add(row // CHUNK)
-        self.changed.add(row)
+        if row < self.reported:
+            self.changed.add(row)
 
     def loaded(self, hook: str, path: str, time: float) -> None:
         """Note that a session has loaded a hook or guard."""
@@ -197,22 +226,24 @@ class Book:
     # ---- removing
 
     def remove(self, rows: Iterable[int]) -> None:
-        """Remove rows: no question finds them any more."""
+        """Remove rows, so that no question finds them and no text of theirs is left."""
         self.write_calls()
         ask = self.connection.execute
+        ask("PRAGMA secure_delete=ON")
         for row in rows:
-            found = ask("SELECT command, more, lane FROM calls WHERE row = ?", (row,)).fetchone()
+            found = ask("SELECT lane FROM calls WHERE row = ?", (row,)).fetchone()
             if found is None:
                 continue
-            if found[0]:
-                sql = "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)"
-                ask(sql, (row, searchable(found[0], found[1])))
+            self._forget_words(row)
             ask("DELETE FROM calls WHERE row = ?", (row,))
             ask("DELETE FROM places WHERE row = ?", (row,))
             self.columns.verdict[row] = GONE
-            self.lanes[found[2]].calls -= 1
-            self._dirty_lanes.add(found[2])
+            self.lanes[found[0]].calls -= 1
+            self._dirty_lanes.add(found[0])
             self.touch(row)
+        # The groups of letters of the removed texts leave the pages of the search too.
+        ask("INSERT INTO words (words) VALUES ('optimize')")
+        ask("PRAGMA secure_delete=OFF")
         self._recent.clear()
         self._whole.clear()
 
@@ -222,13 +253,13 @@ class Book:
         """Write the rows that wait."""
         many = self.connection.executemany
         if self._calls:
-            many("INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._calls)
+            many("INSERT OR IGNORE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._calls.values())
             self._calls.clear()
         if self._words:
-            many("INSERT INTO words (rowid, text) VALUES (?, ?)", self._words)
+            many("INSERT INTO words (rowid, text) VALUES (?, ?)", self._words.items())
             self._words.clear()
         if self._places:
-            many("INSERT INTO places VALUES (?, ?, ?, ?)", self._places)
+            many("INSERT INTO places VALUES (?, ?, ?, ?, ?)", self._places)
             self._places.clear()
 
     @property
@@ -246,7 +277,7 @@ class Book:
             (at, (lane := self.lanes[at]).client, *(getattr(lane, name) for name in Lane.__struct_fields__[1:]))
             for at in self._dirty_lanes
         )
-        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         chunks = ((number, self.version, *self.columns.chunk(number)) for number in self._dirty_chunks)
         many("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
         sql = "INSERT INTO hooks VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last)"
@@ -265,10 +296,12 @@ class Book:
             sums = counts if old is None else figures.total((counts, figures.from_bytes(old[0])))
             self.connection.execute("INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?)", (*key, sums.tobytes()))
 
-    def take_changes(self) -> list[int]:
+    def take_changes(self) -> Sequence[int]:
         """Return the rows that were added or changed since the last time, in order."""
+        fresh = range(self.reported, len(self.columns))
         changed, self.changed = sorted(self.changed), set()
-        return changed
+        self.reported = len(self.columns)
+        return [*changed, *fresh] if changed else fresh
 
 
 def searchable(command: str, more: str) -> str:

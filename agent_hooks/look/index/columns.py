@@ -52,15 +52,15 @@ class Columns:
         """The arrays, in the order of `FIELDS`."""
         return self.time, self.lane, self.tool, self.verdict, self.hook_ms, self.wait_ms, self.flags
 
-    def add(self, time: float, lane: int, tool: int, verdict: int, hook_ms: float, wait_ms: float, flags: int) -> None:
+    def add(self, time: float, lane: int, tool: int, verdict: int) -> None:
         """Add a call."""
         self.time.append(time)
         self.lane.append(lane)
         self.tool.append(tool)
         self.verdict.append(verdict)
-        self.hook_ms.append(hook_ms)
-        self.wait_ms.append(wait_ms)
-        self.flags.append(flags)
+        self.hook_ms.append(0.0)
+        self.wait_ms.append(0.0)
+        self.flags.append(0)
 
     def since(self, row: int) -> Columns:
         """Return a copy of the calls from this row number on."""

@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agent_hooks.look.index.columns import FAILED, REWRITTEN
+
 HOUR = 3_600_000.0
 """Milliseconds of an hour."""
 COUNTS = ("judged", "stopped", "asked", "rewrote", "failed", "timedOut")
@@ -18,7 +20,9 @@ _RATIO = math.log(1.05)
 _LEAST = 0.001
 """Milliseconds of the first bucket."""
 _BUCKETS = 420
-_SIZE = len(COUNTS) + _BUCKETS
+_FIRST = len(COUNTS)
+_SIZE = _FIRST + _BUCKETS
+_log = math.log
 _ANSWERS = {
     "block": 1,
     "cancel": 1,
@@ -32,6 +36,7 @@ _ANSWERS = {
     "timeout": 5,
 }
 """The place of the count that an answer adds to, beside that of all steps."""
+_FLAGS = {3: REWRITTEN, 4: FAILED, 5: FAILED}
 
 
 class Figures:
@@ -40,27 +45,33 @@ class Figures:
     def __init__(self) -> None:
         self._added: dict[tuple[str, str, int], array[int]] = {}
 
-    def add(self, steps: Sequence[Any], time: float) -> None:
-        """Count the steps of a call, at a time in milliseconds since 1970."""
+    def add(self, steps: Sequence[Any], time: float) -> int:
+        """Count the steps of a call, at a time in milliseconds since 1970; return the flags that they give the call."""
         hour = int(time // HOUR)
+        flags = 0
+        added = self._added
         for step in steps:
-            by = step.by
-            # The pipeline's own question is no hook.
-            if not by or step.stage == "ask":
-                continue
-            key = (by, step.file, hour)
-            counts = self._added.get(key)
+            answer, ms = step.answer, step.ms
+            key = (step.by, step.file, hour)
+            counts = added.get(key)
             if counts is None:
-                counts = self._added[key] = empty()
+                counts = added[key] = empty()
             counts[0] += 1
-            if step.answer != "silent" and (place := _ANSWERS.get(step.answer)) is not None:
+            if answer != "silent" and (place := _ANSWERS.get(answer)) is not None:
                 counts[place] += 1
-            counts[_place(step.ms)] += 1
+                flags |= _FLAGS.get(place, 0)
+            if ms > _LEAST:
+                place = _FIRST + int(_log(ms / _LEAST) / _RATIO)
+                counts[place if place < _SIZE else -1] += 1
+            else:
+                counts[_FIRST] += 1
+        return flags
 
     def take(self) -> dict[tuple[str, str, int], array[int]]:
         """Return what was added, and begin again."""
         added, self._added = self._added, {}
-        return added
+        # The steps of the pipeline itself have no name.
+        return {key: counts for key, counts in added.items() if key[0]}
 
 
 def empty() -> array[int]:
@@ -95,9 +106,3 @@ def percentile(counts: Sequence[int], share: float) -> float:
             # The middle of the bucket.
             return float(f"{_LEAST * math.exp(_RATIO * (place + 0.5)):.3g}")
     return 0.0
-
-
-def _place(ms: float) -> int:
-    if ms <= _LEAST:
-        return len(COUNTS)
-    return len(COUNTS) + min(int(math.log(ms / _LEAST) / _RATIO), _BUCKETS - 1)

@@ -82,11 +82,12 @@ class Sources:
         """Note that a source has changed."""
         self._changed.add(source.path)
 
-    def forget(self, source: Source) -> None:
-        """Forget a file that is gone."""
-        self.by_path.pop(source.path, None)
-        self._changed.discard(source.path)
-        self._connection.execute("DELETE FROM files WHERE file = ?", (source.file,))
+    def forget(self, sources: Iterable[Source]) -> None:
+        """Forget files that are gone."""
+        for source in sources:
+            self.by_path.pop(source.path, None)
+            self._changed.discard(source.path)
+            self._connection.execute("DELETE FROM files WHERE file = ?", (source.file,))
 
     def flush(self) -> None:
         """Write the sources that have changed."""

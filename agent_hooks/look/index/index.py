@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from agent_hooks.errors import describe
 from agent_hooks.look.index.book import Book
+from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
 from agent_hooks.look.index.files import Found, Source, Sources, is_same
-from agent_hooks.look.index.records import RecordsReader, found_records
+from agent_hooks.look.index.records import KIND, RecordsReader, found_records
 from agent_hooks.look.index.searching import search
-from agent_hooks.look.index.store import Store
+from agent_hooks.look.index.sessions import SessionsReader, found_sessions
+from agent_hooks.look.index.store import Store, no_place
 from agent_hooks.records.files import records_directory
+from agent_hooks.records.keyed import KEY_FILE, Keyed, load_key
+from agent_hooks.records.private import Cleaner
 from agent_hooks.storage.files import StorageError
+from agent_hooks.transcripts.base import TranscriptError
+
+if TYPE_CHECKING:
+    from agent_hooks.redaction import Redactor
 
 DIRECTORY = "look"
 """The directory of the index below the agent home."""
-# Rows that wait for one write, and lines between two looks at the clock.
+# Rows that wait for one write.
 _BATCH = 20_000
 # Lines that one transaction takes, so that another process sees the index grow.
 _PART = 200_000
@@ -41,12 +51,17 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 class Index:
-    """The index of one agent home, in its file or in memory.  It is not safe for threads; `View` has the lock."""
+    """The index of one agent home, in its file or in memory.  It is not safe for threads; `View` has the lock.
 
-    def __init__(self, home: str) -> None:
+    `user`: the person's home, below which the clients keep their transcripts; without it, only records are read.
+    """
+
+    def __init__(self, home: str, user: str | None = None, redactor: Redactor | None = None) -> None:
         self._home = home
+        self._user = user
+        self._redactor = redactor
+        self._cleaners: dict[int, Cleaner] = {}
         self._store = Store(os.path.join(home, DIRECTORY))
-        self._reported = 0
         self._open()
 
     def _open(self) -> None:
@@ -54,6 +69,28 @@ class Index:
         self.book = Book(self.connection)
         self.sources = Sources(self.connection)
         self._records = RecordsReader(self.book)
+        self._sessions = SessionsReader(self.book, self.cleaner, self._digest())
+
+    def cleaner(self, limit: int) -> Cleaner:
+        """Return the cleaner of texts of transcripts, which keeps `limit` characters of an input."""
+        if self._redactor is None:
+            # Imported here, because compiling its patterns takes a while.
+            from agent_hooks.redaction import Redactor
+
+            self._redactor = Redactor()
+        if limit not in self._cleaners:
+            self._cleaners[limit] = Cleaner(self._redactor, limit)
+        return self._cleaners[limit]
+
+    def _digest(self) -> Callable[[bytes], str] | None:
+        """Return the function for keyed digests; `None` as long as no record was written, so there is no key."""
+        directory = records_directory(self._home)
+        if not os.path.exists(os.path.join(directory, KEY_FILE)):
+            return None
+        try:
+            return Keyed(load_key(directory))
+        except StorageError:
+            return None
 
     @property
     def problem(self) -> str:
@@ -71,33 +108,34 @@ class Index:
         if self._store.is_gone:
             self._store.close()
             self._store = Store(os.path.join(self._home, DIRECTORY))
-            self._begin_again()
+            self._open()
         until = None if seconds is None else time.monotonic() + seconds
-        more = True
+        # Lines hold no cycles, and the search for garbage among them would take a third of the time.
+        collects = gc.isenabled()
+        gc.disable()
         try:
-            more = self._refreshed(until)
-        except sqlite3.OperationalError as exc:
-            # The disk is full, or has become read-only.
-            self._store.to_memory(exc)
-            self._begin_again()
-            more = self._refreshed(until)
-        except sqlite3.DatabaseError:
-            # The file is damaged; all of it can be read again.
-            self._store.renew()
-            self._begin_again()
-            more = self._refreshed(until)
-        return self._changes(more)
+            return self._changes(self._tried(until))
+        finally:
+            if collects:
+                gc.enable()
 
-    def _begin_again(self) -> None:
+    def _tried(self, until: float | None) -> bool:
+        """Take the new lines, if need be into a new index; return whether some are left."""
+        try:
+            return self._refreshed(until)
+        except sqlite3.Error as exc:
+            if no_place(exc):
+                # The disk is full, or has become read-only.
+                self._store.to_memory(exc)
+            else:
+                # The content is damaged, and all of it can be read again.
+                self._store.renew()
         self._open()
-        self._reported = 0
+        return self._refreshed(until)
 
     def _changes(self, more: bool) -> Changes:
         total = len(self.book.columns)
-        old = [row for row in self.book.take_changes() if row < self._reported]
-        fresh = range(self._reported, total)
-        self._reported = total
-        return Changes(calls=[*old, *fresh] if old else fresh, total=total, version=self.book.version, more=more)
+        return Changes(calls=self.book.take_changes(), total=total, version=self.book.version, more=more)
 
     def _refreshed(self, until: float | None) -> bool:
         """Take one part of the new lines after another; return whether some are left."""
@@ -122,16 +160,16 @@ class Index:
         found = list(self._found())
         gone = self.sources.by_path.keys() - {each.path for each in found}
         changed = bool(gone)
-        for path in gone:
-            self._remove(self.sources.by_path[path])
+        if gone:
+            self._remove([self.sources.by_path[path] for path in gone])
         lines = 0
         for each, source in self.sources.pending(found):
             changed = True
-            for _ in self._lines(each, source):
-                lines += 1
+            for part in self._lines(each, source):
+                lines += part
                 if self.book.waiting >= _BATCH:
                     self.book.write_calls()
-                if lines % 1000 == 0 and (lines >= _PART or _is_over(until)):
+                if lines >= _PART or _is_over(until):
                     break
             else:
                 continue
@@ -146,30 +184,44 @@ class Index:
         self.sources.flush()
 
     def _found(self) -> Iterator[Found]:
+        # The records come first, so that the calls of transcripts find them.
         yield from found_records(records_directory(self._home))
+        if self._user is not None:
+            projects = {lane.project for lane in self.book.lanes if lane.client == "agent-hooks" and lane.project}
+            yield from found_sessions(self._user, os.environ, projects)
 
-    def _lines(self, found: Found, source: Source | None) -> Iterator[None]:
-        """Take the new lines of a file, one by one."""
+    def _lines(self, found: Found, source: Source | None) -> Iterator[int]:
+        """Take the new lines of a file; yield the number of lines of each part."""
         if source is not None and not is_same(source, found):
-            self._remove(source)
+            self._remove([source])
             source = None
         if source is None:
             source = self.sources.begin(found)
         source.problem = ""
         self.sources.note(source)
+        reader = self._records if found.kind == KIND else self._sessions
         try:
-            yield from self._records.read(source, found)
-        except StorageError as exc:
+            yield from reader.read(source, found)
+        except (StorageError, TranscriptError) as exc:
             source.problem, source.size = describe(exc), found.size
 
-    def _remove(self, source: Source) -> None:
-        """Remove a file that is gone, with its calls."""
-        ask = self.connection.execute
+    def _remove(self, gone: Sequence[Source]) -> None:
+        """Remove files that are gone, with the calls that no other file has."""
+        ask, columns = self.connection.execute, self.book.columns
         self.book.write_calls()
-        rows = [row for (row,) in ask("SELECT row FROM calls WHERE file = ?", (source.file,))]
-        self.book.remove(rows)
-        ask("DELETE FROM places WHERE file = ?", (source.file,))
-        self.sources.forget(source)
+        files = (json.dumps([source.file for source in gone]),)
+        rows = {row for (row,) in ask("SELECT row FROM calls WHERE file IN (SELECT value FROM json_each(?))", files)}
+        for row, kind in ask(
+            "SELECT row, kind FROM places WHERE file IN (SELECT value FROM json_each(?))", files
+        ).fetchall():
+            if kind == "call" and columns.flags[row] & FROM_TRANSCRIPT:
+                rows.add(row)
+            elif kind == "call":
+                columns.flags[row] &= ~BY_ORDER
+                self.book.touch(row)
+        self.book.remove(sorted(rows))
+        ask("DELETE FROM places WHERE file IN (SELECT value FROM json_each(?))", files)
+        self.sources.forget(gone)
 
     # ---- questions
 

@@ -16,7 +16,7 @@ import msgspec
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import (
     ASKED,
-    FAILED,
+    FROM_TRANSCRIPT,
     REDACTED,
     REWRITTEN,
     UNJUDGED,
@@ -25,13 +25,14 @@ from agent_hooks.look.index.columns import (
 from agent_hooks.look.index.files import Found, Source
 from agent_hooks.look.index.slim import (
     NO_CHANGES,
+    PLAIN_RESULT,
     SlimAnswer,
     SlimDecision,
     SlimObserved,
     SlimQuestion,
     SlimResult,
     SlimSession,
-    SlimStep,
+    plain_result,
     slim_line,
 )
 from agent_hooks.records.files import parse_name
@@ -41,10 +42,11 @@ from agent_hooks.values.tool import call_line
 
 KIND = "record"
 _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
-_CHANGING = ("rewrite", "replace", "changed")
-_FAILURES = ("failed", "timeout", "stopped")
+_SILENT = ("silent", "allow")
 # Milliseconds by which a clock may be ahead of this machine's.
 _AHEAD = 300_000.0
+# Lines of a part.
+_LINES = 1000
 # Digits of a digest that make a number.
 _DIGITS = 15
 # Questions of handlers that wait for the line that tells their call.
@@ -78,8 +80,8 @@ class RecordsReader:
         self._latest = 0.0
         self._written = 0.0
 
-    def read(self, source: Source, found: Found) -> Iterator[None]:
-        """Take the new lines of a file; yields after each, so that the caller can write what waits.
+    def read(self, source: Source, found: Found) -> Iterator[int]:
+        """Take the new lines of a file; yields the number of lines of each part, so that the caller can write them.
 
         Raises `StorageError` when the file cannot be read.
         """
@@ -102,12 +104,20 @@ class RecordsReader:
                     else:
                         self._take(data, at)
                     source.line += 1
-                    yield
+                    if source.line % _LINES == 0:
+                        yield _LINES
+                yield source.line % _LINES
         finally:
             source.size = found.size
             source.state = msgspec.json.encode(self._waiting).decode() if self._waiting else ""
 
     def _take(self, data: bytes, at: int) -> None:
+        if data.startswith(PLAIN_RESULT) and (call := plain_result(data)):
+            # The commonest line of all says nothing but that the call of a known row is over.
+            row = self._book.recent(call)
+            if row is not None:
+                self._book.end(row, self._source.file, at)
+                return
         line = slim_line(data)
         if isinstance(line, str):
             source = self._source
@@ -142,47 +152,50 @@ class RecordsReader:
         command = call_line(line.tool, line.input)
         by = line.by
         if line.steps:
-            names = {step.by: None for step in line.steps if step.answer not in ("silent", "allow")}
-            by = " ".join({by: None, **names} if by else names)
-        parts = (line.native_tool, line.reason, by, line.rule)
-        more = " ".join(part for part in parts if part)
+            names = [step.by for step in line.steps if step.answer not in _SILENT]
+            if names:
+                by = " ".join(dict.fromkeys([by, *names] if by else names))
+        more = f"{line.native_tool} {line.reason} {by} {line.rule}".strip()
         row = book.row_of(line.id, line.session)
-        told: dict[str, Any] = {"file": self._source.file, "at": at, "call": line.client_call}
-        told |= {"digest": asked_digest(line), "command": command, "more": more}
+        verdict = _VERDICTS.get(line.verdict, UNJUDGED)
+        columns = book.columns
         if row is None:
-            verdict = _VERDICTS.get(line.verdict, UNJUDGED)
-            row = book.add_whole(line.id, lane, line.project, when, tool, verdict, **told)
+            row = book.add(line.id, lane, line.project, when, tool, verdict, line.client_call)
         else:
-            book.fill(row, **told)
-            columns = book.columns
-            columns.time[row], columns.lane[row], columns.tool[row] = when, lane, tool
-            columns.verdict[row] = _VERDICTS.get(line.verdict, UNJUDGED)
+            columns.time[row], columns.lane[row], columns.tool[row], columns.verdict[row] = when, lane, tool, verdict
+            # A transcript had the call first.
+            columns.flags[row] &= ~FROM_TRANSCRIPT
+        book.fill(row, self._source.file, at, line.client_call, asked_digest(line), command, more)
         if line.id in self._waiting:
             for offset, kind, ms in self._waiting.pop(line.id):
                 book.place(row, self._source.file, offset, kind)
-                book.columns.wait_ms[row] += ms
-                book.columns.flags[row] |= ASKED
-        book.columns.hook_ms[row] += max(line.ms - book.columns.wait_ms[row], 0.0)
-        flags = _flags(line.steps)
+                columns.wait_ms[row] += ms
+                columns.flags[row] |= ASKED
+        columns.hook_ms[row] += max(line.ms - columns.wait_ms[row], 0.0)
+        flags = 0
         if line.rewrite is not NO_CHANGES:
             flags |= REWRITTEN
-        book.columns.flags[row] |= flags
         if line.steps:
-            book.figures.add(line.steps, when)
+            flags |= book.figures.add(line.steps, when)
+        if flags:
+            columns.flags[row] |= flags
 
     def _half(self, line: SlimResult | SlimObserved, at: int) -> None:
         """Take the end of a call, or the line of its observers."""
         book = self._book
         row = self._row(line, at)
-        book.place(row, self._source.file, at, "result" if isinstance(line, SlimResult) else "observed")
+        if isinstance(line, SlimResult):
+            book.end(row, self._source.file, at)
+        else:
+            book.place(row, self._source.file, at, "observed")
         flags = 0
         if line.steps:
-            flags = _flags(line.steps)
-            book.figures.add(line.steps, book.columns.time[row])
+            flags = book.figures.add(line.steps, book.columns.time[row])
             book.columns.hook_ms[row] += sum(step.ms for step in line.steps)
         if isinstance(line, SlimResult) and line.redacted:
             flags |= REDACTED
-        book.columns.flags[row] |= flags
+        if flags:
+            book.columns.flags[row] |= flags
         book.touch(row)
 
     def _question(self, line: SlimQuestion | SlimAnswer, at: int) -> None:
@@ -205,8 +218,7 @@ class RecordsReader:
         if row is None:
             lane = book.lane(line.client, line.session, line.agent)
             when, tool = self._time(line), book.tool(line.tool)
-            place: dict[str, Any] = {"file": 0, "at": 0, "call": line.client_call}
-            row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, **place)
+            row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, line.client_call)
         return row
 
 
@@ -223,19 +235,6 @@ def number_of(digest: str) -> int | None:
         return int(digest[:_DIGITS], 16)
     except ValueError:
         return None
-
-
-def _flags(steps: tuple[SlimStep, ...]) -> int:
-    flags = 0
-    for step in steps:
-        answer = step.answer
-        if answer == "silent":
-            continue
-        if answer in _CHANGING:
-            flags |= REWRITTEN
-        elif answer in _FAILURES:
-            flags |= FAILED
-    return flags
 
 
 def _skip(file: Any) -> int:

@@ -137,6 +137,23 @@ def _heads() -> msgspec.json.Decoder[_Head]:
     return msgspec.json.Decoder(_Head)
 
 
+PLAIN_RESULT = b'{"kind":"result","v":%d,' % VERSION
+"""The beginning of the lines that `plain_result` takes."""
+_ID = b'"id":"'
+
+
+def plain_result(data: bytes) -> str:
+    """Return the id of a result as our writer writes it, if it has neither steps nor secrets; else an empty text.
+
+    This takes a tenth of the time of decoding, and half of all lines are such results.
+    """
+    if b'"steps":' in data or b'"redacted":' in data or not data.endswith(b"}\n"):
+        return ""
+    begin = data.find(_ID) + len(_ID)
+    call = data[begin : data.find(b'"', begin)]
+    return call.decode() if begin >= len(_ID) and call.isalnum() else ""
+
+
 def slim_line(data: bytes) -> Slim | str:
     """Return a line; `bad` for a text that is none, `newer` for a later version, `other` for another kind."""
     try:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from agent_hooks.errors import os_reason
 
-VERSION = 1
+VERSION = 2
 """The version of the tables; an index of another version is built again."""
 NAME = "index.sqlite"
 _SIDES = ("-wal", "-shm", "-journal")
@@ -22,15 +22,13 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 CREATE TABLE files (file INTEGER PRIMARY KEY, path TEXT UNIQUE, kind TEXT, device INTEGER, inode INTEGER,
     offset INTEGER, line INTEGER, size INTEGER, bad INTEGER, newer INTEGER, ahead INTEGER, problem TEXT, state TEXT);
 CREATE TABLE lanes (lane INTEGER PRIMARY KEY, client TEXT, session TEXT, agent TEXT, project TEXT,
-    first REAL, last REAL, calls INTEGER);
+    first REAL, last REAL, calls INTEGER, low INTEGER, high INTEGER);
 CREATE TABLE tools (tool INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE calls (row INTEGER PRIMARY KEY, id TEXT, lane INTEGER, call TEXT, digest INTEGER, command TEXT, more TEXT,
-    file INTEGER, at INTEGER);
-CREATE INDEX calls_by_lane ON calls (lane);
+    file INTEGER, at INTEGER, end_file INTEGER, end_at INTEGER);
 CREATE UNIQUE INDEX calls_by_id ON calls (id);
-CREATE TABLE places (row INTEGER, file INTEGER, at INTEGER, kind TEXT);
+CREATE TABLE places (row INTEGER, file INTEGER, at INTEGER, kind TEXT, line INTEGER);
 CREATE INDEX places_by_row ON places (row);
-CREATE INDEX places_by_file ON places (file);
 CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, version INTEGER, time BLOB, lane BLOB, tool BLOB, verdict BLOB,
     hook_ms BLOB, wait_ms BLOB, flags BLOB);
 CREATE TABLE figures (hook TEXT, path TEXT, hour INTEGER, counts BLOB, PRIMARY KEY (hook, path, hour)) WITHOUT ROWID;
@@ -115,7 +113,7 @@ class Store:
         try:
             return self._whole()
         except sqlite3.DatabaseError as exc:
-            if isinstance(exc, sqlite3.OperationalError):
+            if no_place(exc):
                 raise
             # It is no index, or a damaged one.
             self._remove()
@@ -169,8 +167,6 @@ def _connected(path: str) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous=OFF")
     connection.execute("PRAGMA temp_store=MEMORY")
     connection.execute("PRAGMA cache_size=-65536")
-    # Removed records leave no trace in free pages.
-    connection.execute("PRAGMA secure_delete=ON")
     return connection
 
 
@@ -185,6 +181,22 @@ def _make_directory(directory: str) -> None:
     os.makedirs(directory, 0o700, exist_ok=True)
     if os.stat(directory).st_mode & 0o077:
         os.chmod(directory, 0o700)
+
+
+def no_place(exc: sqlite3.Error) -> bool:
+    """Tell whether an error says that the file cannot be written now, and not that its content is wrong."""
+    return isinstance(exc, sqlite3.OperationalError) and exc.sqlite_errorcode & 0xFF in _NO_PLACE
+
+
+_NO_PLACE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+)
 
 
 def _is_busy(exc: sqlite3.OperationalError) -> bool:

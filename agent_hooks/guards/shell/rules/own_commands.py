@@ -50,7 +50,7 @@ def own(command: Command) -> None:
         command.report("write-guard-settings", "only a person takes turns of agents back, or forgets checkpoints")
     if verb == "serve" and "--stop" in rest:
         command.report("write-guard-settings", "stops the process that judges calls")
-    if verb in ("why", "look") or (verb == "records" and rest[:1] != ["verify"]):
+    if verb in ("why", "look", "stats") or (verb == "records" and rest[:1] != ["verify"]):
         command.report("read-records", "reads records of decisions")
     if not verb.known:
         reason = "the verb of a command that may be a person's decision is not known"

@@ -1,0 +1,66 @@
+"""pi's transcripts, `~/.pi/agent/sessions/**/*.jsonl`, in the format of version 0.87.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent_hooks.transcripts.base import (
+    ForeignReader,
+    Place,
+    RecordedCall,
+    RecordedEnd,
+    plain_text,
+    text,
+)
+
+# The version of pi's format.
+_VERSION = 3
+
+
+class PiReader(ForeignReader):
+    """Reads one transcript."""
+
+    name, title, event = "pi", "pi", "tool_call"
+    place = Place(".pi/agent", "sessions/**/*.jsonl", "PI_CODING_AGENT_DIR")
+
+    def is_mine(self, data: Mapping[str, Any]) -> bool:
+        """Tell whether an object is the header of a session; those of ours have another version."""
+        named = isinstance(data.get("id"), str) and isinstance(data.get("cwd"), str)
+        return data.get("type") == "session" and data.get("version") == _VERSION and named
+
+    def found(self, data: Mapping[str, Any]) -> Iterator[RecordedCall | RecordedEnd]:
+        """Yield the calls and ends in an object."""
+        if self.is_mine(data):
+            self.session, self.cwd = data["id"], data["cwd"]
+        message = data.get("message")
+        if data.get("type") != "message" or not isinstance(message, dict):
+            return
+        if message.get("role") == "assistant":
+            for block in message.get("content") or ():
+                if isinstance(block, dict) and block.get("type") == "toolCall":
+                    # A branch begins with a copy of the other session's entries, with their ids and times.
+                    key = (self.name, block.get("id"), data.get("timestamp"))
+                    yield self.call(
+                        block.get("id"), block.get("name"), block.get("arguments"), data.get("timestamp"), key
+                    )
+        elif message.get("role") == "toolResult" and text(message.get("toolCallId")):
+            yield RecordedEnd(message["toolCallId"], "failed" if message.get("isError") is True else "ran")
+
+    def payload(self, call: RecordedCall) -> Mapping[str, Any]:
+        """Return the payload of the plugin."""
+        event = {
+            "sessionFile": self._path,
+            "type": self.event,
+            "toolName": call.tool_name,
+            "toolCallId": call.tool_call_id,
+            "input": call.input,
+        }
+        session = {"session": call.session_id, "parent": None, "directory": call.cwd}
+        return {"hook": self.event, "event": event, **session}
+
+    def results(self, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the result in an object."""
+        message = data["message"]
+        if message["role"] == "toolResult":
+            yield message["toolCallId"], plain_text(message.get("content"))
