@@ -20,7 +20,7 @@ def register(api):
 """
 IDLE = """
 def register(api):
-    api.on("before_branch", lambda event, ctx: None)
+    api.on("tool_call", lambda event, ctx: None, tool="write")
 """
 
 

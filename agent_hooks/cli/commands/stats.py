@@ -68,8 +68,10 @@ def _print(figures: list[dict[str, Any]]) -> None:
 
 
 def _name(each: dict[str, Any]) -> str:
-    path = each["file"]
-    return short(path) if path and os.path.isabs(path) else str(each["hook"])
+    # The steps of a hook that could not be loaded have its name, and the file of the function that stands in for it.
+    name, path = str(each["hook"]), each["file"]
+    path = path if os.path.basename(path) == os.path.basename(name) else name
+    return short(path) if os.path.isabs(path) else name
 
 
 def _ms(value: float) -> str:
