@@ -100,7 +100,7 @@ man: .venv/ready  ## share/man/man1/agent-hooks.1, from the help texts; the whee
 recording: .venv/dev  ## docs/assets/demo.svg, from a run in tmux
 	@$(BIN)/python checks/recording.py
 
-bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready  ## other hook systems, each in an environment of its own; a line for each that cannot be installed
+bench-peers: $(PEERS:%=.bench/%/ready) .bench/pi/ready .bench/claude-code-log/ready .bench/claude-replay/ready  ## other hook systems, each in an environment of its own; a line for each that cannot be installed
 
 oldest: .bench/oldest/ready  ## the tests, with the oldest versions that pyproject.toml promises
 	.bench/oldest/bin/python -m pytest -q -n auto $(OLDEST_TESTS)
@@ -136,6 +136,11 @@ clean:
 .bench/page/ready: checks/page/package.json
 	@mkdir -p .bench/page && cp checks/page/package.json checks/page/package-lock.json .bench/page/ \
 		&& cd .bench/page && npm ci --silent --no-audit --no-fund --ignore-scripts && touch ready
+
+.bench/claude-replay/ready:
+	@mkdir -p .bench/claude-replay && npm install --silent --no-audit --no-fund --ignore-scripts --prefix .bench/claude-replay \
+		claude-replay@0.9.0 && touch $@ && echo "claude-replay: installed" \
+		|| { echo "claude-replay: cannot be installed; it needs Node and npm"; rm -rf .bench/claude-replay; }
 
 .bench/oldest/ready: pyproject.toml constraints-oldest.txt
 	rm -rf .bench/oldest

@@ -32,6 +32,7 @@ BENCHMARKS = (
     "records",
     "bridge",
     "replay",
+    "look",
     "look_page",
 )
 
