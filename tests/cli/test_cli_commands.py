@@ -251,7 +251,7 @@ def test_a_tool_of_another_agent_is_no_mistake_when_the_settings_know_it(command
     assert command("check", ".agent/hooks/hook.py", code=1).stdout.count("can match no known tool") == 2
     assert command(*run).stderr.count("can match no known tool") == 2
     (command.project / ".agent" / "settings.json").write_text('{"knownTools": ["Glob"]}')
-    assert command("check", ".agent/hooks/hook.py").stdout == ".agent/hooks/hook.py: loaded, 1 handler\n"
+    assert command("check", ".agent/hooks/hook.py").stdout == ".agent/hooks/hook.py: loaded, 1 handler, 1 interceptor\n"
     assert "can match no known tool" not in command(*run).stderr
 
 
