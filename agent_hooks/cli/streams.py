@@ -38,7 +38,28 @@ def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
 
     When the reader has gone, the text is dropped, and the command goes on.
     """
-    _write(sys.stderr if err else sys.stdout, harmless(str(text)) + end)
+    shown = harmless(str(text))
+    _write(sys.stderr if err else sys.stdout, (_at_words(shown) if err else shown) + end)
+
+
+def _at_words(text: str) -> str:
+    """Return a message with its lines broken between words, at the width of the terminal that stderr leads to."""
+    try:
+        if not sys.stderr.isatty():
+            return text
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    # The parent process has closed the stream, or a hook has replaced it.
+    except (AttributeError, OSError, ValueError):
+        return text
+    if not columns or all(len(line) <= columns for line in text.split("\n")):
+        return text
+    # Imported here, because most messages are short or go to a program.
+    import textwrap
+
+    wrapper = textwrap.TextWrapper(
+        columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+    )
+    return "\n".join("\n".join(wrapper.wrap(line)) for line in text.split("\n"))
 
 
 def be_quiet() -> None:
