@@ -190,6 +190,18 @@ async def test_the_result_of_a_call_is_the_result_of_each_part() -> None:
 
 
 @pytest.mark.behaviour("TW4")
+async def test_a_part_names_the_call_that_it_belongs_to() -> None:
+    """A gate reads the id of the whole call."""
+    seen: list[tuple[str, str | None]] = []
+
+    async def gate(event: ToolCall, ctx: HookContext) -> None:
+        seen.append((event.tool_call_id, event.parent_tool_call_id))
+
+    await answer(asked("a"), hook_on("tool_call", gate))
+    assert seen == [("c1", None), ("c1#1", "c1")]
+
+
+@pytest.mark.behaviour("TW4")
 async def test_a_call_and_its_parts_are_records_of_their_own(recorded: Recorded) -> None:
     """A part names the call as its parent, and both halves of a part have one id."""
     ui = BridgeUI()
