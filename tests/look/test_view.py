@@ -257,3 +257,20 @@ async def test_the_page_says_what_was_left_out_and_why(recorded: Recorded) -> No
         file.write(json.dumps({**call, "id": "whole"}, separators=(",", ":")).removeprefix('{"kind":"deci') + "\n")
     assert view.refresh().total == 8
     assert len(view.summary()["left_out"]) == 3
+
+
+@pytest.mark.behaviour("VW6")
+async def test_a_full_disk_moves_the_index_into_memory(recorded: Recorded) -> None:
+    """All calls are there, and the page says so."""
+    view = await recorded_week(recorded)
+    connection = view._index.connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    # SQLite answers like a disk that has no room for one more page.
+    connection.execute(f"PRAGMA max_page_count={pages}")
+    runner = recorded.runner(session_id="s2")
+    for number in range(40):
+        await call_tool(runner, "bash", {"command": f"echo {number} {'long ' * 400}"}, tool_call_id=f"d{number}")
+    runner.end_records()
+    assert view.refresh().total == 46
+    (entry,) = view.summary()["left_out"]
+    assert (entry["what"], "full" in entry["why"]) == ("the index is not kept", True)
