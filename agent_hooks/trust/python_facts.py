@@ -150,6 +150,8 @@ class _Reader:
                         self._import(node, each.name, each.asname)
                 case ast.ImportFrom():
                     self._import_from(node)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self._decorated(node)
                 case ast.Call():
                     self._call(node)
                 case ast.Attribute():
@@ -215,6 +217,13 @@ class _Reader:
             self._add("needs", f"{top}, whose code is not part of the set", node)
 
     # ---- calls
+
+    def _decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Add the tool that a function is by its decorator `@api.register_tool`, which is no call."""
+        for each in node.decorator_list:
+            if isinstance(each, ast.Attribute) and each.attr == "register_tool":
+                self._known.add(id(each))
+                self._add("offers", f"a tool ({node.name})", each)
 
     def _call(self, node: ast.Call) -> None:
         match node.func:

@@ -57,6 +57,8 @@ def test_subscriptions_name_event_and_tools() -> None:
             api.register_tool(Deploy())
             api.start_task(watch)
             add(Interceptor("x", "chat.params", change))
+            @api.register_tool
+            def roll(): ...
     """
     assert texts(source, "subscribes") == [
         "session [5]",
@@ -65,7 +67,7 @@ def test_subscriptions_name_event_and_tools() -> None:
         "no event: it runs a background task [11]",
         "chat.params [12]",
     ]
-    assert texts(source, "offers") == ["a tool (Deploy) [10]"]
+    assert texts(source, "offers") == ["a tool (Deploy) [10]", "a tool (roll) [13]"]
     assert texts(source, "unknown") == []
 
 
