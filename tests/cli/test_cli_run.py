@@ -252,7 +252,7 @@ def test_settings_that_are_wrong_stop_the_run_before_it_begins(command: Command)
         (["run", "hi", "--cwd", "nope"], "nope"),
         (["run", "hi", "--model", "gpt"], "no model 'gpt'"),
         (["run", "hi", "--model", "script:nope"], "No such file"),
-        (["frob"], "No such command 'frob'; known are: bridge, check, checkpoints, doctor, "),
+        (["frob"], "No such command 'frob'; known are: bridge, check, checkpoints, completion, "),
         (["runn"], "No such command 'runn'; did you mean 'run'?\n"),
         (["fix the tests"], "a prompt comes after `run`: agent-hooks run 'fix the tests'"),
         (["--continue"], "No such option '--continue'; it comes after `run`: agent-hooks run --continue"),
