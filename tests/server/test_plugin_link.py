@@ -206,7 +206,16 @@ def test_openclaw_reports_only_the_ends_of_calls_that_began(observing: Command) 
 
 @pytest.mark.behaviour("PG16")
 def test_the_prompt_of_openclaw_is_judged_once_for_both_of_its_hooks(observing: Command) -> None:
-    """The first hook takes the text, the second the block."""
+    """The first hook takes the text, the second the block; our own hooks count the prompts."""
+    prompts = observing.project / "prompts"
+    count = f"""
+        def register(api):
+            @api.intercept("message.before")
+            def count(input, output):
+                with open({str(prompts)!r}, "a") as file:
+                    file.write(output.message[0])
+    """
+    observing.add_hook(count, "counting.py")
     with Plugged(observing, "openclaw") as agent:
         first = agent.call("before_prompt_build", {"prompt": "hello"}, {"runId": "a"})
         assert first["value"] == {"prependContext": "seen hello"}
@@ -220,6 +229,7 @@ def test_the_prompt_of_openclaw_is_judged_once_for_both_of_its_hooks(observing: 
         # OpenClaw calls only the second one where the plugin may not add to prompts.
         alone = agent.call("before_agent_run", {"prompt": "a secret"}, {"runId": "c"})["value"]
         assert alone["outcome"] == "block"
+    assert prompts.read_text() == "haa"
 
 
 @pytest.mark.behaviour("PG21")
