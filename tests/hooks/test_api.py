@@ -66,7 +66,7 @@ class Tool:
 @pytest.mark.behaviour("L8")
 @pytest.mark.parametrize(
     ("event", "near"),
-    [("tool_cal", "tool_call"), ("ToolCall", "tool_call"), ("session_start", "session"), ("turn-end", "turn_end")],
+    [("tool_cal", "tool_call"), ("ToolCall", "tool_call"), ("sesion", "session"), ("turn-end", "turn_end")],
 )
 def test_an_unknown_event_is_refused_with_the_nearest_name(event: str, near: str) -> None:
     """A call and a decorator both raise at once."""
