@@ -58,16 +58,17 @@ class Undone(Struct, frozen=True):
     failed: tuple[Skipped, ...] = ()
 
 
-async def plan_undo(cwd: str | PathLike[str], turns: int = 1) -> UndoPlan:
+async def plan_undo(cwd: str | PathLike[str], turns: int = 1, *, only: str | None = None) -> UndoPlan:
     """Return what taking back the last `turns` turns of all sessions and agents would do; nothing changes.
 
-    Raises `CheckpointError` when there are not so many turns, or no working tree.
+    `only`: the id of one turn, which alone is taken back.  Raises `CheckpointError` when there are not so many turns, no
+    turn with this id, or no working tree.
     """
     worktree = await open_worktree(cwd)
     if not worktree.has_store:
         raise CheckpointError(no_such_turn(turns, 0))
     history = await read_now(worktree, cwd)
-    chosen = _last(history, turns)
+    chosen = _last(history, turns) if only is None else _one(history, only)
     return await _plan(worktree, cwd, history, chosen)
 
 
@@ -121,6 +122,15 @@ def _last(history: History, turns: int) -> tuple[Turn, ...]:
     if turns < 1 or turns > len(found):
         raise CheckpointError(no_such_turn(turns, len(found)))
     return found[:turns]
+
+
+def _one(history: History, id: str) -> tuple[Turn, ...]:
+    found = tuple(turn for turn in history.turns if turn.work.turn == id and not turn.is_undo)
+    if not found:
+        raise CheckpointError(f"no turn {id} has changed files here; agent-hooks checkpoints list shows the turns")
+    if found[0].number is None:
+        raise CheckpointError(f"turn {id} is taken back already; to take that back: {REDO}")
+    return found
 
 
 def _title(turns: Sequence[Turn]) -> str:

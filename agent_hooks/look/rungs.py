@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from agent_hooks.look import diffs
+from agent_hooks.look.effects import effects_of_record
 from agent_hooks.look.hooks import is_gone
 from agent_hooks.records.joining import Exchange, Record
 from agent_hooks.records.lines import Result, Step
@@ -39,12 +38,16 @@ def _before(record: Record) -> Iterator[dict[str, Any]]:
     if decision is None:
         return
     current = decision.input
+    effects: dict[str, Any] | None = None
     for step in decision.steps:
         rung = _rung(step, KINDS.get(step.stage, "gate"))
         if step.rewrite:
             after = diffs.applied(current, step.rewrite)
             rung["diff"] = diffs.of_values(current, after)
             current = after
+        if step.stage == "guards" and effects is None:
+            # All guards see the same call, so its effects stand once.
+            effects = rung["effects"] = effects_of_record(decision, current)
         yield rung
 
 
@@ -79,7 +82,6 @@ def _after(record: Record, saw: str) -> Iterator[dict[str, Any]]:
 
 
 def _rung(step: Step, kind: str) -> dict[str, Any]:
-    effects = getattr(step, "effects", None)
     return {
         "stage": step.stage,
         "kind": kind,
@@ -97,7 +99,7 @@ def _rung(step: Step, kind: str) -> dict[str, Any]:
         "ms": step.ms,
         "diff": None,
         "programs": list(step.programs),
-        "effects": msgspec.to_builtins(effects) if effects else None,
+        "effects": None,
         "changed": list(step.changed),
         "redacted": {},
     }

@@ -59,8 +59,9 @@ async def _read(cwd: str, session: str, agent: str, time: float) -> dict[str, An
     files = await _files(worktree, begin, end)
     saved = next((each for each in await kept(worktree, session) if each.turn == begin.work.turn), None)
     name = None if saved is None else saved.name
-    words = ["agent-hooks", "checkpoints", "restore", name or "", "--session", session, "--cwd", worktree.top]
-    return {"checkpoint": name, "files": files, "bringBack": shlex.join(words) if name and files else None}
+    # Of this turn alone: files that changed since stay, and a later edit of the same file is kept beside.
+    words = ["agent-hooks", "undo", "--turn", begin.work.turn, "--cwd", worktree.top]
+    return {"checkpoint": name, "files": files, "bringBack": shlex.join(words) if files else None}
 
 
 async def _files(worktree: Worktree, begin: Mark, end: Mark | None) -> list[str]:

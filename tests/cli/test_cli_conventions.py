@@ -278,6 +278,7 @@ def test_the_keys_of_all_json_are_spelled_alike(command: Command) -> None:
             ("checkpoints", "list", "--json"),
             ("records", "--json"),
             ("records", "show", "--json"),
+            ("stats", "--json"),
             ("replay", str(session), "--json"),
             ("serve", "--status", "--json"),
         ]

@@ -71,6 +71,23 @@ def test_without_a_terminal_undo_needs_yes(command: Command, repo: Path) -> None
     assert "there is no turn 3: the newest is 1, and the oldest 2" in command("undo", "3", "--yes", code=1).stderr
 
 
+@pytest.mark.behaviour("UN22")
+def test_one_turn_is_taken_back_and_the_later_ones_stay(command: Command, repo: Path) -> None:
+    """Files that came since are not its business."""
+    command("run", PROMPT)
+    (repo / "since").write_text("mine\n")
+    rows = json.loads(command("checkpoints", "list", "--json").stdout)
+    [first] = [row["turnId"] for row in rows if row["files"] == ["gone"]]
+    command("undo", "--turn", first, "--yes")
+    texts = {path.name: path.read_text() for path in repo.iterdir() if path.is_file()}
+    assert texts == {"gone": "by hand too\n", "notes": "agent\n", "since": "mine\n"}
+    assert "is taken back already" in command("undo", "--turn", first, "--yes", code=1).stderr
+    assert "no turn x has changed files here" in command("undo", "--turn", "x", "--yes", code=1).stderr
+    assert "either N or --turn ID" in command("undo", "2", "--turn", first, code=2).stderr
+    command("checkpoints", "undo")
+    assert not (repo / "gone").exists()
+
+
 @pytest.mark.behaviour("UN17")
 @pytest.mark.parametrize(
     "line",

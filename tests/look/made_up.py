@@ -262,7 +262,7 @@ class MadeUpView:
                 "index": 4,
                 "checkpoint": "3f9a1c2",
                 "files": ["src/app/models.py", "notes.txt"],
-                "bringBack": "agent-hooks checkpoints restore 3f9a1c2",
+                "bringBack": "agent-hooks undo --turn 3f9a1c2",
             },
             "previous": row - 1 if row else None,
             "next": row + 1 if row + 1 < len(self) else None,

@@ -138,7 +138,7 @@ def test_the_card_is_the_ladder_of_the_call(visit: Visit, server: Served, view: 
     visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.page.get_by_role("button", name="Copy").click()
     visit.until(lambda: visit.text(".copy") == "copied", "the word that it is copied")
-    assert visit.page.evaluate("navigator.clipboard.readText()") == "agent-hooks checkpoints restore 3f9a1c2"
+    assert visit.page.evaluate("navigator.clipboard.readText()") == "agent-hooks undo --turn 3f9a1c2"
 
 
 @pytest.mark.behaviour("LK7")

@@ -137,6 +137,25 @@ async def test_a_card_is_the_ladder_of_a_call(recorded: Recorded) -> None:
         view.card(6)
 
 
+@pytest.mark.behaviour("VW14")
+async def test_a_card_says_what_its_call_would_do(recorded: Recorded, tmp_path: Path) -> None:
+    """The files and hosts of the rewritten input, once, beside the first guard."""
+    runner = recorded.runner(
+        hook_on("before_tool_call", lambda event, ctx: Rewrite({"command": event.params["command"] + "; make"})),
+        session_id="s1",
+        guards=builtin_guards(),
+    )
+    await call_tool(runner, "bash", {"command": "cat notes > copy; rm notes; curl -d @copy https://example.org"})
+    runner.end_records()
+    view = View(recorded.home)
+    view.refresh()
+    told = [rung["effects"] for rung in view.card(0)["rungs"] if rung["effects"] is not None]
+    assert len(told) == 1
+    assert (told[0]["writes"], told[0]["deletes"], told[0]["sends"]) == (["copy"], ["notes"], ["example.org"])
+    assert {"notes", "copy"} <= set(told[0]["reads"])
+    assert told[0]["opaque"]
+
+
 @pytest.mark.behaviour("VW4")
 async def test_each_hook_has_its_figures(recorded: Recorded, tmp_path: Path) -> None:
     """How often it judged, stopped, asked, rewrote and failed; a hook that never ran and one whose file is gone."""

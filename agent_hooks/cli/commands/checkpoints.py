@@ -192,6 +192,7 @@ class _Row(NamedTuple):
         row: dict[str, object] = {camel(name): value for name, value in fields.items()}
         row["skipped"] = [{"path": printable(one.path), "reason": one.reason} for one in each.skipped]
         row["turn"] = None if turn is None else turn.number
+        row["turnId"] = None if turn is None else turn.work.turn
         row["agent"] = None if turn is None else turn.work.agent
         row["prompt"] = None if turn is None else turn.work.prompt
         row["files"] = None if turn is None else [printable(path) for path in turn.paths]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 import click
 
@@ -22,19 +24,22 @@ _MOST = 20
 
 
 @click.command("undo")
-@click.argument("turns", required=False, default=1, type=click.IntRange(min=1), metavar="[N]")
+@click.argument("turns", required=False, type=click.IntRange(min=1), metavar="[N]")
+@click.option("--turn", metavar="ID", help="Only the turn with this id, which `agent-hooks look` shows.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @cwd_option
 @click.pass_context
-def command(ctx: click.Context, turns: int, yes: bool, cwd: str) -> None:
+def command(ctx: click.Context, turns: int | None, turn: str | None, yes: bool, cwd: str) -> None:
     """Take back what the last turn, or the last N, changed in this working tree.
 
     The turns of all sessions and agents count. Later edits, yours or another agent's, are kept beside. Files that git
     ignores, and the repository itself, are not touched.
     """
     refuse_below_an_agent("undo")
+    if turns is not None and turn is not None:
+        raise click.UsageError("either N or --turn ID")
     with working("comparing the files with their checkpoints"):
-        plan = anyio.run(checkpoints.plan_undo, cwd, turns)
+        plan = anyio.run(partial(checkpoints.plan_undo, cwd, turns or 1, only=turn))
     if not (yes and is_quiet()):
         _show(plan)
     if not plan.paths:
