@@ -16,7 +16,8 @@ from agent_hooks.errors import describe
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
 from agent_hooks.look.index.files import Found, Source, Sources, is_same
-from agent_hooks.look.index.records import KIND, RecordsReader, found_records
+from agent_hooks.look.index.record_files import KIND, RecordFiles
+from agent_hooks.look.index.records import RecordsReader
 from agent_hooks.look.index.searching import search
 from agent_hooks.look.index.sessions import SessionsReader, found_sessions
 from agent_hooks.look.index.store import Store, no_place
@@ -62,6 +63,7 @@ class Index:
         self._redactor = redactor
         self._cleaners: dict[int, Cleaner] = {}
         self._store = Store(os.path.join(home, DIRECTORY))
+        self._record_files = RecordFiles(records_directory(home))
         self._open()
 
     def _open(self) -> None:
@@ -185,7 +187,7 @@ class Index:
 
     def _found(self) -> Iterator[Found]:
         # The records come first, so that the calls of transcripts find them.
-        yield from found_records(records_directory(self._home))
+        yield from self._record_files.now()
         if self._user is not None:
             projects = {lane.project for lane in self.book.lanes if lane.client == "agent-hooks" and lane.project}
             yield from found_sessions(self._user, os.environ, projects)

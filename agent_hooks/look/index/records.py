@@ -6,7 +6,6 @@ The lines of one call may come in any order and from several files; the first of
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -35,12 +34,10 @@ from agent_hooks.look.index.slim import (
     plain_result,
     slim_line,
 )
-from agent_hooks.records.files import parse_name
 from agent_hooks.records.reading import LONGEST
 from agent_hooks.storage.files import open_regular
 from agent_hooks.values.tool import call_line
 
-KIND = "record"
 _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
 _SILENT = ("silent", "allow")
 # Milliseconds by which a clock may be ahead of this machine's.
@@ -51,22 +48,6 @@ _LINES = 1000
 _DIGITS = 15
 # Questions of handlers that wait for the line that tells their call.
 _MOST_WAITING = 256
-
-
-def found_records(directory: str) -> Iterator[Found]:
-    """Yield the record files, the oldest start first."""
-    try:
-        with os.scandir(directory) as entries:
-            named = [(parsed[2], each) for each in entries if (parsed := parse_name(each.name)) is not None]
-    except OSError:
-        return
-    for _, each in sorted(named, key=lambda pair: (pair[0], pair[1].name)):
-        try:
-            status = each.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if each.is_file(follow_symlinks=False):
-            yield Found(each.path, KIND, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
 
 
 class RecordsReader:
