@@ -6,6 +6,7 @@ The time is the processor's, of this process or of the program, so that a busy m
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import tempfile
@@ -127,6 +128,7 @@ def _write_records(directory: Path, records: int, sessions: int) -> Path:
         start = begin + session * _DAYS / sessions
         path = directory / f"{name}.{1000 + session}.{int(start * 1000)}.jsonl"
         path.write_text("".join(_lines(name, records // sessions, start)))
+        os.utime(path, (start, start))
     return path
 
 

@@ -46,6 +46,12 @@ def misplaced(spec: EventSpec, answer: object) -> str:
     return f"; {_with_article(kind.__name__)} belongs in {_with_article(names)} handler"
 
 
+def _respelled(answer: Mapping[Any, Any]) -> str:
+    """Return the remedy for a key of another agent; a mapping of another class is not read, as it may have no end."""
+    keys = dict.keys(answer) if isinstance(answer, dict) else ()
+    return next(filter(None, (remedy('return {"', key) for key in keys)), "")
+
+
 def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'Aa' else 'a'} {name}"
 
@@ -78,7 +84,7 @@ def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
         try:
             return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
         except (msgspec.ValidationError, ValueError, TypeError) as exc:
-            hint = next(filter(None, (remedy('return {"', key) for key in answer)), "") or misplaced(spec, answer)
+            hint = _respelled(answer) or misplaced(spec, answer)
             raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
     hint = misplaced(spec, answer)
     if not spec.answers:
