@@ -114,9 +114,9 @@ def _shared_gates(bridge: Bridge, cwd: str, before: Sequence[Installation]) -> I
 
 
 def _show(bridge: Bridge, edits: Iterable[Edit], wish: Wish) -> None:
-    """Print the changes as diffs, if the person wants to see them."""
+    """Print the changes as diffs, if the person wants to see them; trust that is taken in their name always is."""
     for each in edits:
-        if each.changes and (wish.shows_diff or wish.dry_run):
+        if each.changes and (wish.shows_diff or wish.dry_run or each.format == "toml"):
             echo(f"{diff_of(bridge, each)}\n")
 
 

@@ -218,7 +218,7 @@ def test_what_is_no_transcript_is_refused_by_name_and_skipped_in_a_directory(com
     (command.project / "all" / "b.jsonl").write_text(line("rm -rf /"))
     done = command("replay", "--json", "all/b.jsonl", "all/a.jsonl", code=2)
     assert done.stdout == ""
-    assert "all/a.jsonl: is neither a transcript of Claude Code nor a session of agent-hooks" in done.stderr
+    assert "all/a.jsonl: is neither a transcript of an agent that is known nor a session of agent-hooks" in done.stderr
     done = command("replay", "all")
     assert "skipped: all/a.jsonl: is neither" in done.stderr
     assert "not read: 0 lines, 1 file" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from textwrap import dedent
@@ -91,7 +92,8 @@ def test_enter_is_no_and_a_no_is_remembered(command: Command, answer: str) -> No
     assert "ok" in dialog.end()
     again = command.dialog("run", "--no-session", "@bash echo done").end()
     assert ASKS not in again
-    assert "because you said no; read and approve: agent-hooks trust" in again
+    words = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).split()
+    assert "because you said no; read and approve: agent-hooks trust" in " ".join(words)
     hook.write_text(hook.read_text() + "# changed\n")
     dialog = command.dialog("run", "--no-session", "@bash echo done")
     dialog.sees(ASKS)

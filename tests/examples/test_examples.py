@@ -408,6 +408,8 @@ def test_every_example_is_driven() -> None:
     """A new example has a test here or in a file beside this one."""
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_examples*.py"))
     driven = {match[1] for match in re.finditer(r'(?:example\("|"examples/hooks/|HOOKS / ")(\w+\.py)"', text)}
+    templates = (Path(__file__).parent / "test_templates.py").read_text()
+    driven |= {f"{match[1]}.py" for match in re.finditer(r'\("(\w+)", "hooks"\)', templates)}
     assert [path.name for path in HOOKS.glob("*.py") if path.name not in driven] == []
 
 

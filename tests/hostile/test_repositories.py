@@ -69,6 +69,13 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("doctor", CLIENT),
     ("uninstall", CLIENT),
     ("new", "starter"),
+    ("examples",),
+    ("disable", "gate"),
+    ("enable", "gate"),
+    ("stats",),
+    ("look", "--save", "page.html"),
+    ("completion", "bash"),
+    ("man",),
 )
 """Every command, in its quickest forms."""
 LOOSE = {

@@ -49,6 +49,7 @@ def test_a_whole_afternoon(terminal: Terminal, command: Command) -> None:
     tmux.sees("> No")
     tmux.press("Enter")
     tmux.sees("blocked: the person kept it")
+    tmux.sees("I have made 1 call.")
     assert (command.project / "build").is_dir()
     tmux.press("Up")
     tmux.ends_with("> @bash rm -r build")
