@@ -98,5 +98,6 @@ def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
     words = shlex.split(copied)
     assert words[0] == "agent-hooks"
     assert not (week.project / "notes" / "plan.md").exists()
-    week(*words[1:])
+    # At a terminal it asks.
+    week(*words[1:], "--yes")
     assert (week.project / "notes" / "plan.md").read_text() == "the plan\n"
