@@ -33,11 +33,13 @@ from agent_hooks import (
     load_hooks,
     wrap_tool,
 )
+from agent_hooks.records.lines import Decision
 from agent_hooks.redaction import RedactedStream, Redactor, Secret, redacting, redactor, secret_values
 from agent_hooks.redaction.kinds import kinds
 from agent_hooks.redaction.searching import Search
 from agent_hooks.testing import RecordedEvents, ScriptedUI
 from agent_hooks.values.tool import OnUpdate
+from recording import Recorded, facts
 from running import Command
 from support import EchoTool, hook_on, runner_of
 
@@ -754,6 +756,14 @@ async def test_a_person_may_allow_a_mark() -> None:
     runner, _ = runner_of(redactor=EMPTY, ui=ui)
     output = await wrap_tool(AnyTool("write"), runner).execute("1", {"path": "f", "content": "[redacted jwt]"})
     assert not output.is_error
+
+
+async def test_the_question_about_a_mark_is_recorded(recorded: Recorded) -> None:
+    """As a step of the guards."""
+    runner = recorded.runner(redactor=EMPTY, ui=ScriptedUI(True))
+    await wrap_tool(AnyTool("write"), runner).execute("1", {"path": "f", "content": "[redacted jwt]"})
+    runner.end_records()
+    assert ("guards", "redaction", "ask") in [facts(step)[:3] for step in recorded.line(Decision).steps]
 
 
 async def test_marks_are_no_concern_without_redaction() -> None:

@@ -250,3 +250,14 @@ async def test_an_error_of_the_hook_itself_is_told_as_it_is() -> None:
     runner, errors = runner_of(hook_on("tool_call", lambda event, ctx: [][1], inline=True))
     await runner.emit(call_of())
     assert [error.error for error in errors] == ["IndexError: list index out of range"]
+
+
+async def test_a_key_that_no_input_could_have_gets_no_remedy() -> None:
+    """The event has no input, or the input has the key."""
+    runner, errors = runner_of(
+        hook_on("tool_call", lambda event, ctx: dict[str, int]()["command"], inline=True),
+        hook_on("session", lambda event, ctx: dict[str, int]()["command"], inline=True),
+    )
+    await runner.emit(ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"}))
+    await runner.emit(SessionEvent(reason="start"))
+    assert [error.error for error in errors] == ["KeyError: 'command'"] * 2
