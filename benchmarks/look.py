@@ -128,7 +128,9 @@ def _write_records(directory: Path, records: int, sessions: int) -> Path:
         start = begin + session * _DAYS / sessions
         path = directory / f"{name}.{1000 + session}.{int(start * 1000)}.jsonl"
         path.write_text("".join(_lines(name, records // sessions, start)))
-        os.utime(path, (start, start))
+        if session < sessions - 1:
+            # The process of the last one still writes to it.
+            os.utime(path, (start, start))
     return path
 
 
