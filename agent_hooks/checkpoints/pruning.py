@@ -53,7 +53,7 @@ _PRUNED, _ENDED = "pruned", "prune-ended"
 
 
 async def prune_when_due(worktree: Worktree) -> None:
-    """Start a process that removes what is too old or too much, if it is time to look; no turn waits for it."""
+    """Start a process that removes old and surplus checkpoints, if the last look was long ago; no turn waits for it."""
     ended, pruned = (os.path.join(worktree.store, name) for name in (_ENDED, _PRUNED))
     if _age(ended) < _AGAIN:
         return
@@ -77,11 +77,11 @@ async def _start(worktree: Worktree) -> None:
             ["/bin/sh", "-c", _DETACHED, *words], stdin=DEVNULL, start_new_session=True, check=False
         )
     except OSError as exc:
-        log().warning("%s: the process that removes what is too old cannot be started: %s", worktree.store, exc)
+        log().warning("%s: the process that removes old checkpoints cannot be started: %s", worktree.store, exc)
 
 
 async def remove_in_background(worktree: Worktree) -> None:
-    """Remove what is too old or too much, and give way to a turn that needs the store.  Raises `CheckpointError`.
+    """Remove old and surplus checkpoints, and give way to a turn that needs the store.  Raises `CheckpointError`.
 
     A removal that gives way, or takes longer than `LIMIT`, is ended, and tried again after an hour.  Nothing is lost that
     was to stay.
@@ -95,7 +95,7 @@ async def remove_in_background(worktree: Worktree) -> None:
                     await prune_store(worktree)
                 tasks.cancel_scope.cancel()
     if scope.cancelled_caught:
-        log().info("%s: what is too old was not removed; tried again later", worktree.store)
+        log().info("%s: old checkpoints were not removed; the removal is tried again later", worktree.store)
         _touch(os.path.join(worktree.store, _ENDED))
         with suppress(OSError):
             os.unlink(os.path.join(worktree.store, _PRUNED))

@@ -1,4 +1,4 @@
-"""The process that removes what is too old or too much: `python -m agent_hooks.checkpoints.removal DIRECTORY`."""
+"""The process that removes old and surplus checkpoints: `python -m agent_hooks.checkpoints.removal DIRECTORY`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent_hooks.errors import log
 
 
 async def remove(directory: str) -> None:
-    """Remove what is too old or too much in the stores, beginning with that of the working tree of a directory."""
+    """Remove old and surplus checkpoints in all stores, first in that of the working tree of a directory."""
     try:
         await remove_in_background(await open_worktree(directory))
     except CheckpointError as exc:
