@@ -83,3 +83,10 @@ def test_without_the_extra_it_names_the_command_that_installs_it(command: Comman
     command.first = "import sys; sys.modules['hypercorn.config'] = None"
     assert "pip install 'agent-hooks-runtime[http]'" in command("look", "--no-browser", code=1).stderr
     command("look", "--save", "session.html")
+
+
+def test_a_file_is_saved_in_a_directory_that_is_there(command: Command) -> None:
+    """A path with a typo makes no directories."""
+    error = command("look", "--save", "typo/session.html", code=1).stderr
+    assert error.startswith("agent-hooks: --save typo/session.html: there is no directory ")
+    assert not (command.project / "typo").exists()

@@ -53,6 +53,10 @@ def _save(path: str) -> None:
     from agent_hooks.look.saved import compose
     from agent_hooks.storage.files import write_atomically
 
+    directory = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(directory):
+        # A path with a typo would make directories.
+        raise AgentHooksError(f"--save {path}: there is no directory {directory}; make it first")
     saved = compose(_view())
     write_atomically(path, saved.content, secret=True)
     echo(f"{path}: {len(saved.content):,} bytes, readable by you only")
