@@ -62,7 +62,15 @@ _LONG = {
 
 
 # Folders and files of tests whose processes run some lines that no test runs by itself or in a fork.
-_MEASURED = {"isolation", "server", "test_cli_reload.py", "test_cli_rpc.py", "test_pipes.py"}
+_MEASURED = {
+    "isolation",
+    "server",
+    "test_cli_reload.py",
+    "test_cli_rpc.py",
+    "test_cli_unlock.py",
+    "test_completion.py",
+    "test_pipes.py",
+}
 _MEASURED_THOUGH_SLOW = {"terminal", "test_cli_trust.py"}
 
 
@@ -171,14 +179,15 @@ def _own_home(_homes: Iterator[Path]) -> Iterator[None]:
 def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave most processes out of the measurement of coverage, which costs each of them 0.3 s and more.
 
-    Forks of the command line cost less, and are measured, except those of slow tests.
+    Forks of the command line cost less, and are measured, except those of most slow tests.
     """
     names, is_slow = {request.path.parent.name, request.path.name}, request.node.get_closest_marker("slow") is not None
+    is_measured = not names.isdisjoint(_MEASURED_THOUGH_SLOW if is_slow else _MEASURED)
     measuring = [name for name in os.environ if name.startswith("COVERAGE")]
     with pytest.MonkeyPatch.context() as patch:
-        if measuring and not is_slow:
+        if measuring and (is_measured or not is_slow):
             patch.setattr(Command, "measured", True)
-        if names.isdisjoint(_MEASURED_THOUGH_SLOW if is_slow else _MEASURED):
+        if not is_measured:
             for name in measuring:
                 patch.delenv(name)
         yield
