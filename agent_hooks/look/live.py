@@ -7,7 +7,7 @@ goes away cancels its stream, and the refreshing rests.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import anyio
 from anyio import to_thread
@@ -44,6 +44,11 @@ class Live:
         self._version: int | None = None
         self._total = 0
 
+    @property
+    def is_refreshing(self) -> bool:
+        """Whether the files are looked at again and again, because a page listens."""
+        return self._begun.is_set()
+
     async def run(self) -> None:
         """Refresh for ever, as long as a page listens."""
         while True:
@@ -61,7 +66,7 @@ class Live:
                     listener.news.set()
             await anyio.sleep(self._between)
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events: `changed` at the beginning and after each change, and comments in between."""
         listener = _Listener()
         self._listeners.append(listener)

@@ -68,7 +68,8 @@ def test_only_the_newest_have_cards_and_the_file_says_so(monkeypatch: pytest.Mon
     )
     assert parts(found.content)["data"].count("with secrets hidden") == 1
     whole = compose(MadeUpView(3000))
-    monkeypatch.setattr(saved, "MOST_BYTES", len(whole.content) - 1)
+    # The time in the file has a few digits more or less.
+    monkeypatch.setattr(saved, "MOST_BYTES", len(whole.content) - 1000)
     assert compose(MadeUpView(3000), cards=3000).cards == 1500
     monkeypatch.setattr(saved, "MOST_BYTES", 1000)
     with pytest.raises(AgentHooksError, match="1,000 are allowed"):

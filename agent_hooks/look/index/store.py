@@ -66,11 +66,11 @@ class Store:
         _make_tables(self.connection)
 
     def renew(self) -> None:
-        """Remove the file and begin again, because it is damaged; raises what `sqlite3` raises."""
+        """Remove the file and begin again, because it is damaged; in memory where it cannot be removed."""
         with suppress(sqlite3.Error):
             self.connection.close()
-        self._remove()
         try:
+            self._remove()
             self.connection = self._opened(os.path.dirname(self.path))
         except (OSError, sqlite3.Error) as exc:
             self.to_memory(exc)

@@ -1,0 +1,132 @@
+"""The turn part of a card: the checkpoint, the files that the turn changed, and the command that brings them back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_hooks.look.view import View
+from agent_sessions import put
+from running import Command
+
+LOSS = "@bash rm plan.md list.md\n@bash echo tidy"
+
+
+@pytest.fixture
+def repository(command: Command) -> Command:
+    """Give a git repository with two files that no commit has."""
+    subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
+    (command.project / "plan.md").write_text("the plan\n")
+    (command.project / "list.md").write_text("a list\n")
+    return command
+
+
+@contextmanager
+def shown(home: Path) -> Iterator[View]:
+    """Give a view of the records below a home."""
+    view = View(home / ".agent")
+    try:
+        view.refresh()
+        yield view
+    finally:
+        view.close()
+
+
+def turns(home: Path) -> list[dict[str, Any]]:
+    """Return the turn parts of all cards."""
+    with shown(home) as view:
+        return [view.card(row)["turn"] for row in range(len(view.columns()))]
+
+
+@pytest.mark.behaviour("LK6")
+def test_the_card_has_the_files_of_the_turn_and_the_command_that_brings_them_back(
+    repository: Command, home: Path
+) -> None:
+    """Each call of the turn has them, and the command does what the card says."""
+    repository("run", LOSS)
+    removed, after = turns(home)
+    assert removed["files"] == ["list.md", "plan.md"]
+    assert (after["files"], after["checkpoint"], after["bringBack"]) == tuple(
+        removed[name] for name in ("files", "checkpoint", "bringBack")
+    )
+    listed = json.loads(repository("checkpoints", "list", "--json").stdout)
+    assert removed["checkpoint"] in [each["name"] for each in listed]
+    words = shlex.split(removed["bringBack"])
+    assert words[:2] == ["agent-hooks", "undo"]
+    repository(*words[1:], "--yes")
+    assert (repository.project / "plan.md").read_text() == "the plan\n"
+
+
+@pytest.mark.behaviour("LK6")
+def test_each_turn_has_its_own_files(repository: Command, home: Path) -> None:
+    """A turn of reads has none, and no command; a call of it does not get the files of the turn before."""
+    repository("run", "@bash echo new > new.md")
+    repository("run", "@bash ls\n@read plan.md")
+    repository("run", LOSS)
+    first, listed, read, removed, _ = turns(home)
+    assert (first["files"], removed["files"]) == (["new.md"], ["list.md", "plan.md"])
+    assert first["bringBack"] != removed["bringBack"]
+    assert [(turn["files"], turn["bringBack"], turn["checkpoint"]) for turn in (listed, read)] == [([], None, None)] * 2
+
+
+@pytest.mark.behaviour("LK6")
+def test_without_a_working_tree_or_its_directory_there_is_no_way_back(command: Command, home: Path) -> None:
+    """The card says so by an empty turn."""
+    nothing: dict[str, Any] = {"index": None, "checkpoint": None, "files": [], "bringBack": None}
+    command("run", "@bash echo x > x")
+    (turn,) = turns(home)
+    assert turn | {"index": None} == nothing
+    shutil.rmtree(command.project)
+    (turn,) = turns(home)
+    assert turn | {"index": None} == nothing
+
+
+@pytest.mark.behaviour("LK6")
+def test_where_no_turn_has_changed_files_there_are_no_checkpoints(repository: Command, home: Path) -> None:
+    """A session that only reads costs no store, and its cards have an empty turn."""
+    repository("run", "@read plan.md")
+    (turn,) = turns(home)
+    assert (turn["files"], turn["checkpoint"], turn["bringBack"]) == ([], None, None)
+
+
+@pytest.mark.behaviour("LK6")
+def test_a_turn_of_another_agent_has_its_files_at_its_end(repository: Command, home: Path) -> None:
+    """While it goes on, the card has its checkpoint."""
+
+    def event(name: str, **fields: Any) -> None:
+        payload = {"session_id": "s", "cwd": str(repository.project), "hook_event_name": name, **fields}
+        repository("bridge", "claude-code", stdin=json.dumps(payload))
+
+    def call(id: str, command: str) -> None:
+        fields: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id}
+        event("PreToolUse", **fields)
+        subprocess.run(command, shell=True, cwd=repository.project, check=True)
+        event("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
+
+    event("UserPromptSubmit", prompt="tidy up")
+    call("c1", "rm plan.md list.md")
+    (open_turn,) = turns(home)
+    assert open_turn["checkpoint"]
+    assert (open_turn["files"], open_turn["bringBack"]) == ([], None)
+    event("Stop")
+    (ended,) = turns(home)
+    assert (ended["files"], ended["checkpoint"]) == (["list.md", "plan.md"], open_turn["checkpoint"])
+    assert shlex.split(ended["bringBack"])[:3] == ["agent-hooks", "undo", "--turn"]
+
+
+@pytest.mark.behaviour("LK6")
+def test_a_call_that_only_a_transcript_has_belongs_to_no_known_turn(repository: Command, home: Path) -> None:
+    """Its session had no hooks, so no checkpoint was made."""
+    put(home, "codex")
+    view = View(home / ".agent", user=home)
+    view.refresh()
+    assert view.card(0)["turn"] is None
+    view.close()
