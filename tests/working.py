@@ -13,6 +13,7 @@ from agent_hooks.dispatch.context import Surroundings
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.pipeline import saving
 from agent_hooks.pipeline.order import call_tool
+from agent_hooks.records import Records
 from agent_hooks.testing import ScriptedUI
 
 GIT = ["git", "-c", "user.name=p", "-c", "user.email=p@example.com"]
@@ -36,10 +37,10 @@ def files(top: Path) -> dict[str, str]:
 class Agent:
     """An agent in a working tree: `await agent.turn("do it", "sed -i s/a/b/ file")`."""
 
-    def __init__(self, top: Path, session: str = "one", client: str = "pi") -> None:
+    def __init__(self, top: Path, session: str = "one", client: str = "pi", records: Records | None = None) -> None:
         self.top = top
         self.ui = ScriptedUI()
-        self.runner = HookRunner([], cwd=top, session_id=session, ui=self.ui)
+        self.runner = HookRunner([], cwd=top, session_id=session, ui=self.ui, records=records)
         saving.keep_turns(self.runner.engine, client)
         self.tools = {tool.name: tool for tool in builtin_tools(cwd=str(top))}
         self.entries = 0

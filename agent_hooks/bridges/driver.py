@@ -257,6 +257,9 @@ class Bridging:
                 event = self._counted(happening, event)
             elif isinstance(event, TurnStart):
                 await next_turn(self._engine, self._place, int(time.time() * 1000))
+            elif isinstance(event, SessionEvent) and event.reason == "shutdown":
+                # A turn that was broken off has no other end; its files belong before the end of the session's record.
+                await end_turn(self._engine, self._place)
             answer: object = await self._engine.emit(self._numbered(event, happening.agent_id), self._place)
             self.take(answer)
             if isinstance(event, AgentEnd):
@@ -264,8 +267,6 @@ class Bridging:
                 messages += texts
                 if go_on is None and happening.agent_id == MAIN:
                     await end_turn(self._engine, self._place)
-            elif isinstance(event, SessionEvent) and event.reason == "shutdown":
-                await end_turn(self._engine, self._place)
             elif isinstance(answer, Cancel):
                 block = answer.reason or "cancelled by a hook"
             elif isinstance(answer, Compaction):

@@ -12,6 +12,7 @@ from agent_hooks.checkpoints.marks import Kind, Mark, running_turns, write_mark
 from agent_hooks.checkpoints.pruning import prune_when_due
 from agent_hooks.checkpoints.snapshot import rules, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE
+from agent_hooks.errors import log
 from agent_hooks.turn_notes import Work, note_closed, note_open
 
 LIMIT = 60.0
@@ -35,14 +36,27 @@ async def between(cwd: str, work: Work, calls: int) -> None:
     await _save(cwd, "call", work, calls=calls)
 
 
-async def end(cwd: str, work: Work) -> None:
-    """Save the files at the end of a turn, and remove what is too old.  Raises `CheckpointError`."""
+async def end(cwd: str, work: Work) -> tuple[str, ...] | None:
+    """Save the files at the end of a turn, and remove what is too old.  Raises `CheckpointError`.
+
+    Returns the files that the turn has changed, relative to the working tree; `None` where its trees cannot be compared.
+    """
     worktree = await open_worktree(cwd)
     try:
         await _save(cwd, "end", work, calls=0, worktree=worktree)
     finally:
         note_closed(worktree.store, work.turn)
+    # Imported here, because the first call of a turn never needs it.
+    from agent_hooks.checkpoints.turns import files_of
+
+    try:
+        changed = await files_of(worktree, work.turn)
+    except CheckpointError as exc:
+        # They are saved, so undo knows the turn; only its record lacks them.
+        log().warning("%s: the files that a turn has changed are not in its record: %s", worktree.top, exc)
+        changed = None
     await prune_when_due(worktree)
+    return changed
 
 
 async def _save(cwd: str, kind: Kind, work: Work, *, calls: int, worktree: Worktree | None = None) -> Mark:

@@ -25,6 +25,8 @@ from agent_hooks.turn_notes import Work, open_turns
 Kind = Literal["begin", "call", "end", "before-undo", "undo"]
 _MARKS = "marks"
 _REFS = ("refs", "marks")
+# Seconds by which the clock of a mark may be ahead.
+_SLACK = 1.0
 # Bytes of a mark; it names each path that was not saved.
 _LONGEST = 1 << 26
 
@@ -91,38 +93,71 @@ def read_marks(worktree: Worktree) -> list[Mark]:
 
     Raises `CheckpointError` if the marks cannot be listed.
     """
+    return [mark for name in _names(worktree) if (mark := _read(worktree.store, name)) is not None]
+
+
+def _read(store: str, name: str) -> Mark | None:
+    """Return the mark of a name; `None` if it is half written."""
+    path = os.path.join(store, _MARKS, name)
+    try:
+        mark = _decoded(read_regular(path, path, _LONGEST))
+    except (OSError, StorageError, ValueError, RecursionError):
+        return None
+    return mark if mark.name == name and os.path.exists(_ref(store, name)) else None
+
+
+def marks_since(worktree: Worktree, turn: str) -> list[Mark]:
+    """Return the marks from the beginning of a turn on, the oldest first; empty if there is no such turn.
+
+    Only these are read, because a store may have thousands.  Raises `CheckpointError` if the marks cannot be listed.
+    """
     found = []
-    for name in _names(worktree):
-        path = os.path.join(worktree.store, _MARKS, name)
-        with suppress(OSError, StorageError, ValueError, RecursionError):
-            mark = _decoded(read_regular(path, path, _LONGEST))
-            if mark.name == name and os.path.exists(os.path.join(worktree.store, *_REFS, name)):
-                found.append(mark)
-    return found
+    for name in reversed(_names(worktree)):
+        mark = _read(worktree.store, name)
+        if mark is not None:
+            found.append(mark)
+            if mark.kind == "begin" and mark.work.turn == turn:
+                return found[::-1]
+    return []
+
+
+def has_turn(store: str, turn: str, until: float) -> bool:
+    """Tell whether a store has the files before a turn; `until`: a time after the turn, in Unix seconds.
+
+    The oldest marks are removed first, so the look ends soon.  Raises `OSError` if the marks cannot be listed.
+    """
+    last = f"{int((until + _SLACK) * 1_000_000):020}"
+    marks = (_read(store, name) for name in reversed(_listed(store)) if name <= last)
+    return any(mark is not None and mark.kind == "begin" and mark.work.turn == turn for mark in marks)
 
 
 def remove_marks(worktree: Worktree, marks: Iterable[Mark]) -> None:
     """Forget marks; raises `CheckpointError`."""
     try:
         for mark in marks:
-            for path in (os.path.join(worktree.store, _MARKS, mark.name), _ref(worktree, mark.name)):
+            for path in (os.path.join(worktree.store, _MARKS, mark.name), _ref(worktree.store, mark.name)):
                 with suppress(FileNotFoundError):
                     os.unlink(path)
     except OSError as exc:
         raise worktree.failed(exc) from None
 
 
-def _ref(worktree: Worktree, name: str) -> str:
-    return os.path.join(worktree.store, *_REFS, name)
+def _ref(store: str, name: str) -> str:
+    return os.path.join(store, *_REFS, name)
 
 
 def _names(worktree: Worktree) -> list[str]:
     try:
-        names = os.listdir(os.path.join(worktree.store, _MARKS))
-    except FileNotFoundError:
-        return []
+        return _listed(worktree.store)
     except OSError as exc:
         raise worktree.failed(exc) from None
+
+
+def _listed(store: str) -> list[str]:
+    try:
+        names = os.listdir(os.path.join(store, _MARKS))
+    except FileNotFoundError:
+        return []
     return sorted(name for name in names if name.isdecimal() and name.isascii())
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from agent_hooks.checkpoints.git import CheckpointError, Worktree, open_worktree
-from agent_hooks.checkpoints.marks import Mark, read_marks
+from agent_hooks.checkpoints.marks import Mark, marks_since, read_marks
 from agent_hooks.checkpoints.placing import Leaf
 from agent_hooks.checkpoints.snapshot import Skipped, Snapshot, take
 from agent_hooks.checkpoints.snapshot import rules as rules_of
@@ -143,6 +143,22 @@ async def turns(cwd: str | PathLike[str]) -> tuple[Turn, ...]:
     return (await read_now(worktree, cwd)).turns
 
 
+async def files_of(worktree: Worktree, turn: str) -> tuple[str, ...]:
+    """Return the files that a turn has changed up to the last mark, relative to the working tree.
+
+    Raises `CheckpointError`, also where the mark of its beginning is gone.
+    """
+    marks = marks_since(worktree, turn)
+    if not marks:
+        raise CheckpointError(f"the checkpoint before turn {turn} is gone")
+    begun = {mark.work.turn for mark in marks if mark.kind in ("begin", "before-undo")}
+    # The turns that went on before this one began.
+    earlier = {each: Work(turn=each) for each in open_turns(worktree.store) if each not in begun}
+    earlier |= {mark.work.turn: mark.work for mark in marks if mark.work.turn not in begun}
+    edits = await _edits(worktree, marks, marks[-1].tree, None, earlier)
+    return tuple(sorted({edit.path for edit in edits if turn in edit.owners}))
+
+
 async def read_now(worktree: Worktree, cwd: str | PathLike[str]) -> History:
     """Save the present files, and return the history up to them."""
     async with worktree.locked():
@@ -208,9 +224,18 @@ async def _tree_of(worktree: Worktree, leaves: Mapping[str, Leaf]) -> str:
 # ---- intervals -------------------------------------------------------------------------------------------------------
 
 
-async def _edits(worktree: Worktree, marks: Sequence[Mark], now: str, readable: Collection[str] | None) -> list[Edit]:
-    """Return the changes of all intervals, the oldest first; one with a tree that cannot be read has none."""
-    owners = _owners(worktree, marks)
+async def _edits(
+    worktree: Worktree,
+    marks: Sequence[Mark],
+    now: str,
+    readable: Collection[str] | None,
+    earlier: Mapping[str, Work] = {},
+) -> list[Edit]:
+    """Return the changes of all intervals, the oldest first; one with a tree that cannot be read has none.
+
+    `earlier`: the turns that went on before the first mark.
+    """
+    owners = _owners(worktree, marks, earlier)
     trees = [*(mark.tree for mark in marks), now]
     pairs = [
         (one, other, place)
@@ -245,14 +270,14 @@ def _leaf(mode: str, digest: str) -> Leaf:
     return ABSENT if mode == ABSENT.mode else Leaf(mode, digest)
 
 
-def _owners(worktree: Worktree, marks: Sequence[Mark]) -> list[frozenset[str]]:
+def _owners(worktree: Worktree, marks: Sequence[Mark], earlier: Mapping[str, Work]) -> list[frozenset[str]]:
     """Return the turns that may have made the changes after each mark."""
     live = open_turns(worktree.store)
     ends: dict[str, int] = {}
     for at, mark in enumerate(marks):
         if mark.kind in ("end", "undo"):
             ends[mark.work.turn] = at
-    going: dict[str, Work] = {}
+    going = dict(earlier)
     owners = []
     for at, mark in enumerate(marks):
         work = mark.work

@@ -85,6 +85,9 @@ class Recorder(Protocol):
     def happened(self, event: Any, surroundings: Surroundings, dispatch: Dispatch | None) -> None:
         """Write an event of a session, a run or a turn; `dispatch`: it has the steps of the handlers."""
 
+    def saved(self, work: Any, top: str, files: tuple[str, ...], surroundings: Surroundings) -> None:
+        """Write that the files of the working tree `top` were saved after a turn; `work`: a `turn_notes.Work`."""
+
     def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:
         """Write the edits of files that control the agent; `unlocked`: the directories that the person has unlocked."""
 

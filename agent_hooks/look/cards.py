@@ -15,7 +15,7 @@ from agent_hooks.look.index.sessions import DATABASE
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
-from agent_hooks.records.lines import VERSION, Decision, Line
+from agent_hooks.records.lines import VERSION, Decision, Line, Turn
 from agent_hooks.records.private import INPUT_LIMIT
 from agent_hooks.records.reading import decode_line
 from agent_hooks.storage.files import StorageError, open_regular
@@ -95,7 +95,7 @@ class CardMaker:
             "questions": questions(record.exchanges),
             "result": _result(record),
             "saw": None if seen.text is None else {"text": seen.text, "cut": seen.cut},
-            "turn": turn_of(lead, columns.time[row]),
+            "turn": turn_of(lead, record.result, self._saved(columns.turn[row])),
             "previous": previous,
             "next": following,
             "newer": newer,
@@ -145,6 +145,12 @@ class CardMaker:
                     cleaner = self._index.cleaner(INPUT_LIMIT)
                     seen.input, _ = cleaner.value(dict(found.input))
                     seen.cwd = cleaner.text(found.cwd or "")
+
+    def _saved(self, turn: int) -> list[Turn]:
+        """Return the lines that have the files of a turn, one for each working tree."""
+        sql = "SELECT path, at FROM saved JOIN files USING (file) WHERE turn = ? ORDER BY saved.file, at"
+        lines = [decode_line(_line_at(path, at)) for path, at in self._index.ask(sql, (turn,))] if turn else []
+        return [line for line in lines if isinstance(line, Turn)]
 
     def _neighbours(self, row: int, lane: int) -> tuple[int | None, int | None]:
         """Return the calls before and after a call in its lane."""

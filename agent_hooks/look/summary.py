@@ -8,9 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from agent_hooks.look.index.columns import ASKED, BLOCK, CHUNK, FAILED, GONE, REDACTED, REWRITTEN, Columns
+from agent_hooks.look.index.columns import (
+    ASKED,
+    BLOCK,
+    CHANGED_FILES,
+    CHUNK,
+    FAILED,
+    GONE,
+    REDACTED,
+    REWRITTEN,
+    Columns,
+)
 
-_FLAGS = {"asked": ASKED, "failed": FAILED, "rewritten": REWRITTEN, "redacted": REDACTED}
+_FLAGS = {"asked": ASKED, "failed": FAILED, "rewritten": REWRITTEN, "redacted": REDACTED, "files": CHANGED_FILES}
 # Milliseconds after which the numbers are counted again even without a change, as the days go on.
 _FRESH = 60_000.0
 

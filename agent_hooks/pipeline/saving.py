@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -32,6 +32,8 @@ from agent_hooks.turn_notes import (
     write_session_note,
 )
 from agent_hooks.values.events import TRIAL
+
+T = TypeVar("T")
 
 # Characters of a prompt that are kept.
 _SHOWN = 200
@@ -55,16 +57,24 @@ def changes_files(call: JudgedCall) -> bool:
 
 
 class TurnKeeper:
-    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide, tell)`.
+    """Keeps the checkpoints of one runner's turns: `runner.engine.keeper = TurnKeeper("codex", hide, tell, record)`.
 
     `client`: the agent that the runner works for; `hide`: takes the secrets out of a prompt; `tell`: shows the person a
-    warning.
+    warning; `record`: gets each turn that has ended with calls that may have changed files, the directory of the working
+    tree, and the changed files.
     """
 
-    def __init__(self, client: str, hide: Callable[[str], str], tell: Callable[[Surroundings, str], object]) -> None:
+    def __init__(
+        self,
+        client: str,
+        hide: Callable[[str], str],
+        tell: Callable[[Surroundings, str], object],
+        record: Callable[[Surroundings, Work, str, tuple[str, ...]], object],
+    ) -> None:
         self._client = client
         self._hide = hide
         self._tell = tell
+        self._record = record
         # The turns that go on, by session.
         self._notes: dict[str, SessionNote] = {}
 
@@ -102,7 +112,9 @@ class TurnKeeper:
             from agent_hooks.checkpoints.keeping import end
 
             for top in sorted(note.trees):
-                await self._try(end(top, note.work), note, place, _NO_END)
+                files = await self._try(end(top, note.work), note, place, _NO_END)
+                if files is not None:
+                    self._record(place, note.work, top, files)
             sweep_session_notes()
         if note.warned:
             # The next turn of the session does not warn of the same again.
@@ -113,6 +125,13 @@ class TurnKeeper:
             remove_session_note(note.work.session_id)
 
     # ---- calls
+
+    def turn_of(self, place: Surroundings) -> tuple[str, str]:
+        """Return the id of the turn that goes on, and the name of its checkpoint; empty texts where there is none."""
+        note = self._note(place)
+        if note is None or note.over:
+            return "", ""
+        return note.work.turn, str(note.work.entry_index) if note.trees else ""
 
     def tree_of(self, call: JudgedCall) -> str | None:
         """Return the working tree whose files a call may change, `None` if there is none or it changes no files."""
@@ -190,23 +209,23 @@ class TurnKeeper:
         attempt(write_session_note, note)
 
     async def _try(
-        self, saving: Coroutine[Any, Any, object], note: SessionNote, place: Surroundings, text: str = _NONE
-    ) -> bool:
-        """Await a checkpoint and return whether it was made; the person hears once of the reason if it was not."""
+        self, saving: Coroutine[Any, Any, T], note: SessionNote, place: Surroundings, text: str = _NONE
+    ) -> T | None:
+        """Await a checkpoint and return it, `None` if it was not made; the person hears once of the reason for that."""
         try:
             made = await saving
         except AgentHooksError as exc:
             self._warn(text, str(exc), note, place)
-            return False
+            return None
         # Any other exception is a bug of ours.  A checkpoint blocks no call, so the call goes on; the log gets the
         # traceback, and the person hears of the error once.
         except Exception as exc:
             log().exception("a checkpoint failed")
             self._warn(text, describe(exc), note, place)
-            return False
+            return None
         for skipped in getattr(made, "skipped", ()):
             self._warn("not in the checkpoints", str(skipped), note, place)
-        return True
+        return made
 
     def _warn(self, text: str, why: str, note: SessionNote, place: Surroundings) -> None:
         # A checkpoint that fails has many texts on a full disk, and the person needs one of them in a session.
@@ -253,7 +272,12 @@ async def end_turn(engine: Any, place: Surroundings) -> None:
 
 def keep_turns(engine: Any, client: str) -> None:
     """Make checkpoints of the turns of a client from now on."""
-    engine.keeper = TurnKeeper(client, engine.hide, engine.tell)
+
+    def record(place: Surroundings, work: Work, top: str, files: tuple[str, ...]) -> None:
+        if engine.recorder is not None:
+            engine.recorder.saved(work, top, files, place)
+
+    engine.keeper = TurnKeeper(client, engine.hide, engine.tell, record)
     engine.subscriptions_changed()
 
 

@@ -123,6 +123,8 @@ class Line(
     parent: str | None = None
     # The index of the turn in the session, where it is known.
     turn: int | None = None
+    # The id of the turn as checkpoints count it, which `agent-hooks undo --turn` takes; empty without checkpoints.
+    turn_id: str = ""
     # The agent that the hooks work for: `agent-hooks` for our host, else the bridge's name or the embedding program's.
     client: str = ""
     client_version: str = ""
@@ -191,9 +193,8 @@ class Result(Line, frozen=True, kw_only=True, tag="result"):
     ms: float | None = None
     # The place in the transcript: the id of the entry or of the call there.
     reference: str = ""
-    # The checkpoint before the turn, and the files that the turn changed.
+    # The name of the checkpoint before the turn, if its files were saved by then.
     checkpoint: str = ""
-    files: tuple[str, ...] = ()
 
 
 class Observed(Line, frozen=True, kw_only=True, tag="observed"):
@@ -290,12 +291,20 @@ class Run(Line, frozen=True, kw_only=True, tag="run"):
 
 
 class Turn(Line, frozen=True, kw_only=True, tag="turn"):
-    """A turn began or ended."""
+    """A turn began or ended.
 
-    event: Literal["start", "end"]
+    `saved`: the files of a working tree were saved after a turn with calls that may have changed some; the line comes
+    behind the `end`, one for each working tree.
+    """
+
+    event: Literal["start", "end", "saved"]
     calls: int = 0
+    # The directory of the working tree, and the name of the checkpoint before the turn, as `checkpoints list` shows it.
+    tree: str = ""
     checkpoint: str = ""
+    # The files that the turn changed, relative to the working tree, and the number of those that are not named.
     files: tuple[str, ...] = ()
+    more: int = 0
     steps: tuple[Step, ...] = ()
 
 

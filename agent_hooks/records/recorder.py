@@ -44,6 +44,8 @@ from agent_hooks.storage.digests import sha256
 from agent_hooks.values.answers import Block, Cancel, Continue
 from agent_hooks.values.events import AgentEnd, AgentStart, ForeignEvent, SessionEvent, TurnEnd, TurnStart
 
+MOST_FILES = 200
+"""The files of a turn that its line names."""
 _get_trail, _set_trail = current.get, current.set
 
 
@@ -193,6 +195,8 @@ class CallRecorder(Recorder):
             ms = trail.took
         if call.surroundings.session_file is not None and call.tool_call_id:
             fields["reference"] = call.tool_call_id
+        if checkpoint := self._sink.turn_of(call.surroundings)[1]:
+            fields["checkpoint"] = checkpoint
         more = b"," + as_json(fields)[1:-1] if fields else b""
         if trail.passed:
             more += maker.json(trail)
@@ -281,6 +285,8 @@ class CallRecorder(Recorder):
             fields["event"] = "start"
         else:
             fields |= {"event": "end", "calls": self._calls.get(key, 0)}
+        if turn_id := self._sink.turn_of(place)[0]:
+            fields["turn_id"] = turn_id
         return Turn
 
     def _foreign(self, event: ForeignEvent, place: Surroundings, outcome: Any, fields: dict[str, Any]) -> type[Line]:
@@ -324,6 +330,22 @@ class CallRecorder(Recorder):
         given = {name: cleaner.text(each) if isinstance(each, str) else each for name, each in fields.items()}
         more = {"parent": None if trail is None else trail.id, "user": login_name()}
         self.line(Remembered, given | more, surroundings)
+
+    @_safely
+    def saved(self, work: Any, top: str, files: tuple[str, ...], surroundings: Surroundings) -> None:
+        """Write that the files of a working tree were saved after a turn, with those that it has changed."""
+        cleaner = self._sink.makers()[0]
+        fields: dict[str, Any] = {
+            "event": "saved",
+            "turn_id": work.turn,
+            "tree": cleaner.text(top),
+            "checkpoint": str(work.entry_index),
+            "files": tuple(cleaner.text(each) for each in files[:MOST_FILES]),
+            "more": max(len(files) - MOST_FILES, 0),
+        }
+        if (turn := self._sink.turns.get((surroundings.session_id, surroundings.agent_id))) is not None:
+            fields["turn"] = turn
+        self.line(Turn, fields, surroundings)
 
     @_safely
     def edited(self, edits: Iterable[Any], unlocked: Sequence[str]) -> None:

@@ -94,12 +94,19 @@ class Sink:
             turn = self.turns.get((place.session_id, place.agent_id))
             if turn is not None:
                 fields["turn"] = turn
+        if turn_id := self.turn_of(call.surroundings)[0]:
+            fields["turn_id"] = turn_id
         if call.tool_call_id:
             fields["client_call"] = call.tool_call_id
         native = getattr(call.tool, "native_name", "")
         if native:
             fields["native_tool"] = self._name(native)
         return fields
+
+    def turn_of(self, place: Surroundings) -> tuple[str, str]:
+        """Return the id of the turn that checkpoints are made of, and the name of its checkpoint, if there is one."""
+        keeper = self.engine.keeper
+        return ("", "") if keeper is None else keeper.turn_of(place)
 
     def call_json(self, trail: Trail, call: Any) -> bytes:
         """Return the same fields as JSON without braces; they are made once for both halves of a call."""

@@ -262,6 +262,8 @@ class MadeUpView:
                 "index": 4,
                 "checkpoint": "3f9a1c2",
                 "files": ["src/app/models.py", "notes.txt"],
+                "more": 0,
+                "ended": True,
                 "bringBack": "agent-hooks undo --turn 3f9a1c2",
             },
             "previous": row - 1 if row else None,

@@ -72,15 +72,16 @@ def date_back(path: Path, span: timedelta) -> None:
 def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
     visit: Visit, week: Command, home: Path, tmp_path: Path
 ) -> None:
-    """The number of sessions, the call among their first ones, its card, the copied command, and the files are there."""
+    """The number of calls in turns that changed files, the call, its card, the copied command: the files are there."""
     view = View(home / ".agent")
     view.refresh()
     try:
         with served(view, tmp_path / "look") as running:
             visit.open(running.path)
             assert "12 calls, 2 stopped" in visit.text("look-sentence")
-            visit.click("sessions")
-            visit.until(lambda: visit.text(".found") == "6 calls shown", "the first call of each session")
+            assert "4 in turns that changed files" in visit.text("look-sentence")
+            visit.click("in turns that changed files")
+            visit.until(lambda: visit.text(".found") == "4 calls shown", "the calls of the turns that changed files")
             visit.until(lambda: visit.page.locator(".row", has_text="rm notes/plan.md").count() == 1, "the call")
             visit.page.locator(".row", has_text="rm notes/plan.md").click()
             visit.page.wait_for_selector(".ladder")

@@ -53,7 +53,14 @@ def view() -> MadeUpView:
             ],
             input={"command": text},
             saw={"text": text, "cut": False},
-            turn={"index": 1, "checkpoint": text[:500], "files": [text[:2000]] * 500, "bringBack": text[:2000]},
+            turn={
+                "index": 1,
+                "checkpoint": text[:500],
+                "files": [text[:2000]] * 500,
+                "more": 7,
+                "ended": True,
+                "bringBack": text[:2000],
+            },
         )
     return made
 

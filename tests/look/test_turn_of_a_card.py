@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agent_hooks.look.index.columns import CHANGED_FILES
 from agent_hooks.look.view import View
 from agent_sessions import put
 from running import Command
@@ -46,6 +47,20 @@ def turns(home: Path) -> list[dict[str, Any]]:
         return [view.card(row)["turn"] for row in range(len(view.columns()))]
 
 
+def event(agent: Command, name: str, **fields: Any) -> None:
+    """Send an event of Claude Code, as it does: by a process."""
+    payload = {"session_id": "s", "cwd": str(agent.project), "hook_event_name": name, **fields}
+    agent("bridge", "claude-code", stdin=json.dumps(payload))
+
+
+def call(agent: Command, id: str, command: str) -> None:
+    """Run a command in a shell, with the events around it."""
+    fields: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id}
+    event(agent, "PreToolUse", **fields)
+    subprocess.run(command, shell=True, cwd=agent.project, check=True)
+    event(agent, "PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
+
+
 @pytest.mark.behaviour("LK6")
 def test_the_card_has_the_files_of_the_turn_and_the_command_that_brings_them_back(
     repository: Command, home: Path
@@ -75,18 +90,52 @@ def test_each_turn_has_its_own_files(repository: Command, home: Path) -> None:
     assert (first["files"], removed["files"]) == (["new.md"], ["list.md", "plan.md"])
     assert first["bringBack"] != removed["bringBack"]
     assert [(turn["files"], turn["bringBack"], turn["checkpoint"]) for turn in (listed, read)] == [([], None, None)] * 2
+    with shown(home) as view:
+        assert [bool(flags & CHANGED_FILES) for flags in view.columns().flags] == [True, False, False, True, True]
+        assert view.summary()["files"] == 3
+
+
+@pytest.mark.behaviour("LK15")
+def test_a_call_before_the_first_change_of_its_turn_belongs_to_it_too(repository: Command, home: Path) -> None:
+    """Where a removal begins with a look, the person finds both; the turn before and the one behind are not in it."""
+    repository("run", "@bash ls\n@bash rm plan.md")
+    listed, removed = turns(home)
+    assert listed == removed
+    with shown(home) as view:
+        assert view.summary()["files"] == 2
+
+
+@pytest.mark.behaviour("LK15")
+def test_a_page_that_is_open_hears_of_the_files_at_the_end_of_the_turn(repository: Command, home: Path) -> None:
+    """The call is there before: its flag changes, and the view reports its row."""
+    with shown(home) as view:
+        event(repository, "UserPromptSubmit", prompt="tidy up")
+        call(repository, "c1", "ls")
+        call(repository, "c2", "rm plan.md")
+        assert list(view.refresh().calls) == [0, 1]
+        assert view.summary()["files"] == 0
+        event(repository, "Stop")
+        assert list(view.refresh().calls) == [0, 1]
+        assert view.summary()["files"] == 2
+        assert view.card(0)["turn"]["files"] == ["plan.md"]
+
+
+@pytest.mark.behaviour("LK15")
+def test_a_turn_that_was_broken_off_has_its_files_at_the_end_of_the_session(repository: Command, home: Path) -> None:
+    """No `Stop` came."""
+    event(repository, "UserPromptSubmit", prompt="tidy up")
+    call(repository, "c1", "rm plan.md")
+    event(repository, "SessionEnd", reason="other")
+    (turn,) = turns(home)
+    assert (turn["files"], turn["ended"]) == (["plan.md"], True)
 
 
 @pytest.mark.behaviour("LK6")
-def test_without_a_working_tree_or_its_directory_there_is_no_way_back(command: Command, home: Path) -> None:
-    """The card says so by an empty turn."""
-    nothing: dict[str, Any] = {"index": None, "checkpoint": None, "files": [], "bringBack": None}
+def test_outside_of_a_repository_the_turn_is_empty(command: Command, home: Path) -> None:
+    """No checkpoint can be made there."""
     command("run", "@bash echo x > x")
-    (turn,) = turns(home)
-    assert turn | {"index": None} == nothing
-    shutil.rmtree(command.project)
-    (turn,) = turns(home)
-    assert turn | {"index": None} == nothing
+    nothing = {"index": 0, "checkpoint": None, "files": [], "more": 0, "ended": False, "bringBack": None}
+    assert turns(home) == [nothing]
 
 
 @pytest.mark.behaviour("LK6")
@@ -99,27 +148,22 @@ def test_where_no_turn_has_changed_files_there_are_no_checkpoints(repository: Co
 
 @pytest.mark.behaviour("LK6")
 def test_a_turn_of_another_agent_has_its_files_at_its_end(repository: Command, home: Path) -> None:
-    """While it goes on, the card has its checkpoint."""
-
-    def event(name: str, **fields: Any) -> None:
-        payload = {"session_id": "s", "cwd": str(repository.project), "hook_event_name": name, **fields}
-        repository("bridge", "claude-code", stdin=json.dumps(payload))
-
-    def call(id: str, command: str) -> None:
-        fields: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id}
-        event("PreToolUse", **fields)
-        subprocess.run(command, shell=True, cwd=repository.project, check=True)
-        event("PostToolUse", **fields, tool_response={"stdout": "", "stderr": ""})
-
-    event("UserPromptSubmit", prompt="tidy up")
-    call("c1", "rm plan.md list.md")
+    """While it goes on, the card has its checkpoint; a call of the next turn has nothing of it."""
+    event(repository, "UserPromptSubmit", prompt="tidy up")
+    call(repository, "c1", "rm plan.md list.md")
     (open_turn,) = turns(home)
     assert open_turn["checkpoint"]
-    assert (open_turn["files"], open_turn["bringBack"]) == ([], None)
-    event("Stop")
-    (ended,) = turns(home)
+    assert (open_turn["files"], open_turn["ended"], open_turn["bringBack"]) == ([], False, None)
+    event(repository, "Stop")
+    event(repository, "UserPromptSubmit", prompt="look around")
+    call(repository, "c2", "ls")
+    event(repository, "Stop")
+    ended, following = turns(home)
     assert (ended["files"], ended["checkpoint"]) == (["list.md", "plan.md"], open_turn["checkpoint"])
     assert shlex.split(ended["bringBack"])[:3] == ["agent-hooks", "undo", "--turn"]
+    assert (following["files"], following["checkpoint"], following["bringBack"]) == ([], None, None)
+    with shown(home) as view:
+        assert [bool(flags & CHANGED_FILES) for flags in view.columns().flags] == [True, False]
 
 
 @pytest.mark.behaviour("LK6")
@@ -130,3 +174,15 @@ def test_a_call_that_only_a_transcript_has_belongs_to_no_known_turn(repository: 
     view.refresh()
     assert view.card(0)["turn"] is None
     view.close()
+
+
+@pytest.mark.behaviour("LK6")
+def test_files_that_cannot_be_brought_back_are_named_all_the_same(repository: Command, home: Path) -> None:
+    """The record has them when the checkpoints are gone, or the whole working tree."""
+    repository("run", LOSS)
+    before = turns(home)[0]
+    assert before["bringBack"]
+    repository("checkpoints", "prune", "--all")
+    assert turns(home)[0] == before | {"bringBack": None}
+    shutil.rmtree(repository.project)
+    assert turns(home)[0] == before | {"bringBack": None}

@@ -15,6 +15,7 @@ from msgspec import Struct
 from agent_hooks.look.index import figures
 from agent_hooks.look.index.columns import CHUNK, GONE, Columns
 from agent_hooks.look.index.figures import Figures
+from agent_hooks.look.index.turns import Turns
 
 # Ids of calls that are kept to find their rows without a question to the file.
 _MOST_RECENT = 300_000
@@ -48,6 +49,7 @@ class Book:
         self.lanes: list[Lane] = []
         self.tools: list[str] = []
         self.figures = Figures()
+        self._turns = Turns(connection)
         # The rows before `reported` that were changed since `take_changes`.
         self.reported = 0
         self.changed: set[int] = set()
@@ -87,7 +89,8 @@ class Book:
             self._lanes_of.setdefault((lane.client, lane.session), []).append(number)
         self._recent.clear()
         self._whole.clear()
-        sql = "SELECT chunk, time, lane, tool, verdict, hook_ms, wait_ms, flags FROM chunks WHERE version > ?"
+        self._turns.load()
+        sql = "SELECT chunk, time, lane, tool, verdict, hook_ms, wait_ms, flags, turn FROM chunks WHERE version > ?"
         for number, *parts in ask(f"{sql} ORDER BY chunk", (self.version,)):
             self.columns.put(number, parts)
             # Some of them may be the same as before; the readers look at them once more.
@@ -143,8 +146,7 @@ class Book:
         self.columns.add(time, lane, tool, verdict)
         if len(self._recent) >= _MOST_RECENT:
             self.write_calls()
-            self._recent.clear()
-            self._whole.clear()
+            self._forget_recent()
         self._recent[id] = row
         self._calls[row] = [row, id, lane, call, None, "", "", 0, 0, 0, 0]
         place = self.lanes[lane]
@@ -161,6 +163,22 @@ class Book:
         self._dirty_lanes.add(lane)
         self._dirty_chunks.add(row // CHUNK)
         return row
+
+    def join_turn(self, row: int, turn: str, session: str) -> None:
+        """Note the turn of a row by its id."""
+        self._turns.join(self.columns, row, turn, is_new=session in self._whole)
+
+    def end_turn(self, turn: str, session: str, file: int, at: int, *, changed: bool) -> None:
+        """Note the line that has the files of a turn."""
+        is_new = session in self._whole
+        for row in self._turns.saved(self.columns, turn, (file, at), changed=changed, is_new=is_new):
+            self.touch(row)
+
+    def _forget_recent(self) -> None:
+        """Keep no ids in memory."""
+        self._recent.clear()
+        self._whole.clear()
+        self._turns.forget()
 
     def fill(self, row: int, file: int, at: int, call: str, digest: int | None, command: str, more: str) -> None:
         """Give a row its text and the place of its decision."""
@@ -244,8 +262,7 @@ class Book:
         # The groups of letters of the removed texts leave the pages of the search too.
         ask("INSERT INTO words (words) VALUES ('optimize')")
         ask("PRAGMA secure_delete=OFF")
-        self._recent.clear()
-        self._whole.clear()
+        self._forget_recent()
 
     # ---- writing
 
@@ -279,7 +296,8 @@ class Book:
         )
         many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         chunks = ((number, self.version, *self.columns.chunk(number)) for number in self._dirty_chunks)
-        many("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
+        many("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
+        self._turns.write()
         sql = "INSERT INTO hooks VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last)"
         many(sql, ((*key, time) for key, time in self._hooks.items()))
         self._flush_figures()

@@ -1,4 +1,4 @@
-"""The columns: seven numbers of each call, in parallel arrays by row number, 24 bytes a call.
+"""The columns: eight numbers of each call, in parallel arrays by row number, 28 bytes a call.
 
 They stay in memory, because the page wants them for all calls at once.  In the index they are kept in chunks, so that a
 million calls are read in milliseconds; a refresh writes only the chunks that changed.
@@ -27,12 +27,15 @@ FIELDS = (
     ("waitMs", "f"),
     ("flags", "B"),
 )
-"""The name and the type of each column; a `time` is in milliseconds since 1970."""
+"""The name and the type of each column that the page gets; a `time` is in milliseconds since 1970."""
 _ALIGN = 8
 
 
 class Columns:
-    """The columns of calls: `time[row]`, `lane[row]`, …  `first`: the row number of the first."""
+    """The columns of calls: `time[row]`, `lane[row]`, …  `first`: the row number of the first.
+
+    `turn`: the number of the turn in the index, 0 for none; the page has no need of it.
+    """
 
     def __init__(self, first: int = 0) -> None:
         self.first = first
@@ -43,6 +46,7 @@ class Columns:
         self.hook_ms = array("f")
         self.wait_ms = array("f")
         self.flags = array("B")
+        self.turn = array("I")
 
     def __len__(self) -> int:
         return len(self.time)
@@ -61,6 +65,7 @@ class Columns:
         self.hook_ms.append(0.0)
         self.wait_ms.append(0.0)
         self.flags.append(0)
+        self.turn.append(0)
 
     def since(self, row: int) -> Columns:
         """Return a copy of the calls from this row number on."""
@@ -85,12 +90,12 @@ class Columns:
 
     def chunk(self, number: int) -> tuple[bytes, ...]:
         """Return the arrays of one chunk as bytes."""
-        return tuple(_bytes(each[number * CHUNK : (number + 1) * CHUNK]) for each in self.arrays)
+        return tuple(_bytes(each[number * CHUNK : (number + 1) * CHUNK]) for each in (*self.arrays, self.turn))
 
     def put(self, number: int, parts: Iterable[bytes]) -> None:
         """Put a chunk in its place; the chunks before it are there."""
         begin = number * CHUNK
-        for each, part in zip(self.arrays, parts, strict=True):
+        for each, part in zip((*self.arrays, self.turn), parts, strict=True):
             fresh = array(each.typecode)
             fresh.frombytes(part)
             if sys.byteorder == "big":

@@ -223,6 +223,7 @@ class Index:
                 self.book.touch(row)
         self.book.remove(sorted(rows))
         ask("DELETE FROM places WHERE file IN (SELECT value FROM json_each(?))", files)
+        ask("DELETE FROM saved WHERE file IN (SELECT value FROM json_each(?))", files)
         self.sources.forget(gone)
 
     # ---- questions

@@ -31,6 +31,7 @@ from agent_hooks.look.index.slim import (
     SlimQuestion,
     SlimResult,
     SlimSession,
+    SlimTurn,
     plain_result,
     slim_line,
 )
@@ -116,6 +117,9 @@ class RecordsReader:
                 self._book.loaded("", hook.path, when)
             for guard in line.guards:
                 self._book.loaded(guard, "", when)
+        elif isinstance(line, SlimTurn) and line.event == "saved" and line.turn_id:
+            changed = bool(line.files)
+            self._book.end_turn(line.turn_id, line.session, self._source.file, at, changed=changed)
 
     def _time(self, line: Any) -> float:
         """Return the time of a line; one in the future counts as the time at which its file was written."""
@@ -147,6 +151,8 @@ class RecordsReader:
             # A transcript had the call first.
             columns.flags[row] &= ~FROM_TRANSCRIPT
         book.fill(row, self._source.file, at, line.client_call, asked_digest(line), command, more)
+        if line.turn_id:
+            book.join_turn(row, line.turn_id, line.session)
         if line.id in self._waiting:
             for offset, kind, ms in self._waiting.pop(line.id):
                 book.place(row, self._source.file, offset, kind)
@@ -173,8 +179,11 @@ class RecordsReader:
         if line.steps:
             flags = book.figures.add(line.steps, book.columns.time[row])
             book.columns.hook_ms[row] += sum(step.ms for step in line.steps)
-        if isinstance(line, SlimResult) and line.redacted:
-            flags |= REDACTED
+        if isinstance(line, SlimResult):
+            if line.redacted:
+                flags |= REDACTED
+            if line.turn_id and not book.columns.turn[row]:
+                book.join_turn(row, line.turn_id, line.session)
         if flags:
             book.columns.flags[row] |= flags
         book.touch(row)

@@ -53,6 +53,7 @@ class SlimDecision(SlimLine, tag="decision", kw_only=True):
     input_cut: bool = False
     digest: str = ""
     rewrite: Raw = NO_CHANGES
+    turn_id: str = ""
     steps: tuple[SlimStep, ...] = ()
     ms: float = 0.0
 
@@ -62,6 +63,7 @@ class SlimResult(SlimLine, tag="result", kw_only=True):
 
     tool: str
     redacted: dict[str, int] = {}
+    turn_id: str = ""
     steps: tuple[SlimStep, ...] = ()
     ms: float | None = None
 
@@ -100,6 +102,14 @@ class SlimSession(SlimLine, tag="session", kw_only=True):
     guards: tuple[str, ...] = ()
 
 
+class SlimTurn(SlimLine, tag="turn", kw_only=True):
+    """The beginning or end of a turn, or the files that it has changed."""
+
+    event: str = ""
+    turn_id: str = ""
+    files: tuple[str, ...] = ()
+
+
 class _Prompt(SlimLine, tag="prompt", kw_only=True):
     pass
 
@@ -108,16 +118,21 @@ class _Run(SlimLine, tag="run", kw_only=True):
     pass
 
 
-class _Turn(SlimLine, tag="turn", kw_only=True):
-    pass
-
-
 class _Event(SlimLine, tag="event", kw_only=True):
     pass
 
 
 Slim = (
-    SlimDecision | SlimResult | SlimObserved | SlimQuestion | SlimAnswer | SlimSession | _Prompt | _Run | _Turn | _Event
+    SlimDecision
+    | SlimResult
+    | SlimObserved
+    | SlimQuestion
+    | SlimAnswer
+    | SlimSession
+    | SlimTurn
+    | _Prompt
+    | _Run
+    | _Event
 )
 _FAILURES = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 

@@ -137,12 +137,14 @@ function turn(card) {
   const { turn } = card;
   if (!turn) return [];
   const shown = turn.files.slice(0, MOST_FILES);
-  const more = turn.files.length - shown.length;
+  const all = turn.files.length + turn.more;
+  const more = all - shown.length;
+  const changed = all ? `${count(all, "file")} changed` : turn.ended || !turn.checkpoint ? "No file changed" : "Its end, at which its files are compared, is not recorded";
   return [
     element(
       "section", { class: "turn", "aria-label": "The turn" },
       element("h3", {}, turn.index === null ? "The turn" : `Turn ${turn.index}`),
-      element("p", {}, turn.files.length ? `${count(turn.files.length, "file")} changed` : "No file changed", turn.checkpoint ? element("span", {}, "; before it, checkpoint ", foreign(turn.checkpoint, { tag: "code", most: 60 })) : "; no checkpoint was made."),
+      element("p", {}, changed, turn.checkpoint ? element("span", {}, "; before it, checkpoint ", foreign(turn.checkpoint, { tag: "code", most: 60 })) : "; no checkpoint was made."),
       shown.length ? element("ul", { class: "files" }, ...shown.map((file) => element("li", {}, foreign(file, { most: 300 })))) : null,
       more > 0 ? element("p", { class: "quiet" }, `and ${more} more`) : null,
       turn.bringBack ? element("p", {}, "This brings them back:") : null,

@@ -24,7 +24,9 @@ export interface Asked {
   title: string; message: string; by: string; to: string; waitedMs: number | null; reply: string; text: string; who: string;
 }
 export interface Result { status: string; size: number | null; ms: number | null; error: string; redacted: Record<string, number> }
-export interface Turn { index: number | null; checkpoint: string; files: string[]; bringBack: string | null }
+export interface Turn {
+  index: number | null; checkpoint: string | null; files: string[]; more: number; ended: boolean; bringBack: string | null;
+}
 export interface Source { file: string; line: number | null; kind: string }
 export interface Card {
   id: string; row: number; time: number; client: string; clientVersion: string; session: string; agent: string;
