@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -11,17 +10,14 @@ from msgspec import Struct, field
 from agent_hooks.errors import count
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, GONE, VERDICTS
-from agent_hooks.look.index.sessions import DATABASE
+from agent_hooks.look.index.lines import DATABASE, line_at, recorded_call, transcript_line
 from agent_hooks.look.rungs import questions, rungs
 from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import VERSION, Decision, Line, Turn
 from agent_hooks.records.private import INPUT_LIMIT
 from agent_hooks.records.reading import decode_line
-from agent_hooks.storage.files import StorageError, open_regular
-from agent_hooks.transcripts import LONGEST, open_reader
-from agent_hooks.transcripts.base import Reader, RecordedCall, TranscriptError
-from agent_hooks.transcripts.databases import part
+from agent_hooks.transcripts import open_reader
 
 # Characters of a result that a card shows.
 _SAW = 64 * 1024
@@ -109,7 +105,7 @@ class CardMaker:
             source = paths.get(spot.file)
             if source is None:
                 continue
-            line = decode_line(_line_at(source.path, spot.at))
+            line = decode_line(line_at(source.path, spot.at))
             if line is not None and line.v <= VERSION and line.id == id:
                 record.add(line, os.path.basename(source.path))
                 sources.append({"file": source.path, "line": line.n, "kind": "record"})
@@ -125,31 +121,24 @@ class CardMaker:
             source = paths.get(spot.file)
             if source is None:
                 continue
-            line = part(source.path, spot.at) if source.kind == DATABASE else _line_at(source.path, spot.at)
+            line = transcript_line(source.kind, source.path, spot.at)
             number = None if source.kind == DATABASE else spot.line
             place = {"file": source.path, "line": number, "kind": "transcript"}
             if place not in seen.sources:
                 seen.sources.append(place)
-            reader = open_reader(source.kind, source.path)
-            if spot.kind == "call" and line:
-                self._take_input(seen, reader, call, line)
-            if line and (text := reader.shown(line, call)) is not None:
+            if spot.kind == "call" and (found := recorded_call(source.kind, source.path, line, call)) is not None:
+                cleaner = self._index.cleaner(INPUT_LIMIT)
+                seen.input, _ = cleaner.value(dict(found.input))
+                seen.cwd = cleaner.text(found.cwd or "")
+            if line and (text := open_reader(source.kind, source.path).shown(line, call)) is not None:
                 seen.cut = len(text) > _SAW
                 seen.text = self._index.cleaner(_SAW).text(text, _SAW)
         return seen
 
-    def _take_input(self, seen: Seen, reader: Reader, call: str, line: bytes) -> None:
-        with suppress(TranscriptError):
-            for found in reader.read(line):
-                if isinstance(found, RecordedCall) and found.tool_call_id == call:
-                    cleaner = self._index.cleaner(INPUT_LIMIT)
-                    seen.input, _ = cleaner.value(dict(found.input))
-                    seen.cwd = cleaner.text(found.cwd or "")
-
     def _saved(self, turn: int) -> list[Turn]:
         """Return the lines that have the files of a turn, one for each working tree."""
         sql = "SELECT path, at FROM saved JOIN files USING (file) WHERE turn = ? ORDER BY saved.file, at"
-        lines = [decode_line(_line_at(path, at)) for path, at in self._index.ask(sql, (turn,))] if turn else []
+        lines = [decode_line(line_at(path, at)) for path, at in self._index.ask(sql, (turn,))] if turn else []
         return [line for line in lines if isinstance(line, Turn)]
 
     def _neighbours(self, row: int, lane: int) -> tuple[int | None, int | None]:
@@ -160,16 +149,6 @@ class CardMaker:
         before = max(((time[each], each) for each in rows if (time[each], each) < here), default=None)
         after = min(((time[each], each) for each in rows if (time[each], each) > here), default=None)
         return None if before is None else before[1], None if after is None else after[1]
-
-
-def _line_at(path: str, at: int) -> bytes:
-    """Return the line at an offset; empty if the file cannot be read any more."""
-    try:
-        with open_regular(path, path) as file:
-            file.seek(at)
-            return file.readline(LONGEST)
-    except (StorageError, OSError):
-        return b""
 
 
 def _joined(flags: int, seen: Seen) -> str:

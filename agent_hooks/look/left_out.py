@@ -8,7 +8,7 @@ from agent_hooks.errors import count
 from agent_hooks.look.hooks import is_gone
 from agent_hooks.look.index import Index
 from agent_hooks.look.index.files import Source
-from agent_hooks.look.index.sessions import DATABASE
+from agent_hooks.look.index.lines import DATABASE
 
 # Entries of one kind; the rest is counted.
 _MOST = 20

@@ -31,7 +31,7 @@ from agent_hooks.server.memory import Memory, key_of, short_id
 from agent_hooks.server.tripwire import Tripwire
 from agent_hooks.values.events import AgentEnd, SessionEvent, SessionReason
 
-_OWN = "agent-hooks-"
+OWN = "agent-hooks-"
 """The beginning of the ids of calls for which the agent sends none."""
 
 
@@ -165,7 +165,7 @@ class Calls:
     def _judge(self, call: CallAsked, verdict: Verdict | None, *, keeps: bool) -> None:
         """Remember a judged call; `keeps`: beyond the life of this process."""
         identity, is_passed = call.tool_call_id, verdict is not None and verdict.block is None
-        if not identity.startswith(_OWN):
+        if not identity.startswith(OWN):
             self._memory.judge(short_id(identity), keeps=keeps, waits=is_passed)
             return
         inputs = [call.input] if verdict is None or verdict.input is None else [call.input, verdict.input]
@@ -223,4 +223,4 @@ def _begins(prompt: str, text: str) -> bool:
 
 
 def _new_id() -> str:
-    return f"{_OWN}{os.urandom(8).hex()}"
+    return f"{OWN}{os.urandom(8).hex()}"

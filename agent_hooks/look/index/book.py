@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
 from agent_hooks.look.index import figures
-from agent_hooks.look.index.columns import CHUNK, GONE, Columns
+from agent_hooks.look.index.columns import CHUNK, FROM_TRANSCRIPT, GONE, Columns
 from agent_hooks.look.index.figures import Figures
 from agent_hooks.look.index.turns import Turns
 
@@ -149,20 +150,61 @@ class Book:
             self._forget_recent()
         self._recent[id] = row
         self._calls[row] = [row, id, lane, call, None, "", "", 0, 0, 0, 0]
+        self._count(lane, row, time)
+        if project:
+            self.lanes[lane].project = project
+        self._dirty_chunks.add(row // CHUNK)
+        return row
+
+    def adopt(self, row: int, id: str, lane: int, project: str) -> None:
+        """Give a row that a transcript made, and that is written, to the record of its call."""
+        self._recent[id] = row
+        self.connection.execute("UPDATE calls SET id = ? WHERE row = ?", (id, row))
+        self.move(row, lane)
+        if project:
+            self.lanes[lane].project = project
+        self.columns.flags[row] &= ~FROM_TRANSCRIPT
+        self.touch(row)
+
+    def move(self, row: int, lane: int) -> None:
+        """Put a row into another lane."""
+        before = self.columns.lane[row]
+        if before == lane:
+            return
+        self.columns.lane[row] = lane
+        fields = self._calls.get(row)
+        if fields is not None:
+            fields[2] = lane
+        else:
+            self.connection.execute("UPDATE calls SET lane = ? WHERE row = ?", (lane, row))
+        self.lanes[before].calls -= 1
+        self._count(lane, row, self.columns.time[row])
+        self._dirty_lanes.add(before)
+
+    def _count(self, lane: int, row: int, time: float) -> None:
+        """Count a row of a lane."""
         place = self.lanes[lane]
         if not place.calls:
-            place.low, place.first = row, time
+            place.low = place.high = row
+            place.first = place.last = time
         place.calls += 1
-        place.high = row
-        if project:
-            place.project = project
+        if row > place.high:
+            place.high = row
+        elif row < place.low:
+            place.low = row
         if time < place.first:
             place.first = time
         if time > place.last:
             place.last = time
         self._dirty_lanes.add(lane)
-        self._dirty_chunks.add(row // CHUNK)
-        return row
+
+    def digest(self, row: int, digest: int) -> None:
+        """Note the digest of the input of a row that has no decision yet."""
+        fields = self._calls.get(row)
+        if fields is not None:
+            fields[4] = digest
+        else:
+            self.connection.execute("UPDATE calls SET digest = ? WHERE row = ?", (digest, row))
 
     def join_turn(self, row: int, turn: str, session: str) -> None:
         """Note the turn of a row by its id."""
@@ -214,6 +256,11 @@ class Book:
         """Note one more line of a call: the file, the offset, and the number where the line itself has none."""
         self._places.append((row, file, at, kind, line))
 
+    def call_of(self, row: int) -> str:
+        """Return the client's id of a call whose row is written."""
+        found: str = self.connection.execute("SELECT call FROM calls WHERE row = ?", (row,)).fetchone()[0]
+        return found
+
     def name_call(self, row: int, call: str) -> None:
         """Note the client's id of a call that the record has not."""
         fields = self._calls.get(row)
@@ -224,10 +271,16 @@ class Book:
 
     def rows_of(self, lane: int) -> list[int]:
         """Return the rows of a lane that are there."""
-        place, columns = self.lanes[lane], self.columns
-        part = slice(place.low, place.high + 1)
-        pairs = zip(columns.lane[part], columns.verdict[part], strict=True)
-        return [row for row, (number, verdict) in enumerate(pairs, place.low) if number == lane and verdict != GONE]
+        place, lanes, verdicts = self.lanes[lane], self.columns.lane, self.columns.verdict
+        rows, at, end = [], place.low, place.high + 1
+        # The rows of other lanes lie between them, and `index` passes over those quickly.
+        with suppress(ValueError):
+            while at < end:
+                at = lanes.index(lane, at, end)
+                if verdicts[at] != GONE:
+                    rows.append(at)
+                at += 1
+        return rows
 
     def touch(self, row: int) -> None:
         """Note that the columns of a row have changed."""

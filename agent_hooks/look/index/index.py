@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from agent_hooks.errors import describe
+from agent_hooks.look.index.alone import Alone
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT
 from agent_hooks.look.index.files import Found, Source, Sources, is_same
+from agent_hooks.look.index.lines import recorded_call, transcript_line
 from agent_hooks.look.index.record_files import KIND, RecordFiles
-from agent_hooks.look.index.records import RecordsReader
+from agent_hooks.look.index.records import RecordsReader, number_of
 from agent_hooks.look.index.searching import search
 from agent_hooks.look.index.sessions import SessionsReader, found_sessions
 from agent_hooks.look.index.store import Store, no_place
 from agent_hooks.records.files import records_directory
 from agent_hooks.records.keyed import KEY_FILE, Keyed, load_key
-from agent_hooks.records.private import Cleaner
+from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.storage.files import StorageError
 from agent_hooks.transcripts.base import TranscriptError
 
@@ -70,8 +72,23 @@ class Index:
         self.connection = self._store.connection
         self.book = Book(self.connection)
         self.sources = Sources(self.connection)
-        self._records = RecordsReader(self.book)
-        self._sessions = SessionsReader(self.book, self.cleaner, self._digest())
+        self._keyed: Callable[[bytes], str] | None = None
+        self._sessions = SessionsReader(self.book, self.cleaner, self._digest)
+        self._records = RecordsReader(self.book, self._alone, self._digest)
+
+    def _alone(self, client: str, session: str) -> Alone:
+        """Return the rows of a session that only its transcript has."""
+        return Alone(self.book, client, session, self._digest_of)
+
+    def _digest_of(self, row: int) -> int | None:
+        """Return the digest of the input of a call in a transcript."""
+        sql = """SELECT files.kind, path, places.at, call FROM places JOIN files USING (file) JOIN calls USING (row)
+            WHERE row = ? AND places.kind = 'call'"""
+        for kind, path, at, call in self.ask(sql, (row,)):
+            found = recorded_call(kind, path, transcript_line(kind, path, at), call)
+            if found is not None and (digest := self._digest(as_json(dict(found.input)))) is not None:
+                return number_of(digest)
+        return None
 
     def cleaner(self, limit: int) -> Cleaner:
         """Return the cleaner of texts of transcripts, which keeps `limit` characters of an input."""
@@ -84,15 +101,17 @@ class Index:
             self._cleaners[limit] = Cleaner(self._redactor, limit)
         return self._cleaners[limit]
 
-    def _digest(self) -> Callable[[bytes], str] | None:
-        """Return the function for keyed digests; `None` as long as no record was written, so there is no key."""
-        directory = records_directory(self._home)
-        if not os.path.exists(os.path.join(directory, KEY_FILE)):
-            return None
-        try:
-            return Keyed(load_key(directory))
-        except StorageError:
-            return None
+    def _digest(self, data: bytes) -> str | None:
+        """Return the keyed digest of an input; `None` as long as no record was written, so there is no key."""
+        if self._keyed is None:
+            directory = records_directory(self._home)
+            if not os.path.exists(os.path.join(directory, KEY_FILE)):
+                return None
+            try:
+                self._keyed = Keyed(load_key(directory))
+            except StorageError:
+                return None
+        return self._keyed(data)
 
     @property
     def problem(self) -> str:

@@ -7,14 +7,16 @@ The lines of one call may come in any order and from several files; the first of
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
+from agent_hooks.look.index.alone import Alone
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import (
     ASKED,
+    BY_ORDER,
     FROM_TRANSCRIPT,
     REDACTED,
     REWRITTEN,
@@ -35,7 +37,9 @@ from agent_hooks.look.index.slim import (
     plain_result,
     slim_line,
 )
+from agent_hooks.records.private import as_json
 from agent_hooks.records.reading import LONGEST
+from agent_hooks.server.calls import OWN
 from agent_hooks.storage.files import open_regular
 from agent_hooks.values.tool import call_line
 
@@ -52,10 +56,16 @@ _MOST_WAITING = 256
 
 
 class RecordsReader:
-    """Reads record files into a book."""
+    """Reads record files into a book.
 
-    def __init__(self, book: Book) -> None:
+    `alone`: returns the rows of a client's session that only its transcript has; `digest`: the keyed digest of an input.
+    """
+
+    def __init__(self, book: Book, alone: Callable[[str, str], Alone], digest: Callable[[bytes], str | None]) -> None:
         self._book = book
+        self._make_alone = alone
+        self._digest = digest
+        self._alone: dict[tuple[str, str], Alone] = {}
         self._source: Source
         # The lines of questions that came before any line that names the tool, by id: offset, kind, milliseconds.
         self._waiting: dict[str, list[tuple[int, str, float]]] = {}
@@ -68,6 +78,7 @@ class RecordsReader:
         Raises `StorageError` when the file cannot be read.
         """
         self._source = source
+        self._alone.clear()
         self._waiting = msgspec.json.decode(source.state or b"{}", type=dict[str, list[tuple[int, str, float]]])
         self._latest = time.time() * 1000 + _AHEAD
         self._written = found.written * 1000
@@ -132,9 +143,10 @@ class RecordsReader:
     def _decision(self, line: SlimDecision, at: int) -> None:
         book = self._book
         when = self._time(line)
-        lane = book.lane(line.client, line.session, line.agent)
         tool = book.tool(line.tool)
         command = call_line(line.tool, line.input)
+        call = client_call(line)
+        digest = self._asked_digest(line, call)
         by = line.by
         if line.steps:
             names = [step.by for step in line.steps if step.answer not in _SILENT]
@@ -145,12 +157,16 @@ class RecordsReader:
         verdict = _VERDICTS.get(line.verdict, UNJUDGED)
         columns = book.columns
         if row is None:
-            row = book.add(line.id, lane, line.project, when, tool, verdict, line.client_call)
+            row, call = self._adopted(line, call, tool, digest, when)
+        lane = book.lane(line.client, line.session, line.agent)
+        if row is None:
+            row = book.add(line.id, lane, line.project, when, tool, verdict, call)
         else:
-            columns.time[row], columns.lane[row], columns.tool[row], columns.verdict[row] = when, lane, tool, verdict
+            book.move(row, lane)
+            columns.time[row], columns.tool[row], columns.verdict[row] = when, tool, verdict
             # A transcript had the call first.
             columns.flags[row] &= ~FROM_TRANSCRIPT
-        book.fill(row, self._source.file, at, line.client_call, asked_digest(line), command, more)
+        book.fill(row, self._source.file, at, call, digest, command, more)
         if line.turn_id:
             book.join_turn(row, line.turn_id, line.session)
         if line.id in self._waiting:
@@ -194,6 +210,9 @@ class RecordsReader:
         ms = line.ms or 0.0 if isinstance(line, SlimAnswer) else 0.0
         row = book.row_of(line.id, line.session) if not line.tool else self._row(line, at)
         if row is not None:
+            if isinstance(line, SlimQuestion) and line.digest and not client_call(line):
+                # The transcript may be read before the person has answered.
+                book.digest(row, number_of(line.digest))
             book.place(row, self._source.file, at, kind)
             book.columns.wait_ms[row] += ms
             book.columns.flags[row] |= ASKED
@@ -206,17 +225,48 @@ class RecordsReader:
         book = self._book
         row = book.row_of(line.id, line.session)
         if row is None:
-            lane = book.lane(line.client, line.session, line.agent)
-            when, tool = self._time(line), book.tool(line.tool)
-            row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, line.client_call)
+            when, tool, call = self._time(line), book.tool(line.tool), client_call(line)
+            digest = number_of(line.digest) if isinstance(line, SlimQuestion) else None
+            row, call = self._adopted(line, call, tool, digest, when)
+            if row is None:
+                lane = book.lane(line.client, line.session, line.agent)
+                row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, call)
         return row
 
+    def _adopted(self, line: Any, call: str, tool: int, digest: int | None, time: float) -> tuple[int | None, str]:
+        """Return the row that a transcript made for a call, now with the id of its record, and the client's id."""
+        key = line.client, line.session
+        alone = self._alone.get(key)
+        if alone is None:
+            alone = self._alone[key] = self._make_alone(*key)
+        if alone.is_empty:
+            return None, call
+        book = self._book
+        row = alone.by_call(call)
+        if row is None and not call:
+            row = alone.by_input(tool, digest, time)
+            if row is not None:
+                book.columns.flags[row] |= BY_ORDER
+                call = book.call_of(row)
+        if row is not None:
+            book.adopt(row, line.id, book.lane(line.client, line.session, line.agent), line.project)
+        return row, call
 
-def asked_digest(line: SlimDecision) -> int | None:
-    """Return the digest of the input as the model asked for it, as a number; `None` where hooks changed the input."""
-    if not line.digest or line.rewrite is not NO_CHANGES:
-        return None
-    return number_of(line.digest)
+    def _asked_digest(self, line: SlimDecision, call: str) -> int | None:
+        """Return the digest of the input as the model asked for it, as a number, for a call without the client's id."""
+        if call or not line.digest:
+            return None
+        if line.rewrite is NO_CHANGES:
+            return number_of(line.digest)
+        # The digest is that of the changed input; the input of the record may lack a secret, and then has another one.
+        digest = None if line.input_cut else self._digest(as_json(line.input))
+        return None if digest is None else number_of(digest)
+
+
+def client_call(line: Any) -> str:
+    """Return the client's own id of a call; empty where the bridge has made one up."""
+    call: str = line.client_call
+    return "" if call.startswith(OWN) else call
 
 
 def number_of(digest: str) -> int | None:

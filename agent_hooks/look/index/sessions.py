@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple
 from agent_hooks.look.index.book import Book
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, UNJUDGED
 from agent_hooks.look.index.files import Found, Source, stated
+from agent_hooks.look.index.lines import DATABASE
 from agent_hooks.look.index.records import number_of
 from agent_hooks.records.private import Cleaner, as_json
 from agent_hooks.storage.digests import sha256
@@ -35,8 +36,6 @@ MOST = 1 << 30
 OURS = "session"
 """The reader of our own sessions."""
 _CLIENTS = {OURS: "agent-hooks"}
-DATABASE = "opencode"
-"""The reader whose files are databases."""
 # Lines at the beginning that a reader sees again, because they name the session.
 _HEAD = 20
 _LINES = 500
@@ -95,9 +94,9 @@ class _Session:
 
 
 class SessionsReader:
-    """Reads transcripts into a book.  `digest`: the keyed digest of an input, `None` without a key."""
+    """Reads transcripts into a book.  `digest`: returns the keyed digest of an input, `None` without a key."""
 
-    def __init__(self, book: Book, cleaner: Callable[[int], Cleaner], digest: Callable[[bytes], str] | None) -> None:
+    def __init__(self, book: Book, cleaner: Callable[[int], Cleaner], digest: Callable[[bytes], str | None]) -> None:
         self._book = book
         self._cleaner = cleaner
         self._digest = digest
@@ -209,16 +208,20 @@ class SessionsReader:
 
     def _by_order(self, known: _Session, call: RecordedCall) -> int | None:
         """Return the first row without an id that has the same tool and input, and mark it."""
-        if self._digest is None or not known.by_digest:
+        if not known.by_digest:
             return None
-        digest = number_of(self._digest(as_json(dict(call.input))))
-        rows = known.by_digest.get((self._book.tool(call.tool_name), digest or 0))
+        rows = known.by_digest.get((self._book.tool(call.tool_name), self._number(call) or 0))
         if not rows:
             return None
         row = rows.popleft()
         self._book.columns.flags[row] |= BY_ORDER
         self._book.name_call(row, self._cleaner(_SHOWN).text(call.tool_call_id))
         return row
+
+    def _number(self, call: RecordedCall) -> int | None:
+        """Return the digest of the input of a call as a number."""
+        digest = self._digest(as_json(dict(call.input)))
+        return None if digest is None else number_of(digest)
 
     def _add(self, client: str, session: str, call: RecordedCall, when: float, name: str) -> int:
         """Add a row for a call that no record has; return its number."""
@@ -234,7 +237,7 @@ class SessionsReader:
             own_id, project = clean.text(call.tool_call_id), clean.text(call.cwd or "")
             row = book.add(identity, lane, project, when, book.tool(tool), UNJUDGED, own_id)
             shown, _ = clean.value(dict(call.input))
-            book.fill(row, 0, 0, own_id, None, call_line(tool, shown), "")
+            book.fill(row, 0, 0, own_id, self._number(call), call_line(tool, shown), "")
             book.columns.flags[row] |= FROM_TRANSCRIPT
         return row
 

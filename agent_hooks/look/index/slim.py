@@ -80,6 +80,7 @@ class SlimQuestion(SlimLine, tag="question", kw_only=True):
 
     tool: str = ""
     to: str = "person"
+    digest: str = ""
 
 
 class SlimAnswer(SlimLine, tag="answer", kw_only=True):

@@ -27,6 +27,7 @@ CREATE TABLE tools (tool INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE calls (row INTEGER PRIMARY KEY, id TEXT, lane INTEGER, call TEXT, digest INTEGER, command TEXT, more TEXT,
     file INTEGER, at INTEGER, end_file INTEGER, end_at INTEGER);
 CREATE UNIQUE INDEX calls_by_id ON calls (id);
+CREATE INDEX calls_alone ON calls (lane) WHERE file = 0;
 CREATE TABLE places (row INTEGER, file INTEGER, at INTEGER, kind TEXT, line INTEGER);
 CREATE INDEX places_by_row ON places (row);
 CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, version INTEGER, time BLOB, lane BLOB, tool BLOB, verdict BLOB,
