@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from agent_hooks.records.files import parse_name, record_files
+from agent_hooks.records.files import files_of, parse_name, record_files
 from agent_hooks.records.lines import (
     VERSION,
     Answer,
@@ -38,6 +38,7 @@ from agent_hooks.records.lines import (
     Result,
     Run,
     Step,
+    Turn,
     Unlock,
 )
 from agent_hooks.records.reading import decode_line, raw_lines
@@ -313,6 +314,21 @@ class Reader:
             except StorageError as exc:
                 self.unread.files.append(str(exc))
         return sorted((record for record in found.values() if wanted.holds(record)), key=_order)
+
+    def turn(self, record: Record) -> list[Turn]:
+        """Return the lines with the files that the turn of a record has changed, one for each working tree.
+
+        Raises `StorageError` when a file of the session cannot be read.
+        """
+        turn = record.lead.turn_id
+        found = []
+        for path in files_of(self.directory, record.lead.session) if turn else ():
+            for _, data in raw_lines(path):
+                # Few lines hold these texts, and the others are not decoded.
+                line = decode_line(data) if b'"saved"' in data and turn.encode() in data else None
+                if isinstance(line, Turn) and (line.event, line.turn_id) == ("saved", turn):
+                    found.append(line)
+        return found
 
     def _decoded(self, data: bytes) -> AnyLine | None:
         line = decode_line(data)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from agent_hooks.cli.reports.ladder import print_ladder
 from agent_hooks.cli.reports.recorded import json_line, row_of
 from agent_hooks.records.files import file_name
 from agent_hooks.records.joining import Record
-from agent_hooks.records.lines import Answer, Decision, Line, Note, Prompt, Question, Result, Step
+from agent_hooks.records.lines import Answer, Decision, Line, Note, Prompt, Question, Result, Step, Turn
 from agent_hooks.records.reading import decode_line, record_files
 from agent_hooks.records.writer import ChainWriter
 from other_agent import OtherAgent
@@ -73,6 +74,31 @@ def objects(command: Command, *args: str) -> list[dict[str, Any]]:
 
 
 # ---- a day's work ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("LK15")
+def test_a_record_is_shown_with_the_files_of_its_turn_and_the_way_back(command: Command, records: Path) -> None:
+    """The command that `records show` prints takes them back; a call of a turn without files has no such line."""
+    subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
+    (command.project / "plan.md").write_text("the plan\n")
+    command("run", "@bash ls\n@bash rm plan.md")
+    for call in objects(command):
+        shown = command("records", "show", call["id"]).stdout
+        assert f"turn      1 file changed in {command.project}: plan.md\n" in shown
+    (words,) = re.findall(r"^way back  agent-hooks (.+)$", shown, re.MULTILINE)
+    command(*words.split(), "--yes")
+    assert (command.project / "plan.md").exists()
+    files = tuple(f"f{number}" for number in range(200))
+    write(
+        records,
+        decision("c1", turn_id="t1"),
+        (Turn, {"event": "saved", "turn_id": "t1", "tree": "/x", "more": 3, "files": files}),
+    )
+    assert "203 files changed in /x: f0, f1," in command("records", "show", "c1").stdout
+    write(records, decision("c2", turn_id="t2"), (Turn, {"event": "saved", "turn_id": "t2", "tree": "/x"}))
+    shown = command("records", "show", "c2").stdout
+    assert "turn      0 files changed in /x\n" in shown
+    assert "way back" not in shown
 
 
 @pytest.mark.behaviour("R26")
@@ -190,10 +216,22 @@ def test_texts_of_records_do_not_control_the_terminal(command: Command, records:
     step = Step(stage=evil, by=evil, handler=evil, file=evil, answer="block", outcome="blocked", reason=evil, rule=evil)
     write(
         records,
-        decision("x", "block", evil, by=evil, reason=evil, remedy=evil, rule=evil, steps=(step,), native_tool=evil),
+        decision(
+            "x",
+            "block",
+            evil,
+            by=evil,
+            reason=evil,
+            remedy=evil,
+            rule=evil,
+            steps=(step,),
+            native_tool=evil,
+            turn_id="t1",
+        ),
         (Question, {"id": "x", "title": evil, "by": evil}),
         (Answer, {"id": "x", "reply": "text", "text": evil, "who": evil, "user": evil}),
-        (Result, {"id": "x", "tool": evil, "status": "error", "error": evil, "checkpoint": evil, "files": (evil,)}),
+        (Result, {"id": "x", "tool": evil, "status": "error", "error": evil, "checkpoint": evil}),
+        (Turn, {"event": "saved", "turn_id": "t1", "tree": evil, "checkpoint": evil, "files": (evil,)}),
         (Note, {"about": "lost", "reason": evil, "file": evil}),
     )
     for args in (("records",), ("records", "show", "x"), ("why", "x"), ("records", "verify"), ("records", "--json")):

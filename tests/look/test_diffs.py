@@ -12,8 +12,9 @@ pytestmark = pytest.mark.behaviour("VW3")
 
 def test_a_changed_text_is_shown_with_three_lines_around_it() -> None:
     """Each line of a text of the input stands alone, and other values stand as JSON."""
-    before = {"path": "a", "content": "\n".join(str(number) for number in range(20)), "mode": [1, None]}
-    after = {**before, "content": before["content"].replace("\n10\n", "\nten\n")}
+    text = "\n".join(str(number) for number in range(20))
+    before = {"path": "a", "content": text, "mode": [1, None]}
+    after = {**before, "content": text.replace("\n10\n", "\nten\n")}
     lines = [line["op"] + line["text"] for line in diffs.of_values(before, after)]
     assert lines == [" 7", " 8", " 9", "-10", "+ten", " 11", " 12", " 13"]
     assert diffs.of_values(before, {**before, "mode": [2]}) == [

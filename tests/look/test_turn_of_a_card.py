@@ -134,7 +134,14 @@ def test_a_turn_that_was_broken_off_has_its_files_at_the_end_of_the_session(repo
 def test_outside_of_a_repository_the_turn_is_empty(command: Command, home: Path) -> None:
     """No checkpoint can be made there."""
     command("run", "@bash echo x > x")
-    nothing = {"index": 0, "checkpoint": None, "files": [], "more": 0, "ended": False, "bringBack": None}
+    nothing: dict[str, Any] = {
+        "index": 0,
+        "checkpoint": None,
+        "files": [],
+        "more": 0,
+        "ended": False,
+        "bringBack": None,
+    }
     assert turns(home) == [nothing]
 
 

@@ -111,7 +111,7 @@ def show_command(id: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(json_line(record))
     else:
-        print_ladder(record)
+        print_ladder(record, reader.turn(record))
 
 
 @command.command("verify")

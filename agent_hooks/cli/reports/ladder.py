@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agent_hooks.cli.reports.recorded import (
@@ -17,7 +18,7 @@ from agent_hooks.cli.screen.wording import console, plain_table, short
 from agent_hooks.cli.streams import echo
 from agent_hooks.errors import at, count
 from agent_hooks.records.joining import Exchange, Record
-from agent_hooks.records.lines import Change, Decision, Result, Step
+from agent_hooks.records.lines import Change, Decision, Result, Step, Turn
 from agent_hooks.values.wire import to_json
 
 # Characters of an input, and of a reason.
@@ -26,14 +27,14 @@ FAILURES = ("failed", "timeout", "stopped")
 """The answers of a step that gave none."""
 
 
-def print_ladder(record: Record) -> None:
-    """Print all that is known about a record."""
+def print_ladder(record: Record, saved: Sequence[Turn] = ()) -> None:
+    """Print all that is known about a record; `saved`: the lines with the files that its turn has changed."""
     _print_facts(_facts(record))
     if record.steps or record.decision is not None:
         echo()
         _print_steps(record)
         echo()
-    _print_facts(_end(record))
+    _print_facts([*_end(record), *_turn(saved)])
 
 
 def _print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -143,9 +144,17 @@ def _result(result: Result) -> str:
         parts.append("hidden: " + ", ".join(f"{number} {kind}" for kind, number in result.redacted.items()))
     if result.checkpoint:
         parts.append(f"checkpoint {result.checkpoint}")
-    if result.files:
-        parts.append(f"files: {', '.join(result.files)}")
     return ", ".join(parts) + (f": {result.error}" if result.error else "")
+
+
+def _turn(saved: Sequence[Turn]) -> Iterator[tuple[str, str]]:
+    for line in saved:
+        changed = len(line.files) + line.more
+        names = ", ".join([*line.files, *([f"and {line.more} more"] if line.more else [])])
+        yield "turn", f"{count(changed, 'file')} changed in {line.tree}" + (f": {names}" if names else "")
+        if changed:
+            words = ["agent-hooks", "undo", "--turn", line.turn_id, "--cwd", line.tree]
+            yield "way back", shlex.join(words)
 
 
 def patch(changes: tuple[Change, ...]) -> str:

@@ -198,7 +198,7 @@ class Book:
             place.last = time
         self._dirty_lanes.add(lane)
 
-    def digest(self, row: int, digest: int) -> None:
+    def digest(self, row: int, digest: int | None) -> None:
         """Note the digest of the input of a row that has no decision yet."""
         fields = self._calls.get(row)
         if fields is not None:

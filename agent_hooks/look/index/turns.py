@@ -69,7 +69,8 @@ class Turns:
                 self._last += 1
                 turn = Turn(self._last)
             else:
-                turn = Turn(*found[:3], bool(found[3]))
+                number, low, high, changed = found
+                turn = Turn(number, low, high, bool(changed))
             self._recent[id] = turn
         self._dirty.add(id)
         return turn
