@@ -412,14 +412,14 @@ class Progress:
     """How far the run is, and whether its time is over."""
 
     def __init__(self, seconds: float, total: int) -> None:
-        self._seconds, self._total = seconds, total
+        self._end, self._total = monotonic() + seconds, total
         self._counts: Counter[str] = Counter()
         self._shown = _BEGAN
 
     @property
     def is_over(self) -> bool:
         """Whether no further mutant may begin."""
-        return monotonic() - _BEGAN > self._seconds
+        return monotonic() > self._end
 
     def show(self, record: Record) -> None:
         """Count an outcome, and print a line every 20 seconds."""
@@ -488,7 +488,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=TESTS, help="files and folders of the tests")
     parser.add_argument("--changed", metavar="COMMIT", help="only lines that differ from a commit")
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="begin no mutant so long after the start of the command"
+        "--seconds", type=float, default=float("inf"), help="begin no mutant so long after the first one"
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2, help="how many run at once")
     parser.add_argument("--state", type=Path, default=Path(".bench/mutants.jsonl"), help="the file of results")
