@@ -107,7 +107,10 @@ class Setup(Struct, frozen=True):
 
     @property
     def messages(self) -> list[str]:
-        """A sentence without harm for each project that waits for approval; a stranger may have named its directory."""
+        """A sentence without harm for each project that waits for approval, or of which an older set is in force.
+
+        A stranger may have named its directory.
+        """
         if not (found := self.sources.messages):
             return []
         # Imported here, because most projects have nothing that waits.
@@ -116,7 +119,7 @@ class Setup(Struct, frozen=True):
         return list(map(one_line, found))
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each project that waits for approval, ignored section, expired guard rule, wrong answer.
+        """Return the sentences of `messages`, and one for each ignored section, expired guard rule, wrong answer.
 
         Raises `SettingsError`.
         """

@@ -39,10 +39,10 @@ def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
     When the reader has gone, the text is dropped, and the command goes on.
     """
     shown = harmless(str(text))
-    _write(sys.stderr if err else sys.stdout, (_at_words(shown) if err else shown) + end)
+    _write(sys.stderr if err else sys.stdout, (_fitted(shown) if err else shown) + end)
 
 
-def _at_words(text: str) -> str:
+def _fitted(text: str) -> str:
     """Return a message with its lines broken between words, at the width of the terminal that stderr leads to."""
     try:
         if not sys.stderr.isatty():
@@ -51,15 +51,24 @@ def _at_words(text: str) -> str:
     # The parent process has closed the stream, or a hook has replaced it.
     except (AttributeError, OSError, ValueError):
         return text
-    if not columns or all(len(line) <= columns for line in text.split("\n")):
-        return text
+    return "\n".join(piece for line in text.split("\n") for piece in at_words(line, columns or len(text)))
+
+
+def at_words(line: str, columns: int, indent: int = 2) -> list[str]:
+    """Return a line as lines of so many columns, broken between words only; all but the first have an indent."""
+    if len(line) <= columns:
+        return [line]
     # Imported here, because most messages are short or go to a program.
     import textwrap
 
     wrapper = textwrap.TextWrapper(
-        columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+        columns,
+        subsequent_indent=" " * min(indent, columns // 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
     )
-    return "\n".join("\n".join(wrapper.wrap(line)) for line in text.split("\n"))
+    return wrapper.wrap(line) or [""]
 
 
 def be_quiet() -> None:

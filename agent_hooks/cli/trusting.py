@@ -16,10 +16,13 @@ from agent_hooks.cli.screen.trust_question import Look, is_large, set_text
 from agent_hooks.cli.streams import can_show_question, complain, echo_raw, is_quiet
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.trust.ancestors import agent_ancestor, refuse_below_an_agent
+from agent_hooks.trust.facts import set_facts
 from agent_hooks.trust.manifest import ProjectSet
 from agent_hooks.trust.policy import REMEDY, ProjectTrust, Trust, TrustedSources
 from agent_hooks.trust.store import Approval, TrustStore
 
+CHECK = "agent-hooks check"
+"""The command that tells the problems of the hooks here."""
 _WIDEST = 200
 
 
@@ -88,15 +91,22 @@ def ask(
     answer = confirm(f"{one_line(project.directory)}\nDo these hooks and settings count from now on?")
     if answer:
         store.approve(project.key, project.found, by=by)
-        say_done(f"approved: {done(project)}")
+        tell_approved(project)
     elif answer is not None:
         store.refuse(project.key, project.found)
         say(f"not approved, and not asked again until it changes; to approve it later: {REMEDY}")
     return bool(answer)
 
 
-def done(project: ProjectTrust) -> str:
-    """Return the project, the size and the digest of its set as a text without harm."""
+def tell_approved(project: ProjectTrust) -> None:
+    """Say that a set was approved, and which of its hooks cannot be loaded: such a hook blocks every tool call."""
+    say_done(f"approved: {_summary(project)}")
+    facts = set_facts(project.found)
+    if broken := [one_line(each.name) for each in facts if each.role == "hook" and each.of("refused")]:
+        say(f"{', '.join(broken)}: cannot be loaded, so every tool call is blocked until it is mended: {CHECK}")
+
+
+def _summary(project: ProjectTrust) -> str:
     files = count(len(project.found.files), "file")
     return f"{one_line(project.project)}: {files}, digest {project.found.digest}"
 
@@ -110,10 +120,15 @@ def show(project: ProjectTrust, store: TrustStore, *, named: Collection[str] | N
         *(f"  same content as approved in {one_line(root)}" for root in same_content(store, project)),
         "",
     ]
-    say_lines([*head, *set_text(project.found, approved, look(), named=named), ""])
+    at = look()
+    lines = [piece for line in head for piece in at.fitted(line)]
+    say_lines([*lines, *set_text(project.found, approved, at, named=named), ""])
 
 
 def _state(project: ProjectTrust, approved: Mapping[str, bytes] | None) -> str:
+    if project.note is not None:
+        since = "" if approved is None else "; these are the changes since that one"
+        return f"has an older set than the last approved one{since}:"
     if project.state in ("approved", "always", "empty"):
         return f"is {project.state}"
     if approved is not None:
@@ -163,7 +178,7 @@ def look() -> Look:
         with suppress(OSError):
             columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Look(min(columns, _WIDEST), terminal and not plain)
+    return Look(min(columns, _WIDEST), colour=terminal and not plain, words=terminal)
 
 
 def say_lines(lines: Iterable[str]) -> None:
@@ -172,8 +187,8 @@ def say_lines(lines: Iterable[str]) -> None:
 
 
 def say(text: str) -> None:
-    """Print one line on stderr."""
-    say_lines([f"agent-hooks: {text}"])
+    """Print one message on stderr."""
+    complain(text)
 
 
 def say_done(text: str) -> None:

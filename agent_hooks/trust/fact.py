@@ -32,7 +32,7 @@ KINDS: dict[Kind, str] = {
     "loosens": "LOOSENS",
     "names": "names hooks",
     "unknown": "CANNOT BE KNOWN",
-    "refused": "IS REFUSED",
+    "refused": "DOES NOT LOAD",
 }
 """The kinds of facts in the order in which they are shown, each with its heading."""
 

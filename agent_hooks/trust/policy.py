@@ -27,13 +27,16 @@ kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is d
 REMEDY = "agent-hooks trust"
 """The command with which a person reads and approves; every message about trust ends with it."""
 
+# The files that a sentence names.
+_MOST_NAMES = 3
+
 
 class ProjectTrust(Struct, frozen=True):
     """A project, its set as it is now, and the part of it that counts.
 
     `project`: the directory that contains `.agent`; `key`: its key in the store; `found`: the set as it is now;
     `approval`: the approval in force; `files`: the approved files by their absolute paths, `None` when nothing of the
-    project counts; `newest`: no later set of the project was approved; `blocks`: every tool call is denied.
+    project counts; `later`: the last approved set, where an older one is in force; `blocks`: every tool call is denied.
     """
 
     project: str
@@ -42,7 +45,7 @@ class ProjectTrust(Struct, frozen=True):
     found: ProjectSet
     approval: Approval | None = None
     files: Mapping[str, ApprovedFile] | None = None
-    newest: bool = True
+    later: Approval | None = None
     blocks: bool = False
 
     @property
@@ -58,6 +61,11 @@ class ProjectTrust(Struct, frozen=True):
         return None if self.files is None or self.approval is None else self.approval.digest
 
     @property
+    def newest(self) -> bool:
+        """Whether no later set of the project was approved than the one in force."""
+        return self.later is None
+
+    @property
     def waits(self) -> bool:
         """Whether the set, as it is now, waits for a person's decision."""
         return self.state in ("new", "refused", "changed", "lost", "unknown")
@@ -69,6 +77,18 @@ class ProjectTrust(Struct, frozen=True):
             return None
         calls = "; every tool call is blocked" if self.blocks else ""
         return f"{self.directory}: {_reason(self)}{calls}; read and approve: {REMEDY}"
+
+    @property
+    def note(self) -> str | None:
+        """The sentence for the person where an older set than the last approved one is in force, with the remedy.
+
+        A change of the branch brings an older set back, and so does an agent that removes the newest hook.
+        """
+        if self.later is None or self.approval is None:
+            return None
+        older = "an older set than the last approved one is in force"
+        differences = _differences(self.approval.files, self.later.files)
+        return f"{self.directory}: {older}, {differences}; to keep or refuse it: {REMEDY}"
 
 
 class TrustedSources(Struct, frozen=True):
@@ -98,8 +118,8 @@ class TrustedSources(Struct, frozen=True):
 
     @property
     def messages(self) -> list[str]:
-        """A sentence for each project whose set waits, and for each directory that does not apply."""
-        found = [message for each in self.projects if (message := each.message)]
+        """A sentence for each project whose set waits or is an older one, and for each directory that does not apply."""
+        found = [message for each in self.projects if (message := each.message or each.note)]
         return [*([self.problem] if self.problem else []), *found, *map(str, self.place.skipped)]
 
 
@@ -182,8 +202,9 @@ def judge(store: TrustStore, project: str, *, required: bool = False) -> Project
             return ProjectTrust(project, key, "lost", found, blocks=True)
     approval = None if entry is None or found.problem is not None else entry.approval(found.digest)
     if entry is not None and approval is not None:
-        newest = approval is entry.approved[-1]
-        return ProjectTrust(project, key, "approved", found, approval, _as_found(found), newest)
+        last = entry.approved[-1]
+        later = None if approval is last else last
+        return ProjectTrust(project, key, "approved", found, approval, _as_found(found), later)
     if entry is not None and entry.approved:
         last = entry.approved[-1]
         files = store.kept_files(project, last)
@@ -194,6 +215,21 @@ def judge(store: TrustStore, project: str, *, required: bool = False) -> Project
         return ProjectTrust(project, key, "empty", found)
     refused = entry is not None and entry.refused == found.digest
     return ProjectTrust(project, key, "refused" if refused else "new", found, blocks=required)
+
+
+def _differences(old: Mapping[str, str], last: Mapping[str, str]) -> str:
+    """Return what an older set has otherwise than the last one; both are digests by the name of a file."""
+    found = {
+        "without": [name for name in last if name not in old],
+        "with another": [name for name in old if old[name] != last.get(name, old[name])],
+        "with": [name for name in old if name not in last],
+    }
+    return " and ".join(f"{word} {_names(names)}" for word, names in found.items() if names)
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _as_found(found: ProjectSet) -> dict[str, ApprovedFile]:

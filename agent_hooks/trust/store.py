@@ -168,9 +168,16 @@ class TrustStore:
             self.entries.setdefault(key, Entry(root)).always = always
 
     def refuse(self, key: str, found: ProjectSet) -> None:
-        """Keep the person's no to a set, so that they are asked again only about another one; raises `TrustError`."""
+        """Keep the person's no to a set, so that they are asked again only about another one; raises `TrustError`.
+
+        A set that was approved before the last one is no longer approved then.
+        """
         with self._changing():
-            self.entries.setdefault(key, Entry(found.project)).refused = found.digest
+            entry = self.entries.setdefault(key, Entry(found.project))
+            entry.refused = found.digest
+            entry.approved = [
+                each for each in entry.approved if each.digest != found.digest or each is entry.approved[-1]
+            ]
 
     def remove(self, key: str) -> bool:
         """Forget a project, and return whether the store knew it; raises `TrustError`."""

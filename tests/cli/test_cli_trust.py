@@ -217,7 +217,7 @@ def test_the_same_content_elsewhere_is_said(command: Command, tmp_path: Path) ->
         (command.project / ".agent" / "hooks" / "gate.py").read_bytes()
     )
     dialog = command.dialog("trust", "--cwd", str(clone))
-    assert f"same content as approved in {command.project}" in dialog.sees(ASKS)
+    assert f"same content as approved in {command.project}" in " ".join(dialog.sees(ASKS).split())
     dialog.type("y\n")
     dialog.end()
 
@@ -291,6 +291,85 @@ def test_the_list_names_state_digest_and_approvals(command: Command, tmp_path: P
     assert older in command("list").stderr
     assert older in " ".join(command("doctor").stdout.split())
     assert first in shown
+
+
+def in_force(command: Command) -> str:
+    """Approve two sets, the second with one more gate, let the first one come back, and return the warning of `run`."""
+    command.add_hook("def register(api): ...\n")
+    command("trust", "--yes")
+    newest = add_gate(command, "nor here", "newest.py")
+    command("trust", "--yes")
+    newest.unlink()
+    return command("run", "--no-session", "@ls").stderr
+
+
+@pytest.mark.behaviour("A38")
+def test_run_warns_of_an_older_set_that_came_back(command: Command) -> None:
+    """An agent that removes the newest hook brings the set before it back; each start says which file is missing."""
+    warning = in_force(command)
+    assert "an older set than the last approved one is in force, without .agent/hooks/newest.py" in warning
+    assert "; to keep or refuse it: agent-hooks trust\n" in warning
+    assert "in force, without .agent/hooks/newest.py" in command("check").stderr
+    assert "without .agent/hooks/newest.py" in " ".join(command("doctor").stdout.split())
+    assert "without .agent/hooks/newest.py" in command("trust").stdout
+
+
+@pytest.mark.behaviour("A38")
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_keeps_or_refuses_an_older_set(command: Command, answer: str) -> None:
+    """With a yes, it is the last approved one; with a no, the kept bytes of the last one judge again."""
+    in_force(command)
+    dialog = command.dialog("trust")
+    shown = dialog.sees(ASKS)
+    assert "an older set than the last approved one; these are the changes since that one:" in " ".join(shown.split())
+    assert "- .agent/hooks/newest.py: removed" in shown
+    dialog.type(f"{answer}\n")
+    dialog.end(0 if answer == "y" else FAILED)
+    [row] = listed(command)
+    assert (row["state"], row["newest"]) == (("approved", True) if answer == "y" else ("changed", True))
+    assert "older set" not in command("run", "--no-session", "@ls").stderr
+    assert ("nor here" in command("run", "--no-session", "@bash ls").stderr) is (answer == "n")
+
+
+@pytest.mark.behaviour("A38")
+def test_an_older_set_is_kept_with_yes_too(command: Command) -> None:
+    """Where no person can be asked."""
+    in_force(command)
+    assert "- .agent/hooks/newest.py: removed" in command("trust", "--yes").stderr
+    assert [row["newest"] for row in listed(command)] == [True]
+
+
+def test_yes_shows_the_changes_since_the_last_yes(command: Command) -> None:
+    """The log of a job has them; a set that was never approved is summarised."""
+    hook = add_gate(command)
+    assert "1 file in summary" in command("trust", "--yes").stderr
+    hook.write_text(hook.read_text().replace("not here", "not there"))
+    done = command("trust", "--yes")
+    assert '    -|         return Block("not here")' in done.stderr
+    assert '    +|         return Block("not there")' in done.stderr
+
+
+def test_an_approved_hook_that_cannot_be_loaded_is_named(command: Command) -> None:
+    """It is approved, because it then blocks every call; left out, it would block none."""
+    command.add_hook("def register(api:\n")
+    done = command("trust", "--yes").stderr
+    assert "DOES NOT LOAD" in done
+    assert "IS REFUSED" not in done
+    assert ".agent/hooks/hook.py: cannot be loaded, so every tool call is blocked until it is mended" in done
+    assert "hook not loaded, so every tool call is blocked" in command("run", "--no-session", "@ls").stderr
+
+
+def test_a_project_above_without_hooks_is_not_spoken_of(command: Command) -> None:
+    """Only where no project here has anything to approve."""
+    inner = command.project / "inner"
+    (inner / ".agent" / "hooks").mkdir(parents=True)
+    (command.project / ".agent").mkdir()
+    (command.project / ".git").mkdir()
+    assert command("trust", "--cwd", str(inner)).stdout.count("nothing to approve") == 2
+    (inner / ".agent" / "hooks" / "x.py").write_text("def register(api): ...\n")
+    assert "nothing to approve" not in command("trust", "--yes", "--cwd", str(inner)).stdout
+    shown = command("trust", "--cwd", str(inner)).stdout
+    assert shown.startswith(f"{inner}: approved already, digest ")
 
 
 def test_a_damaged_store_is_told_by_list_trust_and_doctor(command: Command) -> None:

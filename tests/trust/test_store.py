@@ -283,6 +283,47 @@ def test_the_last_twenty_approvals_stay_and_the_bytes_of_others_are_removed(proj
     assert state(project).state == "new"
 
 
+@pytest.mark.behaviour("A38")
+def test_an_older_set_that_came_back_is_told_with_the_files_that_differ(project: Path) -> None:
+    """Which are missing, which are others; of many the first three are named."""
+    agent_file(project, "hooks/gate.py", "# one\n")
+    agent_file(project, "hooks/old.py", "# one\n")
+    approve(project)
+    assert state(project).note is None
+    (project / ".agent" / "hooks" / "old.py").unlink()
+    names = [f"hooks/new_{number}.py" for number in range(5)]
+    for name in ("hooks/gate.py", *names):
+        agent_file(project, name, "# two\n")
+    approve(project)
+    for name in names:
+        (project / ".agent" / name).unlink()
+    agent_file(project, "hooks/gate.py", "# one\n")
+    agent_file(project, "hooks/old.py", "# one\n")
+    assert state(project).note == (
+        f"{project}/.agent: an older set than the last approved one is in force, without .agent/hooks/new_0.py, "
+        ".agent/hooks/new_1.py, .agent/hooks/new_2.py and 2 more and with another .agent/hooks/gate.py and with "
+        ".agent/hooks/old.py; to keep or refuse it: agent-hooks trust"
+    )
+    assert Trust().sources(project).messages == [state(project).note]
+
+
+@pytest.mark.behaviour("A38")
+def test_a_no_ends_the_approval_of_an_older_set_only(project: Path) -> None:
+    """A no to the last approved set itself is remembered, and that set stays: another terminal may have said yes."""
+    agent_file(project, text="# one\n")
+    approve(project)
+    agent_file(project, text="# two\n")
+    approve(project)
+    store = Trust().store()
+    store.refuse(state(project).key, read_set(str(project)))
+    assert state(project).state == "approved"
+    agent_file(project, text="# one\n")
+    store.refuse(state(project).key, read_set(str(project)))
+    found = state(project)
+    assert (found.state, found.note) == ("changed", None)
+    assert [file.data for file in (found.files or {}).values()] == [b"# two\n"]
+
+
 @pytest.mark.behaviour("A15")
 def test_a_followed_session_keeps_its_last_save_only(project: Path) -> None:
     """Twenty saves push no other approval out, and going back to an approved set does not end its approval."""

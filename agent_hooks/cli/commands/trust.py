@@ -15,7 +15,7 @@ from agent_hooks.cli.reports.approvals import print_approvals
 from agent_hooks.cli.screen.marked import one_line
 from agent_hooks.cli.screen.trust_question import MOST_BYTES, MOST_FILES, is_large
 from agent_hooks.cli.streams import is_quiet, tell
-from agent_hooks.cli.trusting import ask, can_ask, confirm, done, say, say_done, show
+from agent_hooks.cli.trusting import ask, can_ask, confirm, say, say_done, show, tell_approved
 from agent_hooks.errors import count
 from agent_hooks.storage.rights import check_owner
 from agent_hooks.trust.ancestors import refuse_below_an_agent
@@ -161,9 +161,13 @@ def _is_below(path: str, directories: set[str]) -> bool:
 def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str], *, yes: bool) -> bool:
     """Approve the sets that wait, and return whether all of them are approved now."""
     everything = True
+    asks = yes or can_ask()
+    # A project above without any hook would hide the line of the one that the person has in mind.
+    telling = [each for each in chosen if each.state != "empty"] or chosen
     for project in chosen:
-        if not project.waits:
-            tell(f"{one_line(project.project)}: {_words(project)}")
+        if not (project.waits or (project.note is not None and asks)):
+            if project in telling:
+                tell(f"{one_line(project.project)}: {_words(project)}")
             continue
         if project.found.problem is not None:
             raise TrustError(project.found.problem)
@@ -171,15 +175,18 @@ def _approve(chosen: list[ProjectTrust], store: TrustStore, files: Sequence[str]
         _check_size(project, named)
         if yes:
             if not is_quiet():
-                show(project, store, named=[])
+                # The changes of a set that was approved before are short enough for a log.
+                show(project, store, named=[] if project.approval is None else None)
             store.approve(project.key, project.found)
-            say_done(f"approved: {done(project)}")
+            tell_approved(project)
         else:
             everything &= ask(project, store, by="trust", named=_in_full(project, named, files))
     return everything
 
 
 def _words(project: ProjectTrust) -> str:
+    if project.note is not None:
+        return f"approved already, digest {project.found.digest}; {project.note.removeprefix(f'{project.directory}: ')}"
     words = {"always": "any content is approved (--always)", "empty": "nothing to approve"}
     return words.get(project.state, f"approved already, digest {project.found.digest}")
 
@@ -212,7 +219,7 @@ def _approve_digest(sources: TrustedSources, store: TrustStore, digest: str) -> 
         if project.found.digest == digest and project.found.problem is None:
             if project.state not in ("approved", "always"):
                 store.approve(project.key, project.found)
-            say_done(f"approved: {done(project)}")
+            tell_approved(project)
             return
     found = ", ".join(f"{one_line(each.project)} has {each.found.digest}" for each in sources.projects)
     there = found or f"there is no .agent in {sources.place.top}"

@@ -51,12 +51,9 @@ def _project(project: ProjectTrust) -> Iterator[Diagnosis]:
         yield Diagnosis("ok", _WHAT, text, _END)
     elif project.approval is not None:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(project.approval.at))
-        text = f"{one_line(project.directory)}: approved on {at} (by {project.approval.by})"
-        if project.newest:
-            yield Diagnosis("ok", _WHAT, text)
-        else:
-            older = "an older set than the last approved one is in force, as after a change of the branch"
-            yield Diagnosis("warning", _WHAT, f"{text}; {older}")
+        yield Diagnosis("ok", _WHAT, f"{one_line(project.directory)}: approved on {at} (by {project.approval.by})")
+        if project.note is not None:
+            yield Diagnosis("warning", _WHAT, one_line(project.note.removesuffix(f": {REMEDY}")), REMEDY)
 
 
 def _words(facts: FileFacts) -> str:

@@ -13,6 +13,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from agent_hooks.cli.screen.marked import decoded, one_line, wrapped
+from agent_hooks.cli.streams import at_words
 from agent_hooks.errors import count
 from agent_hooks.trust.fact import KINDS, Fact, Kind
 from agent_hooks.trust.facts import FileFacts, Role, set_facts
@@ -29,6 +30,9 @@ _MOST_BLANK = 10
 # Lines of a text above which its changes are not looked for, because that may take minutes.
 _LONGEST_DIFF = 4000
 _MARGIN = 7
+# The column in which the facts begin.
+_FACTS = 26
+_NOT_COVERED = "Not covered: files elsewhere that a hook reads or runs, packages that it imports, and dotfiles."
 _ROLES: dict[Role, str] = {
     "hook": "a hook, which is loaded",
     "module": "a module that hooks may import",
@@ -44,14 +48,23 @@ _NAMED: tuple[Kind, ...] = ("loosens", "names", "unknown", "refused")
 
 
 class Look(Struct, frozen=True):
-    """The way in which a text is shown: the columns of the screen, and whether marks are coloured."""
+    """The way in which a text is shown: the columns of the screen, and whether marks are coloured.
+
+    `words`: lines that are no code are broken between words, as a terminal needs it and a file does not.
+    """
 
     columns: int = 80
     colour: bool = False
+    words: bool = False
 
     def line(self, text: str) -> str:
         """Return a text of the set as one line without harm."""
         return one_line(text, colour=self.colour)
+
+    def fitted(self, line: str, indent: int = 2) -> list[str]:
+        """Return a line that is no code as lines of the screen."""
+        # A mark in colour is longer than it looks.
+        return at_words(line, self.columns, indent) if self.words and "\x1b" not in line else [line]
 
 
 def is_large(found: ProjectSet) -> bool:
@@ -93,7 +106,7 @@ def set_text(
         yield ""
         yield from _contents(file, None if approved is None else approved.get(file.name), look)
     yield ""
-    yield "Not covered: files elsewhere that a hook reads or runs, packages that it imports, and dotfiles."
+    yield from look.fitted(_NOT_COVERED)
 
 
 def changes_text(found: ProjectSet, approved: Mapping[str, bytes], look: Look) -> Iterator[str]:
@@ -117,7 +130,8 @@ def _facts_text(file: SetFile, facts: FileFacts, look: Look) -> Iterator[str]:
     yield f"* {look.line(file.name)} ({_size(file)}): {_ROLES[facts.role]}"
     if facts.target is not None:
         yield f"    {'IS A LINK to':<22}{look.line(facts.target)}, outside of the project"
-    yield from fact_lines(facts.facts, look.line)
+    for line in fact_lines(facts.facts, look.line):
+        yield from look.fitted(line, _FACTS)
 
 
 def fact_lines(facts: Collection[Fact], line: Callable[[str], str]) -> Iterator[str]:
@@ -127,7 +141,7 @@ def fact_lines(facts: Collection[Fact], line: Callable[[str], str]) -> Iterator[
         if kind == "imports" and texts:
             texts = [", ".join(line(fact.text) for fact in facts if fact.kind == kind)]
         for number, text in enumerate(texts):
-            yield f"    {heading if number == 0 else '':<22}{text}"
+            yield f"    {heading if number == 0 else '':<{_FACTS - 4}}{text}"
 
 
 def _places(fact: Fact) -> str:

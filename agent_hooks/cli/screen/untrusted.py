@@ -42,8 +42,8 @@ def approval_notes(sources: TrustedSources) -> Iterator[str]:
     for project in sources.projects:
         if project.state == "always":
             yield f"{one_line(project.directory)}: any content counts (trust --always); to end this: agent-hooks untrust"
-        elif not project.newest:
-            yield f"{one_line(project.directory)}: an older set than the last approved one is in force"
+        elif project.note is not None:
+            yield one_line(project.note)
 
 
 def untrusted_rows(sources: TrustedSources) -> list[dict[str, Any]]:
