@@ -21,9 +21,12 @@ from agent_hooks.checkpoints.rights import Rights, read_rights
 from agent_hooks.checkpoints.snapshot import Rules, Skipped, Snapshot, printable, rules, save, take
 from agent_hooks.checkpoints.store import MAX_FILE_SIZE, Checkpoint, is_undo, keep_for_undo, kept
 from agent_hooks.errors import count, os_reason
+from agent_hooks.storage.birth import born
 
 # In a submodule git would run a git of its own, with the submodule's filters.
 _NO_MODULES = ("--ignore-submodules=all",)
+# Seconds by which the clock of a file system may be behind that of the machine.
+_COARSE = 0.05
 
 
 class Kept(Struct, frozen=True):
@@ -271,10 +274,14 @@ class Restoring:
         return {path[2:] for path in names_in(done.out if done.code == 1 else done.need())}
 
     def _remove_empty_parents(self, path: str) -> None:
+        """Remove the directories above a deleted file that are empty now, and were made since."""
         parent = os.path.join(self.top, os.path.dirname(path))
+        moment = self.moments.get(path, self.checkpoint.created) - _COARSE
         # The first directory that is not empty ends the loop.
         with suppress(OSError):
             while parent.rstrip("/") != self.top and not f"{self.cwd}/".startswith(f"{parent}/"):
+                if (made := born(parent)) is not None and made < moment:
+                    break
                 os.rmdir(parent)
                 parent = os.path.dirname(parent)
 

@@ -33,21 +33,22 @@ before_writing: Callable[[], object] = _nothing
 """Called before each message; `working` removes its spinner then."""
 
 
-def echo(text: object = "", *, err: bool = False, end: str = "\n") -> None:
+def echo(text: object = "", *, err: bool = False, end: str = "\n", words: bool = False) -> None:
     """Print a text on stdout, or on stderr, without control characters.
 
-    When the reader has gone, the text is dropped, and the command goes on.
+    `words`: these are sentences, which a terminal gets broken between words, as on stderr.  When the reader has gone, the
+    text is dropped, and the command goes on.
     """
-    shown = harmless(str(text))
-    _write(sys.stderr if err else sys.stdout, (_fitted(shown) if err else shown) + end)
+    shown, stream = harmless(str(text)), sys.stderr if err else sys.stdout
+    _write(stream, (_fitted(shown, stream) if err or words else shown) + end)
 
 
-def _fitted(text: str) -> str:
-    """Return a message with its lines broken between words, at the width of the terminal that stderr leads to."""
+def _fitted(text: str, stream: TextIO) -> str:
+    """Return a message with its lines broken between words, at the width of the terminal that the stream leads to."""
     try:
-        if not sys.stderr.isatty():
+        if not stream.isatty():
             return text
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+        columns = os.get_terminal_size(stream.fileno()).columns
     # The parent process has closed the stream, or a hook has replaced it.
     except (AttributeError, OSError, ValueError):
         return text

@@ -42,6 +42,9 @@ def refuse(call: JudgedCall, block: Block) -> ToolRun:
     if block.remedy:
         # Details are for the person and for programs; no model reads them.
         details["remedy"] = _redacted(block.remedy, call)
+    if block.cause == "schema":
+        # No hook or guard blocked the call.
+        details["cause"] = block.cause
     return redact_result(ToolRun(call, ToolOutput(text, details, is_error=True), block=block))
 
 

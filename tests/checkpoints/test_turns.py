@@ -21,7 +21,9 @@ from agent_hooks.checkpoints.git import open_worktree
 from agent_hooks.checkpoints.marks import read_marks
 from agent_hooks.checkpoints.pruning import prune_store
 from agent_hooks.pipeline.order import call_tool
+from agent_hooks.storage.birth import born
 from agent_hooks.turn_notes import store_of, stores_directory
+from support import until
 from working import Agent, files, git, repository, undo
 
 pytestmark = pytest.mark.anyio
@@ -350,6 +352,30 @@ async def test_a_turn_that_was_killed_does_not_claim_what_comes_after(repo: Path
     await Agent(repo, "two").turn("next", "echo 2 > by-next")
     found = {turn.work.prompt: turn.paths for turn in await checkpoints.turns(repo)}
     assert found == {"next": ("by-next",), "never ends": ("by-killed",)}
+
+
+@pytest.mark.behaviour("UN23")
+async def test_an_empty_directory_that_stood_before_a_turn_stands_after_its_undo(repo: Path) -> None:
+    """Directories that the turn has made go with their files; another undo, and a restore, do the same."""
+    (repo / "out" / "before").mkdir(parents=True)
+    if born(str(repo / "out")) is None:
+        pytest.skip("this file system does not tell when a directory was made")
+    agent = Agent(repo)
+    until(lambda: time.time() - (born(str(repo / "out" / "before")) or 0) > 0.1)
+    saved = await checkpoints.create(repo, "s", 0)
+    await agent.turn("one", "echo 1 > out/before/file; mkdir -p out/made/deep; echo 2 > out/made/deep/file")
+
+    def directories() -> list[str]:
+        return sorted(path.name for path in (repo / "out").rglob("*") if path.is_dir())
+
+    await checkpoints.take_back(repo, await checkpoints.plan_undo(repo))
+    assert directories() == ["before"]
+    redo = await checkpoints.plan_redo(repo)
+    assert redo is not None
+    await checkpoints.take_back(repo, redo)
+    assert directories() == ["before", "deep", "made"]
+    await checkpoints.restore(repo, saved)
+    assert directories() == ["before"]
 
 
 async def test_the_diff_of_a_turn_shows_its_changes_alone(repo: Path) -> None:

@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import time
@@ -28,6 +29,7 @@ from agent_hooks.records.reading import decode_line, record_files
 from agent_hooks.records.writer import ChainWriter
 from other_agent import OtherAgent
 from running import Command
+from working import git
 
 pytestmark = pytest.mark.usefixtures("no_agent_around")
 GATE = """
@@ -276,6 +278,54 @@ def test_why_names_the_cause_and_the_remedy(
     assert len(lines) == 3
     assert cause in " ".join(lines[:2])
     assert lines[2].startswith(remedy)
+
+
+@pytest.mark.behaviour("R31")
+def test_why_leads_to_the_files_that_a_call_changed(command: Command) -> None:
+    """Of a call that passed, it says that nothing objected, and names the command that brings its files back."""
+    git(command.project, "init", "-q")
+    for number in range(5):
+        (command.project / f"notes-{number}.txt").write_text("three days of work\n")
+    command("run", "@bash rm notes-*.txt")
+    (found,) = objects(command, "--tool", "bash")
+    fate, nobody, nothing, changed, back = command("why", found["id"]).stdout.splitlines()
+    assert "bash rm notes-*.txt passed" in fate
+    assert (nobody, nothing) == ("No guard and no hook objected", "Nothing is left to allow: the call ran")
+    assert changed.startswith("Its turn changed notes-0.txt, notes-1.txt, notes-2.txt and 2 more files; to bring back")
+    assert "agent-hooks undo brings back what the last turn changed" in command("why", code=1).stderr
+    program, *words = shlex.split(back)
+    assert program == "agent-hooks"
+    command(*words, "--yes")
+    assert (command.project / "notes-4.txt").read_text() == "three days of work\n"
+
+
+def test_why_leads_nowhere_when_the_turn_changed_nothing(command: Command) -> None:
+    """Also where there is no working tree; a call that was blocked has changed nothing either."""
+    command("run", "@bash true")
+    (found,) = objects(command, "--tool", "bash")
+    assert len(command("why", found["id"]).stdout.splitlines()) == 3
+    command("run", '@edit {"path": "x", "old": "a"}')
+    (found,) = objects(command, "--tool", "edit")
+    assert "was not run" in command("why").stdout.splitlines()[0]
+    assert len(command("why").stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (
+            ["records", "lock"],
+            "one record: agent-hooks records show lock; calls of a tool or a hook: agent-hooks records",
+        ),
+        (["records", "shw"], "No such command 'shw'; did you mean 'show'?\n"),
+        (["examples", "protect_paths"], "agent-hooks examples add protect_paths, or examples show protect_paths"),
+        (["guard", "rm -rf x"], "about a command: agent-hooks guard explain 'rm -rf x'"),
+        (["checkpoints", "foo"], "No such command 'foo'; known are: diff, list, prune, restore, show, undo\n"),
+    ],
+)
+def test_a_word_that_is_no_command_of_a_group_gets_a_remedy(command: Command, args: list[str], says: str) -> None:
+    """The nearest command, or the way to what the word may mean."""
+    assert says in command(*args, code=2).stderr
 
 
 def test_why_names_a_hook_that_could_not_be_loaded(command: Command, tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ async def blocked_by(*hooks: LoadedHook, tool_input: Any = None, **options: Any)
     output = await tool.execute("1", LS if tool_input is None else tool_input)
     assert output.is_error
     assert not bare.inputs
-    assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text}
+    cause = {"cause": "schema"} if output.text.startswith("bash: ") else {}
+    assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text, **cause}
     [after] = recorded.of("after_tool_call")
     assert after.blocked
     assert after.error == output.text
@@ -279,6 +280,7 @@ async def test_an_input_that_breaks_the_schema_reaches_nobody(wrong: Any) -> Non
     output = await tool.execute("1", wrong)
     assert output.is_error
     assert output.text.startswith("bash: ")
+    assert output.details == {"status": "blocked", "tool": "bash", "reason": output.text, "cause": "schema"}
     assert not seen
     assert not bare.inputs
     assert recorded.of("after_tool_call")[0].blocked

@@ -14,8 +14,10 @@ from agent_hooks.cli.streams import echo, echo_data, echo_json
 from agent_hooks.errors import AgentHooksError, did_you_mean
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 
+_OTHERWISE = "to use or read an example: agent-hooks examples add WORD, or examples show WORD"
 
-@click.group("examples", cls=WholeHelpGroup, invoke_without_command=True)
+
+@click.group("examples", cls=WholeHelpGroup, invoke_without_command=True, otherwise=_OTHERWISE)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:

@@ -46,7 +46,7 @@ level_option = click.option(
 )
 
 
-@click.group("guard", cls=WholeHelpGroup)
+@click.group("guard", cls=WholeHelpGroup, otherwise="about a command: agent-hooks guard explain WORD")
 def command() -> None:
     """Ask the built-in guards: about a command, a corpus of them, or calls on stdin."""
 

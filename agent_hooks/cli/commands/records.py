@@ -33,7 +33,13 @@ _OPEN_TO_AGENTS = ("verify", "head")
 """The subcommands that show no content of a record and remove none."""
 
 
-@click.group("records", cls=WholeHelpGroup, invoke_without_command=True)
+_OTHERWISE = (
+    "one record: agent-hooks records show WORD; calls of a tool or a hook: agent-hooks records --tool WORD, or --hook "
+    "WORD; agent-hooks look searches words"
+)
+
+
+@click.group("records", cls=WholeHelpGroup, invoke_without_command=True, otherwise=_OTHERWISE)
 @click.option("--since", metavar="TIME", help="Only those since then: 30m, 12h, 7d, 2w, or a date such as 2026-01-31.")
 @click.option("--verdict", type=click.Choice([*VERDICTS, CHANGED]), help="Only those with this verdict.")
 @click.option(

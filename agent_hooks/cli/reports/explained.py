@@ -1,16 +1,19 @@
-"""Three sentences on a record: the fate of the call, the file or guard behind it, and the remedy."""
+"""The sentences on a record: the fate of the call, the file or guard behind it, the remedy, and the way back."""
 
 from __future__ import annotations
 
 import os
 
+from agent_hooks.checkpoints import printable
 from agent_hooks.cli.reports.ladder import FAILURES, patch, plain
 from agent_hooks.cli.reports.recorded import answers, local_time, title, where
-from agent_hooks.errors import at
+from agent_hooks.errors import at, count
 from agent_hooks.records.joining import Record
 from agent_hooks.records.lines import Decision, Step
 
 _LOADER = "/agent_hooks/hooks/loaded.py"
+# The files of a turn that are named.
+_FILES = 3
 _BECAUSE = {"user": ", because the person said no", "nobody": ", because no person could be asked"}
 
 
@@ -18,6 +21,25 @@ def explanation(record: Record) -> tuple[str, str, str]:
     """Return three lines: the call and its fate, the file or guard behind it with the reason, and the remedy."""
     remedy = _remedy(record)
     return plain(_fate(record)), plain(_cause(record)), plain(f"{remedy[:1].upper()}{remedy[1:]}")
+
+
+def way_back(record: Record) -> list[str]:
+    """Return lines with the files that the turn of a call changed, and the command that brings them back, if any."""
+    if not record.is_call or (record.result is not None and record.result.status == "blocked"):
+        return []
+    # Imported here, because a call that was stopped has changed nothing.
+    from agent_hooks.look.turns import turn_of
+
+    turn = turn_of(record.lead, record.time.timestamp() * 1000)
+    if turn is None or turn["bringBack"] is None:
+        return []
+    names = [printable(name) for name in turn["files"][:_FILES]]
+    more = len(turn["files"]) - len(names)
+    files = ", ".join(names) + (f" and {count(more, 'more file')}" if more else "")
+    return [
+        plain(f"Its turn changed {files}; to bring back the files as they were before it:"),
+        f"  {turn['bringBack']}",
+    ]
 
 
 def _fate(record: Record) -> str:
@@ -32,7 +54,9 @@ def _fate(record: Record) -> str:
         "pass": "passed",
     }
     fate = "was changed" if verdict == "pass" and record.changed else fates.get(verdict, verdict)
-    if record.decision is not None:
+    if record.decision is not None and record.decision.cause == "schema":
+        fate = "was not run"
+    elif record.decision is not None:
         fate += _BECAUSE.get(record.decision.cause, "")
     place = ", ".join(part for part in (where(record), f"id {record.id}") if part)
     said = f" (answer: {reply})" if reply else ""
@@ -41,6 +65,8 @@ def _fate(record: Record) -> str:
 
 def _cause(record: Record) -> str:
     decision, step = record.decision, _signer(record)
+    if record.is_call and record.verdict == "pass" and step is None:
+        return "No guard and no hook objected"
     reason = (decision.reason if decision else "") or (step.reason if step else "")
     rule = (decision.rule if decision else "") or (step.rule if step else "")
     named = f"{_origin(step, decision)}{f' (rule {rule})' if rule else ''}"

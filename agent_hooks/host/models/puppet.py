@@ -157,9 +157,10 @@ def _report(since: tuple[Message, ...]) -> list[str]:
     lines: list[str] = []
     for number, call in enumerate(calls, 1):
         result = results.get(call.id)
-        blocked = result is not None and _is_block(result)
-        failed = " (blocked)" if blocked else " (error)" if result is None or result.is_error else ""
-        lines.append(f"{number}. {call_line(call.name, call.invalid or call.arguments)}{failed}")
+        blocked = _word_of_block(result)
+        failed = blocked or ("error" if result is None or result.is_error else "")
+        fate = f" ({failed})" if failed else ""
+        lines.append(f"{number}. {call_line(call.name, call.invalid or call.arguments)}{fate}")
         if blocked and beside == "blocks":
             continue
         text = text_of_content(result.content).splitlines() if result is not None else ["no result"]
@@ -169,5 +170,8 @@ def _report(since: tuple[Message, ...]) -> list[str]:
     return lines
 
 
-def _is_block(result: ToolResultMessage) -> bool:
-    return isinstance(result.details, Mapping) and result.details.get("status") == "blocked"
+def _word_of_block(result: ToolResultMessage | None) -> str:
+    """Return `blocked`, or `not run` for a call whose input does not fit the schema; empty for any other call."""
+    if result is None or not isinstance(result.details, Mapping) or result.details.get("status") != "blocked":
+        return ""
+    return "not run" if result.details.get("cause") == "schema" else "blocked"
