@@ -86,7 +86,7 @@ def is_quiet() -> bool:
 def tell(text: object = "", *, err: bool = False) -> None:
     """Print what a command has done, a confirmation for a person, unless `-q` was given."""
     if not _quiet:
-        echo(text, err=err)
+        echo(text, err=err, words=True)
 
 
 def echo_json(text: str) -> None:

@@ -484,3 +484,18 @@ def test_no_key_for_the_prompt_line_says_yes(terminal: Terminal, command: Comman
     assert "Run it? → Yes" not in tmux.screen()
     tmux.press("Enter")
     tmux.until(lambda screen: screen.count("Run it? → No") == 2, "the second answer")
+
+
+@pytest.mark.behaviour("TM2")
+def test_the_line_that_is_typed_breaks_between_words(terminal: Terminal, command: Command) -> None:
+    """Also after the terminal has changed its size; a key in the middle goes where the cursor stands."""
+    tmux = terminal(columns=40, rows=20)
+    tmux.start_agent()
+    tmux.type("Please refactor the configuration loader so that variables win")
+    tmux.ends_with("> Please refactor the configuration\n  loader so that variables win")
+    tmux.resize(30, 20)
+    tmux.ends_with("> Please refactor the\n  configuration loader so that\n  variables win")
+    tmux.press("Home")
+    tmux.press(*["Right"] * len("Please refactor the "))
+    tmux.type("whole ")
+    tmux.ends_with("> Please refactor the whole\n  configuration loader so that\n  variables win")

@@ -48,6 +48,7 @@ from agent_hooks.cli.screen.output import TurnPrinter, sent
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import hanging, indented, planned_diff, result_lines, shown_diff
 from agent_hooks.cli.screen.status import spinning_line, waiting_lines
+from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.dialogs import Dialog
@@ -59,6 +60,8 @@ from agent_hooks.values.content import ToolCallContent, ToolOutput
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 SPINNER_STEP = 0.15  # seconds
+# The beginning of the first row of the prompt line, and of all others.
+PROMPT, INDENT = "> ", "  "
 # The least seconds between two drawings: a model may send a thousand pieces in one.
 REDRAW_INTERVAL = 0.02
 
@@ -113,11 +116,15 @@ class PromptScreen(TurnPrinter):
         # Without a history search, it takes no line.
         self._search = SearchToolbar(backward_search_prompt="history: ", forward_search_prompt="history, forwards: ")
         self._prompt = Window(
-            BufferControl(self.buffer, search_buffer_control=self._search.control),
+            BufferControl(
+                self.buffer,
+                search_buffer_control=self._search.control,
+                input_processors=[BetweenWords(indent=len(INDENT))],
+            ),
             height=lambda: Dimension(min=1, max=max(1, self._size().rows // 2)),
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=lambda line, wrapped: [("class:prompt", "> " if line == wrapped == 0 else "  ")],
+            get_line_prefix=lambda line, wrapped: [("class:prompt", PROMPT if line == wrapped == 0 else INDENT)],
         )
         self._app: Application[None] = Application(
             Layout(self._layout(), self._prompt),
