@@ -93,10 +93,10 @@ def read_marks(worktree: Worktree) -> list[Mark]:
 
     Raises `CheckpointError` if the marks cannot be listed.
     """
-    return [mark for name in _names(worktree) if (mark := _read(worktree.store, name)) is not None]
+    return [mark for name in _names(worktree) if (mark := mark_at(worktree.store, name)) is not None]
 
 
-def _read(store: str, name: str) -> Mark | None:
+def mark_at(store: str, name: str) -> Mark | None:
     """Return the mark of a name; `None` if it is half written."""
     path = os.path.join(store, _MARKS, name)
     try:
@@ -113,7 +113,7 @@ def marks_since(worktree: Worktree, turn: str) -> list[Mark]:
     """
     found = []
     for name in reversed(_names(worktree)):
-        mark = _read(worktree.store, name)
+        mark = mark_at(worktree.store, name)
         if mark is not None:
             found.append(mark)
             if mark.kind == "begin" and mark.work.turn == turn:
@@ -127,7 +127,7 @@ def has_turn(store: str, turn: str, until: float) -> bool:
     The oldest marks are removed first, so the look ends soon.  Raises `OSError` if the marks cannot be listed.
     """
     last = f"{int((until + _SLACK) * 1_000_000):020}"
-    marks = (_read(store, name) for name in reversed(_listed(store)) if name <= last)
+    marks = (mark_at(store, name) for name in reversed(mark_names(store)) if name <= last)
     return any(mark is not None and mark.kind == "begin" and mark.work.turn == turn for mark in marks)
 
 
@@ -148,12 +148,13 @@ def _ref(store: str, name: str) -> str:
 
 def _names(worktree: Worktree) -> list[str]:
     try:
-        return _listed(worktree.store)
+        return mark_names(worktree.store)
     except OSError as exc:
         raise worktree.failed(exc) from None
 
 
-def _listed(store: str) -> list[str]:
+def mark_names(store: str) -> list[str]:
+    """Return the names of the marks in a store, the oldest first; raises `OSError` if they cannot be listed."""
     try:
         names = os.listdir(os.path.join(store, _MARKS))
     except FileNotFoundError:

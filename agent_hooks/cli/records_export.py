@@ -8,6 +8,7 @@ import time
 import click
 
 from agent_hooks.cli.recorded import find_session, opened
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import echo
 from agent_hooks.errors import count
 from agent_hooks.records.files import files_of, record_files
@@ -39,7 +40,8 @@ def export_command(url: str | None, session: str | None, days: float | None, inp
     if days is not None:
         since = time.time() - days * _DAY
         files = [path for path in files if os.stat(path).st_mtime >= since]
-    done = export_files(reader.directory, files, exporter, endpoint=settings.endpoint, inputs=settings.inputs)
+    with working(f"exporting {count(len(files), 'file')}"):
+        done = export_files(reader.directory, files, exporter, endpoint=settings.endpoint, inputs=settings.inputs)
     sent = f"{count(done.lines, 'record')} of {count(done.files, 'file')}, {count(done.spans, 'span')}"
     echo(f"exported {sent} to {settings.endpoint}")
 

@@ -48,6 +48,25 @@ def test_long_work_is_shown_until_something_is_printed(monkeypatch: pytest.Monke
     assert streams.before_writing is streams._nothing
 
 
+@pytest.mark.behaviour("TM12")
+def test_work_that_goes_on_after_a_message_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that prints a line now and then is seen to go on; the time counts from its beginning."""
+    monkeypatch.setattr(module, "AFTER", 0)
+    monkeypatch.setattr(module, "AGAIN", 0.01)
+    with terminal(monkeypatch) as screen:
+        with working("digging"):
+            read_until(screen, "digging")
+            streams.echo("found", err=True)
+            assert "0:00:0" in read_until(screen, "found") + read_until(screen, "digging") + read_until(
+                screen, "0:00:0"
+            )
+            streams.echo("found more", err=True)
+            read_until(screen, "found more")
+            read_until(screen, "digging")
+        streams.echo("the end", err=True)
+        assert "digging" not in read_until(screen, "the end").rpartition("\x1b[2K")[2]
+
+
 def test_short_work_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is printed for a command that ends within a second."""
     with terminal(monkeypatch) as screen:

@@ -330,3 +330,47 @@ def test_a_list_of_sessions_tells_when_each_was_last_written(terminal: Terminal,
     tmux.start_agent()
     tmux.enter("/resume")
     assert re.search(r"^> 11 Jan \d\d:00 please .*… \(2 messages\)$", tmux.asks("Which session?"), re.MULTILINE)
+
+
+@pytest.mark.behaviour("TM13")
+def test_the_line_below_the_prompt_counts_the_checkpoints(terminal: Terminal, home: Path) -> None:
+    """Of the session alone, also of one that is gone on with; without git, and when they are off, it says so."""
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.sees("· no checkpoints without git")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.shell("git init -q")
+    tmux.start_agent()
+    tmux.sees("· 0 checkpoints")
+    tmux.enter("@bash echo 1 > a")
+    tmux.until(lambda screen: screen.endswith("· 1 checkpoint"), "one checkpoint")
+    tmux.press("C-d")
+    tmux.sees("left with 0")
+    tmux.start_agent("--continue")
+    tmux.until(lambda screen: screen.endswith("· 1 checkpoint"), "one checkpoint")
+    tmux.enter("/new")
+    tmux.sees("· 0 checkpoints")
+    (home / ".agent" / "settings.json").write_text('{"checkpoints": {"enabled": false}}')
+    tmux.enter("/reload")
+    tmux.sees("· checkpoints off")
+
+
+@pytest.mark.behaviour("TM12")
+def test_a_hook_that_takes_long_in_emit_is_seen_to_take_long(terminal: Terminal, command: Command) -> None:
+    """The spinner names the work, until the answer comes."""
+    hook = command.add_hook("""
+        import time
+        from pathlib import Path
+
+        def register(api):
+            @api.on("tool_call")
+            def wait(event, ctx):
+                while not Path("go").exists():
+                    time.sleep(0.01)
+    """)
+    tmux = terminal()
+    tmux.enter(f"clear; agent emit tool_call --hook {hook}")
+    tmux.sees("firing tool_call 0:00:01")
+    (command.project / "go").touch()
+    assert "firing" not in tmux.sees("left with 0")

@@ -16,6 +16,7 @@ from agent_hooks.cli.completing import event_names, tool_names
 from agent_hooks.cli.lifetime import FAILED, OK
 from agent_hooks.cli.options import cwd_option, json_option
 from agent_hooks.cli.screen.wording import console, plain_table, short
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import hiding
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import settle
@@ -86,7 +87,7 @@ def command(
     if isinstance(fired, ToolCall | BeforeToolCall):
         fired.with_effects(CallEffects(os.path.abspath(cwd)))
     trees = settle(Trust(), cwd).trees
-    with ReservedStdout():
+    with ReservedStdout(), working(f"firing {event}"):
         emitted = anyio.run(_emit, fired, hook_files, os.path.abspath(cwd), trees)
     for error in emitted.broken:
         echo(f"not loaded: {error}", err=True)

@@ -22,6 +22,7 @@ from agent_hooks.cli.protection import agent_guards
 from agent_hooks.cli.reports.corpus import Score, read_corpus
 from agent_hooks.cli.reports.effects import effect_data, effect_lines
 from agent_hooks.cli.screen.wording import console, short
+from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.setup import set_up
 from agent_hooks.cli.streams import ReservedStdout, echo, echo_json
 from agent_hooks.cli.trusting import settle
@@ -163,15 +164,16 @@ def test(
         settings = msgspec.structs.replace(settings, packs=PACKS)
     guards = agent_guards(settings, find_place(cwd))
     score = Score()
-    for row in read_corpus(file, settings.level, tier):
-        found = {_judge(guards, tool, arguments, cwd, attended=True) for tool, arguments in row.calls}
-        wrong = [each for each in found if (each.verdict == "pass") != (row.expected == "allow")]
-        asked = not wrong and any(each.verdict == "ask" for each in found)
-        score.add(row, wrong=bool(wrong), asked=asked)
-        for each in wrong[:1]:
-            score.note(row, each.verdict, each.rule)
-            if not as_json:
-                echo(f"{each.verdict} where {row.expected} is expected: {row.text} [{row.kind}] {each.rule or ''}")
+    with working(f"judging {short(file)}"):
+        for row in read_corpus(file, settings.level, tier):
+            found = {_judge(guards, tool, arguments, cwd, attended=True) for tool, arguments in row.calls}
+            wrong = [each for each in found if (each.verdict == "pass") != (row.expected == "allow")]
+            asked = not wrong and any(each.verdict == "ask" for each in found)
+            score.add(row, wrong=bool(wrong), asked=asked)
+            for each in wrong[:1]:
+                score.note(row, each.verdict, each.rule)
+                if not as_json:
+                    echo(f"{each.verdict} where {row.expected} is expected: {row.text} [{row.kind}] {each.rule or ''}")
     if score.empty:
         raise click.UsageError(f"{file}: no rows to judge")
     if as_json:

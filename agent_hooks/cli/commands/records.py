@@ -87,16 +87,19 @@ def command(
     wanted = Wanted(since=moment(since), verdict=verdict or "", tool=tool, hook=hook, session=session, client=client)
     reader = opened()
     records = shown(reader.records(wanted))
-    if as_json:
-        for record in records if last is None else deque(records, last):
-            echo_json(json_line(record))
-        for line in unread_lines(reader):
-            echo(line, err=True)
-        return
     table = RecordsTable(last or ROWS)
-    for record in records:
-        table.add(record)
-    table.print(reader)
+    with working("reading the records"):
+        if as_json:
+            for record in records if last is None else deque(records, last):
+                echo_json(json_line(record))
+        else:
+            for record in records:
+                table.add(record)
+    if not as_json:
+        table.print(reader)
+        return
+    for line in unread_lines(reader):
+        echo(line, err=True)
 
 
 command.add_command(export_command)

@@ -11,6 +11,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
+from agent_hooks.checkpoints.counting import CheckpointCount
 from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
 from agent_hooks.cli.interactive.transcript import first_words
@@ -63,6 +64,10 @@ class Interactive:
         self._spending, self._prices = Spending(), Prices()
         # Set when the session has tokens, which may have a price.
         self._spent = anyio.Event()
+        # The checkpoints of the session, the state in which they were counted last, and a sign that it has changed.
+        self._checkpoints: int | None = 0
+        self._counted_at: tuple[object, ...] = ()
+        self._changed = anyio.Event()
         self._commands: SlashCommands
         self._lines: MemoryObjectSendStream[str]
         self._received: MemoryObjectReceiveStream[str]
@@ -111,8 +116,26 @@ class Interactive:
         if spent.money is not None:
             parts.append(money(spent.money))
         parts.append(count(len(setup.loaded.hooks), "hook"))
-        parts.append("checkpoints" if setup.settings.checkpoints.enabled else "no checkpoints")
+        if not setup.settings.checkpoints.enabled:
+            parts.append("checkpoints off")
+        elif self._checkpoints is None:
+            parts.append("no checkpoints without git")
+        else:
+            parts.append(count(self._checkpoints, "checkpoint"))
+        if (now := (state.session_id, state.message_count, state.is_streaming)) != self._counted_at:
+            self._counted_at = now
+            self._changed.set()
         return parts
+
+    async def _count_checkpoints(self) -> None:
+        """Count the checkpoints in a thread whenever the session has changed."""
+        counter, cwd = CheckpointCount(), self._reloading.setup.cwd
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            session = self._host.state().session_id
+            self._checkpoints = await anyio.to_thread.run_sync(counter.of, cwd, session, abandon_on_cancel=True)
+            self._screen.refresh()
 
     async def _load_prices(self) -> None:
         """Load the prices in a thread, once a response has counted tokens."""
@@ -149,6 +172,7 @@ class Interactive:
                     self._commands.show_conversation()
                     tasks.start_soon(self._work)
                     tasks.start_soon(self._load_prices)
+                    tasks.start_soon(self._count_checkpoints)
                     if self._start.prompt:
                         self._submit(self._start.prompt)
                     await self._left.wait()

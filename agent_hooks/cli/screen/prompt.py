@@ -217,6 +217,10 @@ class PromptScreen(TurnPrinter):
         seconds = monotonic() - began
         return [elapsed(seconds), key] if seconds >= 1 else [key]
 
+    def refresh(self) -> None:
+        """Draw the screen anew, because the facts of the line below the prompt have changed."""
+        self._app.invalidate()
+
     def _bar_lines(self) -> list[Line]:
         parts = [] if self.between_sessions else self._facts()
         return [bar_line(parts, self._size().columns)] if parts and not is_searching() else []
