@@ -93,8 +93,8 @@ class HookError(Struct, frozen=True, kw_only=True):
 
     `hook_path`: the file whose code failed; `handler`: the function; `event`: the event's type, and for `session` its
     `reason`; `error`: one line of text; `exception` and `traceback`: the exception that was raised, if one was; `file`
-    and `line`: the place in the hook that raised it; `elapsed`: seconds the handler ran; `outcome`: whether the failure
-    blocked the action or the dispatch continued.
+    and `line`: the place in the hook that raised it, or where the handler begins if none did; `elapsed`: seconds the
+    handler ran; `outcome`: whether the failure blocked the action or the dispatch continued.
     """
 
     hook_path: str
@@ -256,8 +256,13 @@ def place_among(frames: Iterable[tuple[str, int]]) -> tuple[str | None, int | No
 
     The first frame outside this package is in the hook's file; the line is that of the innermost frame in that file.
     """
-    foreign = [(file, line) for file, line in frames if not file.startswith(_PACKAGE)]
+    foreign = [(file, line) for file, line in frames if not is_own(file)]
     return [place for place in foreign if place[0] == foreign[0][0]][-1] if foreign else (None, None)
+
+
+def is_own(file: str) -> bool:
+    """Tell whether a file is one of this package."""
+    return file.startswith(_PACKAGE)
 
 
 def at(path: str, line: int | None) -> str:

@@ -238,7 +238,7 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         hooks += found
         hook_patterns += patterns
         if tree.project is None:
-            disabled_hooks += _paths_of("disabledHooks", file.disabled_hooks, path, tree.directory, home)
+            disabled_hooks += _disabled_in(file, path, tree, home)
             model = _model_of(file, path)
         else:
             ignored += _personal_keys(file, path, agent_home(home))
@@ -276,6 +276,20 @@ def merge_settings(trees: Iterable[SourceTree], home: "str | Path | None" = None
         ignored=tuple(ignored),
         **timeouts,
     )
+
+
+def disabled_hooks(trees: Iterable[SourceTree], home: "str | Path | None" = None) -> tuple[str, ...]:
+    """Return the paths of the hooks that the person's settings leave out; raises `SettingsError`."""
+    found: list[str] = []
+    for tree in trees:
+        path = os.path.join(tree.directory, SETTINGS_FILE)
+        if tree.project is None and (file := read_settings_file(path, tree)) is not None:
+            found += _disabled_in(file, path, tree, home)
+    return tuple(dict.fromkeys(found))
+
+
+def _disabled_in(file: SettingsFile, path: str, tree: SourceTree, home: "str | Path | None") -> list[str]:
+    return _paths_of("disabledHooks", file.disabled_hooks, path, tree.directory, home)
 
 
 def _hooks_of(

@@ -13,7 +13,7 @@ from typing import Any
 from agent_hooks.concurrency.threads import ThreadCall
 from agent_hooks.dispatch.stats import Stats
 from agent_hooks.dispatch.table import OnError
-from agent_hooks.errors import HookUsageError
+from agent_hooks.errors import HookUsageError, is_own
 from agent_hooks.patterns import found_in
 
 THREAD_PATIENCE = 30.0
@@ -88,6 +88,12 @@ class Handler:
         """The line of its file where the function begins, if Python knows."""
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return None if code is None else code.co_firstlineno
+
+    @property
+    def place(self) -> tuple[str | None, int | None]:
+        """File and line where the function begins; `None, None` for a function of this package."""
+        file = self.file
+        return (None, None) if file is None or is_own(file) else (file, self.line)
 
     async def _in_thread(self, event: Any, context: Any) -> Any:
         """Call the function in a thread of its own."""

@@ -32,7 +32,7 @@ from agent_hooks.dispatch.plan import Owner, Plan
 from agent_hooks.dispatch.points import Changed
 from agent_hooks.dispatch.reading import misplaced, read_answer
 from agent_hooks.dispatch.table import EventSpec, OnError, spec_name
-from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, shown
+from agent_hooks.errors import HookUsageError, Outcome, describe, honest, hook_error, place_of, shown
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Cause, Continue, Replace, Rewrite, Stop
 
 
@@ -199,7 +199,7 @@ class Dispatch:
                 elif clock is not None and (foreign := clock.foreign(exc)) is not None:
                     raise foreign from None
                 else:
-                    ended = self._fail(failure_text(exc, self.event), exc)
+                    ended = self._fail(failure_text(exc, self.event, self.handler.hook), exc)
             if clock is not None and clock.armed:
                 self._keep_duration(handler)
                 if stats.left != 1:
@@ -375,6 +375,7 @@ class Dispatch:
 
     def _report(self, text: str, exc: BaseException | None = None, outcome: Outcome = "continued") -> None:
         handler = self.handler
+        place = place_of(exc)
         error = hook_error(
             exc,
             hook=handler.hook,
@@ -384,6 +385,8 @@ class Dispatch:
             error=text,
             reason=getattr(self.event, "reason", None),
             elapsed=perf_counter() - self.started,
+            # No line of the hook has raised a wrong answer, or a deadline; the handler's own says where to look.
+            place=handler.place if place[1] is None else place,
         )
         self.plan.owner.report(error)
 

@@ -17,12 +17,17 @@ _OF_CONTENT = ("FrozenList", "Blocks", 'can only concatenate str (not "list") to
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'", re.IGNORECASE)
 
 
-def failure_text(exc: BaseException, event: object = None) -> str:
-    """Return the text for an exception of a handler of `event`."""
+def failure_text(exc: BaseException, event: object = None, hook: str = "") -> str:
+    """Return the text for an exception of a handler of `event`; `hook`: the path of its hook."""
     text = describe(exc)
     if isinstance(exc, AgentHooksError) or "write " in text:
         # The error of a near miss has its remedy.
         return text
+    if isinstance(exc, ModuleNotFoundError):
+        # Imported here, because few handlers miss a module.
+        from agent_hooks.dispatch.missing import remedy_for
+
+        return f"{text}{remedy_for(exc, hook)}"
     remedy = _of_key(exc, event) if isinstance(exc, KeyError) else _remedy(exc, text)
     return f"{text}; {remedy}" if remedy else text
 

@@ -133,7 +133,7 @@ class Inside:
                 # The hook raised it: the keys of the person do not reach this process.
                 failure = exc
             if failure is not None:
-                answer = Failed(id, _failure(failure, self._events.get(id)))
+                answer = Failed(id, _failure(failure, self._events.get(id), self._api.path))
         self._events.pop(id, None)
         del self._scopes[id]
         if not self._link.hears:
@@ -323,9 +323,9 @@ def _no_key(provider: str) -> str | None:
     )
 
 
-def _failure(exc: BaseException, event: object) -> Failure:
+def _failure(exc: BaseException, event: object, hook: str) -> Failure:
     file, line = place_of(exc)
-    return failure_of(failure_text(exc, event), traceback_text(exc), file, line)
+    return failure_of(failure_text(exc, event, hook), traceback_text(exc), file, line)
 
 
 def failure_of(text: str, traceback: str, file: str | None, line: int | None) -> Failure:

@@ -99,10 +99,14 @@ class LoadError(Struct, frozen=True):
 
 
 class LoadResult(Struct, frozen=True):
-    """The result of loading: `hooks` were loaded, and `errors` are those of the others."""
+    """The result of loading: `hooks` were loaded, and `errors` are those of the others.
+
+    `disabled`: the paths of the hooks that the person's settings leave out.
+    """
 
     hooks: list[LoadedHook]
     errors: list[LoadError]
+    disabled: tuple[str, ...] = ()
 
     def fail_closed(self) -> list[LoadedHook]:
         """Return the hooks, and for each that could not be loaded a gate that blocks every tool call.
@@ -113,7 +117,7 @@ class LoadResult(Struct, frozen=True):
 
     def hidden(self, hide: Callable[[str], str]) -> LoadResult:
         """Return the result with the texts of its errors as `hide` returns them."""
-        return LoadResult(self.hooks, [error.hidden(hide) for error in self.errors])
+        return replace(self, errors=[error.hidden(hide) for error in self.errors])
 
 
 def stem(path: str) -> str:

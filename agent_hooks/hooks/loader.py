@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from agent_hooks.concurrency.stepping import event_loop
 from agent_hooks.errors import (
     AgentHooksError,
@@ -17,6 +19,7 @@ from agent_hooks.errors import (
 from agent_hooks.hook_packages import INIT, is_package
 from agent_hooks.hooks.api import HookAPI
 from agent_hooks.hooks.bytecode import contents
+from agent_hooks.hooks.choosing import leave_out
 from agent_hooks.hooks.finding import (
     FoundHooks,
     approved_bytes,
@@ -35,6 +38,7 @@ from agent_hooks.settings import (
     HookIsolation,
     IsolationSettings,
     agent_home,
+    disabled_hooks,
     resolve_path,
     source_trees,
     user_home,
@@ -66,12 +70,20 @@ async def discover_and_load_hooks(
 
     Without arguments, the project is the working directory.  A file that is listed twice, directly or through a
     symlink, is loaded once, at its first position.  `~` stands for `home`.  A hook's mistake raises nothing; it becomes
-    an entry of `errors`.  `trust`: only approved projects count, all of those that `cwd` is in; without it, the calling
-    program vouches for `<cwd>/.agent`.  `isolation`: which hooks get a process of their own, beside those that ask for
-    it in their file; `Settings` has the person's.
+    an entry of `errors`; so do settings of the person that cannot be read.  A hook that they disable is left out, and
+    stands in `disabled` of the result.  `trust`: only approved projects count, all of those that `cwd` is in; without
+    it, the calling program vouches for `<cwd>/.agent`.  `isolation`: which hooks get a process of their own, beside
+    those that ask for it in their file; `Settings` has the person's.
     """
     trees = source_trees(cwd, home) if trust is None else tuple(trust.trees(cwd))
-    return await load_found(find_hooks(configured_paths, trees), cwd=cwd, home=home, isolation=isolation)
+    found = find_hooks(configured_paths, trees)
+    try:
+        found = leave_out(found, disabled_hooks(trees, home))
+    except SettingsError as exc:
+        # The directory of the settings may be that of the hooks, and then it is named already.
+        found.errors.extend([] if found.errors else [LoadError(exc.path, exc.problem, exc.line)])
+    loaded = await load_found(found, cwd=cwd, home=home, isolation=isolation)
+    return replace(loaded, disabled=found.disabled)
 
 
 async def load_found(

@@ -69,7 +69,7 @@ def failed_load(exc: BaseException, path: str, resolved: str) -> LoadError:
     text = _load_text(exc)
     if isinstance(exc, ModuleNotFoundError):
         # Imported here, because few hooks miss a module.
-        from agent_hooks.hooks.missing import remedy_for
+        from agent_hooks.dispatch.missing import remedy_for
 
         text += remedy_for(exc, resolved)
     return LoadError(path, text, line, traceback_text(exc), file if package else None)

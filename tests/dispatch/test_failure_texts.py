@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+import anyio
 import pytest
 
 from agent_hooks import (
@@ -19,9 +20,10 @@ from agent_hooks import (
     SessionEvent,
     ToolCall,
     ToolResult,
+    TurnStart,
     wrap_tool,
 )
-from agent_hooks.errors import LONGEST_TEXT, capped
+from agent_hooks.errors import LONGEST_TEXT, at, capped
 from agent_hooks.testing import ScriptedUI
 from agent_hooks.values.content import AssistantMessage, Message, ToolResultMessage, UserMessage
 from running import Command
@@ -261,3 +263,40 @@ async def test_a_key_that_no_input_could_have_gets_no_remedy() -> None:
     await runner.emit(ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"}))
     await runner.emit(SessionEvent(reason="start"))
     assert [error.error for error in errors] == ["KeyError: 'command'"] * 2
+
+
+# ---- the place of a failure
+
+
+@pytest.mark.behaviour("D24")
+async def test_a_wrong_answer_is_reported_with_the_place_of_the_handler() -> None:
+    """No line of the hook raised it, so the report names the line where the handler begins."""
+
+    def wrong(event: ToolCall, ctx: HookContext) -> int:
+        return 7
+
+    async def hangs(event: ToolCall, ctx: HookContext) -> None:
+        await anyio.sleep_forever()
+
+    def useless(event: TurnStart, ctx: HookContext) -> int:
+        return 7
+
+    runner, errors = runner_of(
+        hook_on("tool_call", wrong, path=__file__, inline=True, on_error="continue"),
+        hook_on("tool_call", hangs, path=__file__, on_error="continue"),
+        hook_on("turn_start", useless, path=__file__, inline=True),
+        tool_call_timeout=0.01,
+    )
+    await runner.emit(call_of(command="ls"))
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
+    lines = [function.__code__.co_firstlineno for function in (wrong, hangs, useless)]
+    assert [(error.file, error.line) for error in errors] == [(__file__, line) for line in lines]
+    assert str(errors[0]).startswith(f"{__file__}:{lines[0]}: wrong on tool_call: TypeError: wrong answer 7")
+
+
+@pytest.mark.behaviour("D24")
+async def test_a_failure_of_a_function_without_a_line_names_the_hook_alone() -> None:
+    """A function of C has none, and a line of ours is no place for its author to look."""
+    runner, errors = runner_of(hook_on("turn_start", max, at, inline=True))
+    await runner.emit(TurnStart(turn_index=0, timestamp=0))
+    assert [(error.handler, error.file, error.line) for error in errors] == [("max", None, None), ("at", None, None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -125,6 +126,24 @@ async def test_hooks_are_loaded_global_then_project_then_configured(home: Path, 
 
 
 @pytest.mark.behaviour("L3")
+@pytest.mark.behaviour("HH7")
+async def test_a_hook_that_the_person_has_disabled_is_left_out_in_a_program_too(home: Path, project: Path) -> None:
+    """Wherever it was found; a file that the program loads by name counts, and a project's settings disable nothing."""
+    for name in ("one", "two"):
+        write(hooks_of(home) / f"{name}.py")
+    off = [str(write(hooks_of(project) / "three.py")), str(write(project / "four.py"))]
+    settings = home / ".agent" / "settings.json"
+    settings.write_text(json.dumps({"disabledHooks": ["hooks/two.py", *off]}))
+    (project / ".agent" / "settings.json").write_text('{"disabledHooks": ["~/.agent/hooks/one.py"]}')
+    result = await discover_and_load_hooks([project / "four.py"], cwd=project)
+    assert (names(result), result.errors) == (["one"], [])
+    assert result.disabled == (str(hooks_of(home) / "two.py"), *off)
+    assert names(await load_hooks([project / "four.py"], cwd=project)) == ["four"]
+    settings.write_text('{"disabledHooks": 5}')
+    (error,) = (await discover_and_load_hooks(cwd=project)).errors
+    assert str(error).startswith(f"{settings}: key 'disabledHooks': expected ")
+
+
 async def test_a_file_named_twice_is_loaded_once_at_its_first_position(home: Path, project: Path) -> None:
     """A file is one hook, also if it is discovered and configured, as a relative path and through symlinks."""
     real = write(project / "real.py")

@@ -7,7 +7,6 @@ import shlex
 import sys
 from importlib.util import find_spec
 
-from agent_hooks.hooks.bytecode import contents
 from agent_hooks.trust.header import has_header
 
 # Packages whose modules have other names.
@@ -45,8 +44,10 @@ def remedy_for(exc: BaseException, hook: str) -> str:
 
 def _has_header(hook: str) -> bool:
     try:
-        return has_header(contents(hook))
-    except OSError:
+        with open(hook, "rb") as file:
+            return has_header(file.read())
+    # It was removed meanwhile, or it is a package.
+    except (OSError, ValueError):
         return False
 
 

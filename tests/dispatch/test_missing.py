@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_hooks import load_hooks
-from agent_hooks.hooks import missing
-from agent_hooks.hooks.missing import install_command, remedy_for
+from agent_hooks import Block, HookError, HookRunner, ToolCall, load_hooks
+from agent_hooks.dispatch import missing
+from agent_hooks.dispatch.missing import install_command, remedy_for
 
 pytestmark = pytest.mark.anyio
+CALL = ToolCall(tool_name="bash", tool_call_id="1", input={"command": "ls"})
+LATE = """\
+def register(api):
+    @api.on("tool_call")
+    async def gate(event, ctx):
+        import no_such_package
+"""
 
 
 @pytest.mark.behaviour("HM1")
@@ -26,6 +33,25 @@ async def test_a_missing_package_is_an_error_with_the_command_and_the_header(tmp
         assert '# /// script, # dependencies = ["no-such-package"], # ///' in error.error
     assert [error.line for error in result.errors] == [1, 1]
     assert "pip install PyYAML;" in remedy_for(ModuleNotFoundError("gone", name="yaml"), str(tmp_path / "hook.py"))
+
+
+@pytest.mark.behaviour("HM1")
+async def test_an_import_inside_a_handler_gets_the_same_remedy(tmp_path: Path) -> None:
+    """Where the hook runs makes no difference; the call is blocked."""
+    for name, isolation in (("inline", ""), ("process", 'ISOLATION = "process"')):
+        (tmp_path / f"{name}.py").write_text(f"{isolation}\n{LATE}")
+        runner, errors = HookRunner(await load_hooks([f"{name}.py"], cwd=tmp_path), cwd=tmp_path), list[HookError]()
+        runner.on_error(errors.append)
+        async with runner:
+            answer = await runner.emit(CALL)
+        assert isinstance(answer, Block)
+        (error,) = errors
+        assert error.error.startswith(
+            "ModuleNotFoundError: No module named 'no_such_package'; install it into the Python"
+        )
+        assert f"{sys.executable} -m pip install no-such-package; or" in error.error
+        assert error.error in answer.reason
+        assert str(error).startswith(f"{name}.py:5: gate on tool_call: ModuleNotFoundError")
 
 
 @pytest.mark.behaviour("HM1")
