@@ -84,6 +84,13 @@ _PROGRAMS = {
         bool(NO_BROWSER),
         f"{NO_BROWSER}: the tests of the page in a real browser WERE NOT RUN",
     ),
+    **{
+        shell: (
+            shutil.which(shell) is None,
+            f"{shell} IS MISSING: the tests of TAB in a real {shell} WERE NOT RUN; install it (apt-get install {shell})",
+        )
+        for shell in ("zsh", "fish")
+    },
     "node": (
         shutil.which("node") is None,
         "Node.js IS MISSING: the tests of the plugins of other agents WERE NOT RUN; install it (apt-get install nodejs)",

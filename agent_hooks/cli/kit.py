@@ -17,7 +17,7 @@ import click
 
 import agent_hooks
 from agent_hooks.cli.screen.wording import short
-from agent_hooks.cli.streams import echo
+from agent_hooks.cli.streams import echo, tell
 from agent_hooks.errors import AgentHooksError, os_reason
 from agent_hooks.hooks.finding import HOOKS_DIRECTORY
 from agent_hooks.settings import PROJECT_DIRECTORY, agent_home, user_home
@@ -57,7 +57,7 @@ def add(name: str, text: str, *, user: bool, cwd: str, by: str) -> None:
     """
     if user:
         path = _write(agent_home(), name, text)
-        echo(f"{short(path)}: written; it counts in all your projects")
+        tell(f"{short(path)}: written; it counts in all your projects")
         return
     project = _project(os.path.abspath(cwd))
     store = Trust().store()
@@ -65,11 +65,12 @@ def add(name: str, text: str, *, user: bool, cwd: str, by: str) -> None:
     path = _write(os.path.join(project, PROJECT_DIRECTORY), name, text)
     after = read_set(project)
     if before.state == "always":
-        echo(f"{short(path)}: written; it counts from now on")
+        tell(f"{short(path)}: written; it counts from now on")
     elif store.problem is None and _adds_only(before, after, os.path.relpath(path, project), text):
         store.approve(before.key, after, by=by)
-        echo(f"{short(path)}: written and approved; it counts from now on")
+        tell(f"{short(path)}: written and approved; it counts from now on")
     else:
+        # A warning, because the hook does not count yet.
         echo(f"{short(path)}: written; other hooks or settings here wait for your approval, so run: {REMEDY}")
 
 

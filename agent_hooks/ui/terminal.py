@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TextIO, cast
 
 import anyio
 from prompt_toolkit.application import Application
@@ -20,6 +20,7 @@ from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.styles import Style
 
 from agent_hooks.concurrency.lanes import Lane
+from agent_hooks.errors import sendable
 from agent_hooks.ui.base import Answer, NotifyType, Question
 from agent_hooks.ui.charset import shown_in
 from agent_hooks.ui.dialogs import LABELS, Dialog, LineDialog, ListDialog, Option, QuestionDialog
@@ -145,7 +146,7 @@ class OwnScreen:
             style=STYLE,
             erase_when_done=True,
             input=self._input,
-            output=self._output or create_output(sys.stderr),
+            output=self._output or create_output(cast(TextIO, _Shown(sys.stderr))),
         )
         # Seconds until Esc counts as a key of its own.
         app.ttimeoutlen = 0.1
@@ -183,3 +184,18 @@ class OwnScreen:
     def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
         """Print a line on stderr."""
         sys.stderr.write(shown_in(f"{'? ' if type == 'answer' else ''}{harmless(text)}\n"))
+
+
+class _Shown:
+    """A terminal that gets each character as its locale can show it; prompt_toolkit would encode the text itself."""
+
+    encoding = "utf-8"
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.flush, self.fileno, self.isatty = stream.flush, stream.fileno, stream.isatty
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        # Half of a surrogate pair, which a person cannot type, has no form in UTF-8.
+        self._stream.write(shown_in(sendable(text)))

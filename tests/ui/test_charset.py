@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pty
+from contextlib import suppress
+
 import pytest
+from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.utils import get_cwidth
 
+from agent_hooks.ui import dialogs
 from agent_hooks.ui.charset import fallback, shown_in, shows_utf8
+from agent_hooks.ui.terminal import OwnScreen, TerminalUI
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +62,34 @@ def test_a_fallback_is_as_wide_as_its_character() -> None:
     shown = fallback(text)
     assert shown == "* e = n ~ ???? | ???? ?? - e"
     assert get_cwidth(shown) == get_cwidth(text)
+
+
+@pytest.mark.behaviour("TM11")
+@pytest.mark.parametrize(("locale", "ascii_only"), [("C", True), ("C.UTF-8", False)])
+async def test_a_dialog_with_the_terminal_to_itself_is_in_ascii_too(
+    monkeypatch: pytest.MonkeyPatch, locale: str, ascii_only: bool
+) -> None:
+    """Its texts, the hint, the letters that are typed, and the line that stays; the answer has the letters themselves."""
+    monkeypatch.setenv("LC_ALL", locale)
+    monkeypatch.setattr(dialogs, "MOMENT", 0)
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as stderr, create_pipe_input() as keyboard:
+        monkeypatch.setattr("sys.stderr", stderr)
+        keyboard.send_text("Grüße\r")
+        answer = await TerminalUI(OwnScreen(keyboard)).input("Wie heißt „du“?", "→ Müller")
+        monkeypatch.undo()
+        stderr.write("the end")
+    seen = read_until_closed(ours)
+    assert answer == "Grüße"
+    assert seen.isascii() is ascii_only
+    assert (b"Gru?e" if ascii_only else "Grüße".encode()) in seen
+
+
+def read_until_closed(terminal: int) -> bytes:
+    """Return all that a terminal was sent, whose other end is closed."""
+    seen = b""
+    with os.fdopen(terminal, "rb", buffering=0) as file, suppress(OSError):
+        while part := file.read(10_000):
+            seen += part
+    return seen

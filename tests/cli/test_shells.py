@@ -1,0 +1,127 @@
+"""TAB in a real zsh and a real fish; `test_cli_conventions.py` has bash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_hooks.cli.completing import script
+from running import Command, Dialog
+from support import PATIENCE
+
+# Ctrl-X shows the line that is being typed.
+SHOW = "show() { zle -I; print -r -- \"<$BUFFER>\" }; zle -N show; bindkey '^X' show; bindkey '^U' kill-whole-line"
+
+
+@pytest.fixture(autouse=True)
+def _on_the_path(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Let the shells find this installation's command, and no settings of the person who runs the tests."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PS1", "ready> ")
+    for name in ("ZDOTDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home))
+
+
+# ---- zsh
+
+
+@pytest.fixture
+def zsh(command: Command) -> Iterator[Dialog]:
+    """Give a real zsh at a terminal, with the completions of the documentation."""
+    command.add_hook("def register(api): ...", "no_force_push.py")
+    (command.project / "completion.zsh").write_text(script("zsh"))
+    shell = Dialog([shutil.which("zsh") or "", "-f", "-i"], command.project, None)
+    # A key before the first prompt may get lost.
+    shell.sees("ready> ")
+    shell.type(f"{SHOW}; autoload -Uz compinit; compinit -u -D; source completion.zsh; echo so''urced\n")
+    shell.sees("sourced")
+    yield shell
+    shell.type("\x15exit\n")
+    shell.end()
+
+
+@pytest.mark.zsh
+@pytest.mark.behaviour("CV1")
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("agent-hooks unins", "agent-hooks uninstall "),
+        ("agent-hooks install claude-code gem", "agent-hooks install claude-code gemini-cli "),
+        ("agent-hooks records --hook no", "agent-hooks records --hook no_force_push "),
+        ("agent-hooks serve --sta", "agent-hooks serve --status "),
+        ("agent-hooks check compl", "agent-hooks check completion.zsh "),
+    ],
+)
+def test_zsh_completes_commands_options_names_and_files(zsh: Dialog, typed: str, line: str) -> None:
+    """A person types the beginning, and presses TAB."""
+    zsh.type(f"{typed}\t\x18")
+    zsh.sees(f"<{line}>")
+
+
+@pytest.mark.zsh
+@pytest.mark.behaviour("CV1")
+def test_zsh_lists_what_fits_with_the_text_beside_it(zsh: Dialog) -> None:
+    """Of several completions; a text with colons and commas stays whole."""
+    zsh.type("agent-hooks un\t")
+    zsh.sees("Take your hooks out of another agent's settings again.")
+    zsh.sees("Let the agent change hooks and settings for a limited time.")
+
+
+@pytest.mark.zsh
+@pytest.mark.behaviour("CV1")
+def test_zsh_prints_no_error_when_the_installation_is_gone(zsh: Dialog) -> None:
+    """TAB after `pip uninstall` leaves the line as it is."""
+    zsh.type("PATH=\nagent-hooks unins\t\x18")
+    seen = zsh.sees("<agent-hooks unins>")
+    assert "not found" not in seen
+    assert "No such file" not in seen
+
+
+# ---- fish
+
+
+def fish(line: str, cwd: Path, first: str = "") -> list[str]:
+    """Return the completions of a real fish for a line, each with its text."""
+    (cwd / "completion.fish").write_text(script("fish"))
+    program = f'source completion.fish; {first} complete --do-complete "{line}"'
+    done = subprocess.run(
+        ["fish", "--no-config", "--command", program],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.fish
+@pytest.mark.behaviour("CV1")
+def test_fish_completes_commands_options_names_and_files(command: Command) -> None:
+    """With the text beside each, commas included."""
+    command.add_hook("def register(api): ...", "no_force_push.py")
+    here = command.project
+    assert fish("agent-hooks unins", here) == ["uninstall\tTake your hooks out of another agent's settings again."]
+    (undo,) = [each for each in fish("agent-hooks re", here) if each.startswith("records\t")]
+    assert undo == "records\tShow, verify and remove the records of calls and decisions."
+    for line, name in (
+        ("agent-hooks install claude-code gem", "gemini-cli"),
+        ("agent-hooks records --hook no", "no_force_push"),
+        ("agent-hooks serve --sta", "--status"),
+        ("agent-hooks check compl", "completion.fish"),
+    ):
+        assert [each.partition("\t")[0] for each in fish(line, here)] == [name]
+
+
+@pytest.mark.fish
+@pytest.mark.behaviour("CV1")
+def test_fish_prints_no_error_when_the_installation_is_gone(project: Path) -> None:
+    """TAB after `pip uninstall` completes nothing."""
+    assert fish("agent-hooks unins", project, first="set PATH /usr/bin /bin;") == []
