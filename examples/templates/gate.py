@@ -1,4 +1,4 @@
-"""gate: stops commands that delete trees by force."""
+"""gate: leaves pushing commits to people."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from agent_hooks import Block, HookAPI, HookContext, ToolCall
 def register(api: HookAPI) -> None:
     """Subscribe the handlers; agent-hooks calls this once, when it loads the hook."""
 
-    @api.on("tool_call", tool="bash")
+    @api.on("tool_call")
     async def gate(event: ToolCall, ctx: HookContext) -> Block | None:
-        """Judge a command before it runs: a block stops it, and `None` has no objection."""
-        if "rm -rf" in event.input["command"]:
-            return Block("deleting a tree needs a person")
+        """Judge a call before it runs: a block stops it, and `None` has no objection."""
+        # The effects are the same in every spelling: `cd x && git push`, `bash -c "git push"`, `P=push; git $P`.
+        for transfer in event.effects.transfers:
+            if transfer.program == "git" and transfer.direction == "out":
+                return Block("pushing is for people")
         return None

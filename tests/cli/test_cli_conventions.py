@@ -211,7 +211,7 @@ def test_quiet_leaves_answers_warnings_and_errors(command: Command) -> None:
     for args in (("new", "one"), ("new", "two", "--user"), ("examples", "add", "protected_paths")):
         done = command(*args, "-q")
         assert (done.stdout, done.stderr) == ("", "")
-    command.add_hook("def register(api): ...", "other.py")
+    command("untrust", "-q")
     # Without an approval, the hook does not count yet.
     assert "wait for your approval" in command("new", "three", "-q").stdout
 

@@ -487,8 +487,8 @@ def test_a_moved_project_is_asked_about_anew(command: Command, tmp_path: Path) -
 def test_new_writes_a_hook_that_works_and_approves_it(command: Command) -> None:
     """In an empty project, and beside approved hooks."""
     assert "written and approved" in command("new", "gate").stdout
-    blocked = command("run", "--no-session", "@bash rm -rf build").stdout
-    assert "deleting a tree needs a person" in blocked
+    blocked = command("run", "--no-session", "@bash git push").stdout
+    assert "pushing is for people" in blocked
     assert "written and approved" in command("new", "second").stdout
     assert "exists already" in command("new", "gate.py", code=1).stderr
     for name in ("../x", "", "a b", ".x", "_x"):
@@ -507,7 +507,7 @@ def test_new_for_the_user_needs_no_approval(command: Command, home: Path) -> Non
     """The agent home is the person's own; it is no project."""
     command("new", "mine", "--user")
     assert (home / ".agent" / "hooks" / "mine.py").exists()
-    assert "deleting a tree" in command("run", "--no-session", "@bash rm -rf build").stdout
+    assert "pushing is for people" in command("run", "--no-session", "@bash git push").stdout
     assert "add --user" in command("new", "other", "--cwd", str(home), code=2).stderr
 
 

@@ -66,7 +66,7 @@ def test_an_unknown_template_is_an_error_that_lists_them(command: Command) -> No
     assert not (command.project / ".agent" / "hooks").exists()
     listed = command("new", "--list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == TEMPLATES
-    assert listed[3] == "gate     stops commands that delete trees by force."
+    assert listed[3] == "gate     leaves pushing commits to people."
     assert "give the hook a name" in command("new", code=2).stderr
 
 
@@ -157,8 +157,10 @@ def test_below_an_agent_no_hook_is_added(command: Command, monkeypatch: pytest.M
 async def test_gate_ask_and_rewrite_judge_calls(tmp_path: Path) -> None:
     """The gate blocks, the question needs a person, and the rewriter changes the command."""
     gate = await runner_of("gate", tmp_path)
-    assert (await gate.emit_tool_call(call_of("rm -rf build"))) is not None
-    assert (await gate.emit_tool_call(call_of("ls"))) is None
+    for command in ("git push", "cd x && git push --force", 'bash -c "git push"', "P=push; git $P"):
+        assert "pushing is for people" in (await call_tool(gate, "bash", {"command": command})).text
+    for command in ("ls", "git fetch", "git stash push", "git commit -m push"):
+        assert not (await call_tool(gate, "bash", {"command": command})).is_error
     ask = await runner_of("ask", tmp_path)
     output = await call_tool(ask, "bash", {"command": "bash -c 'docker push x'"})
     assert "no person is here" in output.text
