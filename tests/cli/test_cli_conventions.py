@@ -208,8 +208,8 @@ def test_quiet_leaves_answers_warnings_and_errors(command: Command) -> None:
     command.trusted = False
     done = command("trust", "--yes", "-q")
     assert (done.stdout, done.stderr) == ("", "")
-    for args in (("new", "one"), ("new", "two", "--user"), ("examples", "add", "protected_paths")):
-        done = command(*args, "-q")
+    for line in ("new one", "new two --user", "examples add protected_paths"):
+        done = command(*line.split(), "-q")
         assert (done.stdout, done.stderr) == ("", "")
     command("untrust", "-q")
     # Without an approval, the hook does not count yet.
