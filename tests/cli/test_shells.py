@@ -16,7 +16,7 @@ from running import Command, Dialog
 from support import PATIENCE
 
 # Ctrl-X shows the line that is being typed.
-SHOW = "show() { zle -I; print -r -- \"<$BUFFER>\" }; zle -N show; bindkey '^X' show; bindkey '^U' kill-whole-line"
+SHOW = "show() { zle -I; print -r -- \"<$BUFFER>\" }; zle -N show; bindkey '^X' show"
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +37,16 @@ def zsh(command: Command) -> Iterator[Dialog]:
     command.add_hook("def register(api): ...", "no_force_push.py")
     (command.project / "completion.zsh").write_text(script("zsh"))
     shell = Dialog([shutil.which("zsh") or "", "-f", "-i"], command.project, None)
-    # A key before the first prompt may get lost.
-    shell.sees("ready> ")
-    shell.type(f"{SHOW}; autoload -Uz compinit; compinit -u -D; source completion.zsh; echo so''urced\n")
-    shell.sees("sourced")
-    yield shell
-    shell.type("\x15exit\n")
-    shell.end()
+    try:
+        # A key before the first prompt may get lost.
+        shell.sees("ready> ")
+        shell.type(f"{SHOW}; autoload -Uz compinit; compinit -u -D; source completion.zsh; echo so''urced\n")
+        shell.sees("sourced")
+        yield shell
+    finally:
+        # A key that comes while the line is shown would be one of the terminal, which knows no Ctrl-U of zsh.
+        shell.process.kill()
+        shell.end(None)
 
 
 @pytest.mark.zsh
