@@ -31,7 +31,7 @@ def command(id: str | None) -> None:
         )
     for line in explanation(record):
         echo(line, words=True)
-    for line in way_back(record):
+    for line in way_back(record, reader.turn(record)):
         echo(line)
     for line in unread_lines(reader):
         echo(line, err=True)

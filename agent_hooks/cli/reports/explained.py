@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from agent_hooks.checkpoints import printable
 from agent_hooks.cli.reports.ladder import FAILURES, patch, plain
 from agent_hooks.cli.reports.recorded import answers, local_time, title, where
 from agent_hooks.errors import at, count
+from agent_hooks.look.turns import turn_of
 from agent_hooks.records.joining import Record
-from agent_hooks.records.lines import Decision, Step
+from agent_hooks.records.lines import Decision, Step, Turn
 
 _LOADER = "/agent_hooks/hooks/loaded.py"
 # The files of a turn that are named.
@@ -23,18 +25,19 @@ def explanation(record: Record) -> tuple[str, str, str]:
     return plain(_fate(record)), plain(_cause(record)), plain(f"{remedy[:1].upper()}{remedy[1:]}")
 
 
-def way_back(record: Record) -> list[str]:
-    """Return lines with the files that the turn of a call changed, and the command that brings them back, if any."""
+def way_back(record: Record, saved: Sequence[Turn]) -> list[str]:
+    """Return lines with the files that the turn of a call changed, and the command that brings them back, if any.
+
+    `saved`: the lines with these files, of `Reader.turn`.
+    """
+    # A call that was stopped has changed nothing.
     if not record.is_call or (record.result is not None and record.result.status == "blocked"):
         return []
-    # Imported here, because a call that was stopped has changed nothing.
-    from agent_hooks.look.turns import turn_of
-
-    turn = turn_of(record.lead, record.time.timestamp() * 1000)
+    turn = turn_of(record.lead, record.result, saved)
     if turn is None or turn["bringBack"] is None:
         return []
     names = [printable(name) for name in turn["files"][:_FILES]]
-    more = len(turn["files"]) - len(names)
+    more = len(turn["files"]) - len(names) + turn["more"]
     files = ", ".join(names) + (f" and {count(more, 'more file')}" if more else "")
     return [
         plain(f"Its turn changed {files}; to bring back the files as they were before it:"),
