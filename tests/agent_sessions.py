@@ -1,6 +1,7 @@
 """Transcripts of the clients, cut down from those that the real clients wrote, in their standard places below a home.
 
-In each, the agent ran `echo hello from the shell` and `cat missing-file; exit 3`, and most wrote `made.txt`.
+In each, the agent ran `echo hello from the shell` and `cat missing-file; exit 3`, and most wrote `made.txt`.  Those in
+`denied` have a call that a hook of ours, the person or a rule of the client's own settings denied.
 """
 
 from __future__ import annotations
@@ -36,6 +37,17 @@ def put(home: Path, client: str) -> Path:
     path = home / PLACES[client]
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(PINNED / f"{client.replace('-', '_')}.jsonl", path)
+    return path
+
+
+def put_denied(home: Path, client: str, by: str) -> Path:
+    """Put the transcript of a session with a denied call into its place; `by`: `hook`, `person` or `rule`."""
+    pinned = PINNED / "denied" / f"{client.replace('-', '_')}_by_{by}.jsonl"
+    if client == "opencode":
+        return put_database(home / DATABASE, [json.loads(line) for line in pinned.read_text().splitlines()])
+    path = home / PLACES[client]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(pinned, path)
     return path
 
 

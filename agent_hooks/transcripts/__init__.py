@@ -19,7 +19,7 @@ from agent_hooks.errors import os_reason
 from agent_hooks.transcripts.base import Reader, RecordedCall, RecordedEnd, TranscriptError
 from agent_hooks.transcripts.databases import MAGIC, parts
 
-__all__ = ["READERS", "BadLine", "Transcript", "find_standard", "find_transcripts", "open_reader"]
+__all__ = ["OTHER_IDS", "READERS", "BadLine", "Transcript", "find_standard", "find_transcripts", "open_reader"]
 
 # Module and class of each reader.  The first reader that recognises a line reads the file.  Qwen Code's lines have the
 # fields of Claude Code's, and pi's header has those of ours.
@@ -33,6 +33,8 @@ READERS: dict[str, tuple[str, str]] = {
     "copilot-cli": ("agent_hooks.transcripts.copilot_cli", "CopilotCliReader"),
     "opencode": ("agent_hooks.transcripts.opencode", "OpenCodeReader"),
 }
+OTHER_IDS = frozenset({"qwen-code"})
+"""The clients that give hooks another id of a call than their transcripts have."""
 _SESSIONS = (".agent/sessions", "*.jsonl")
 LONGEST = 64 * 1024 * 1024
 """The most bytes of a line."""

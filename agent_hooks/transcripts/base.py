@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
@@ -221,6 +222,19 @@ class ForeignReader(ABC):
 def text(value: object) -> str | None:
     """Return a text that is not empty; `None` for any other value."""
     return value if isinstance(value, str) and value else None
+
+
+_REFUSAL = re.compile(
+    # The words about a hook that failed, an event that was not judged, and a person's no.
+    r"\A(?:not run, because (?:hook|transformer) |agent-hooks could not |the person did not allow it: )"
+    # Or the origin of a block at the end: hooks and guards, with their rules.
+    r"|\((?:asked by )?(?:[^()\n]*\.py|builtin:[\w-]+)(?: \([\w.:-]+\))?(?:, [^\n]*)?\)\Z"
+)
+
+
+def is_refusal(error: str) -> bool:
+    """Tell whether the text of a failure is a block of ours, which some agents record like any other failure."""
+    return _REFUSAL.search(error) is not None
 
 
 def plain_text(content: object) -> str:

@@ -28,7 +28,8 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 _DENIED = re.compile(r"\A[^\n]*(?:blocked by (?:a )?PreToolUse hook|rejected by user)", re.IGNORECASE)
-_ABORTED = re.compile(r"\Aaborted", re.IGNORECASE)
+# The person has said no to the command, or has stopped it: the text is the same.
+_ABORTED = re.compile(r"\A(?:Wall time: [^\n]*\n)?aborted", re.IGNORECASE)
 _BEGINNING = 400
 """The characters of a result that are matched."""
 

@@ -1,7 +1,7 @@
 """Copilot CLI's transcripts, `~/.copilot/session-state/*/events.jsonl`, in the format of version 1.0.102.
 
-A call has an event when the model asks for it, as a part of its message, and two when its tool starts and ends.  A call
-that is denied has no start, so the message counts.
+A call has an event when the model asks for it, as a part of its message, and two when its tool starts and ends, also if
+it is denied.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_hooks.transcripts.base import ForeignReader, Place, RecordedCall, RecordedEnd, Then, text
 
-_DENIED = ("denied", "rejected", "hook_denied")
+_DENIED = ("denied", "rejected")
 _INVALID = ("invalid_arguments", "tool_not_found")
 
 

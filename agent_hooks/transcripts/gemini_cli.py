@@ -23,7 +23,10 @@ from agent_hooks.transcripts.base import (
 _ENDS: dict[object, Then] = {"success": "ran", "error": "failed", "cancelled": "aborted"}
 _DIRECTORY = re.compile(r"\*\*Workspace Directories:\*\*\n\s*- ([^\n]+)")
 _EXIT = re.compile(r"^Exit Code: (?!0\b)", re.MULTILINE)
-_DENIED = re.compile(r"\A(?:Tool execution blocked|Blocked by hook|.*denied by policy)", re.IGNORECASE)
+# By a hook, by the person, and by a rule of the person's.
+_DENIED = re.compile(
+    r"\A(?:Tool execution blocked|\[Operation Cancelled\] Reason: User denied|Tool execution .*denied by policy)"
+)
 
 
 class GeminiCliReader(ForeignReader):
@@ -73,6 +76,6 @@ def _result(call: Mapping[str, Any]) -> str:
 def _then(call: Mapping[str, Any]) -> Then:
     then = _ENDS[call["status"]]
     result = _result(call)
-    if then == "failed" and _DENIED.match(result):
+    if then != "ran" and _DENIED.match(result):
         return "denied"
     return "failed" if then == "ran" and _EXIT.search(result) else then

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent_hooks.transcripts.base import ForeignReader, Place, RecordedCall, RecordedEnd, Then, text
+from agent_hooks.transcripts.base import ForeignReader, Place, RecordedCall, RecordedEnd, Then, is_refusal, text
 
 _ABORTED = "Tool execution aborted"
 _DENIED = ("The user rejected permission", "The user has specified a rule which prevents")
@@ -62,5 +62,7 @@ class OpenCodeReader(ForeignReader):
 def _then(state: Mapping[str, Any]) -> Then:
     if state["status"] == "error":
         error = str(state.get("error") or "")
-        return "aborted" if error.startswith(_ABORTED) else "denied" if error.startswith(_DENIED) else "failed"
+        if error.startswith(_ABORTED):
+            return "aborted"
+        return "denied" if error.startswith(_DENIED) or is_refusal(error) else "failed"
     return "failed" if (state.get("metadata") or {}).get("exit") else "ran"

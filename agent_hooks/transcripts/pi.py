@@ -10,6 +10,8 @@ from agent_hooks.transcripts.base import (
     Place,
     RecordedCall,
     RecordedEnd,
+    Then,
+    is_refusal,
     plain_text,
     text,
 )
@@ -45,7 +47,7 @@ class PiReader(ForeignReader):
                         block.get("id"), block.get("name"), block.get("arguments"), data.get("timestamp"), key
                     )
         elif message.get("role") == "toolResult" and text(message.get("toolCallId")):
-            yield RecordedEnd(message["toolCallId"], "failed" if message.get("isError") is True else "ran")
+            yield RecordedEnd(message["toolCallId"], _then(message))
 
     def payload(self, call: RecordedCall) -> Mapping[str, Any]:
         """Return the payload of the plugin."""
@@ -64,3 +66,9 @@ class PiReader(ForeignReader):
         message = data["message"]
         if message["role"] == "toolResult":
             yield message["toolCallId"], plain_text(message.get("content"))
+
+
+def _then(message: Mapping[str, Any]) -> Then:
+    if message.get("isError") is not True:
+        return "ran"
+    return "denied" if is_refusal(plain_text(message.get("content"))) else "failed"

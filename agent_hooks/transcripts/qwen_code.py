@@ -19,7 +19,6 @@ from agent_hooks.transcripts.base import (
 )
 
 _INVALID = ("invalid_tool_params", "tool_not_registered")
-_DENIED = ("execution_denied", "permission_denied")
 
 
 class QwenCodeReader(ForeignReader):
@@ -58,8 +57,9 @@ def _then(ended: Mapping[str, Any]) -> Then:
     kind = ended.get("errorType")
     if kind in _INVALID:
         return "invalid"
-    if kind in _DENIED:
+    if kind == "execution_denied":
         return "denied"
     if ended.get("status") == "cancelled":
-        return "aborted"
+        # The person has said no before it began, or has stopped it.
+        return "denied" if ended.get("executionStatus") == "not_started" else "aborted"
     return "ran" if ended.get("status") == "success" else "failed"

@@ -109,6 +109,33 @@ async def test_without_the_clients_id_calls_are_joined_in_their_order(recorded: 
 
 
 @pytest.mark.behaviour("VW10")
+async def test_where_hooks_get_another_id_than_the_transcript_the_input_counts(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """Qwen Code makes an id for hooks alone; both orders of coming end in one row."""
+    path = put(tmp_path, "qwen-code")
+    payloads = [
+        {
+            "session_id": facts(path)["sessionId"],
+            "transcript_path": str(path),
+            "cwd": "/home/dev/app",
+            "hook_event_name": "PreToolUse",
+            "tool_name": "run_shell_command",
+            "tool_input": {"command": command},
+            "tool_use_id": f"toolu_{number}",
+        }
+        for number, command in enumerate(("echo hello from the shell", "cat missing-file; exit 3"))
+    ]
+    await judged(recorded, "qwen-code", payloads[:1], "PreToolUse")
+    view = View(recorded.home, user=tmp_path)
+    assert view.refresh().total == 3
+    await judged(recorded, "qwen-code", payloads[1:], "PreToolUse")
+    assert view.refresh().total == 3
+    assert [view.card(row)["joined"] for row in range(3)] == ["order", "order", "none"]
+    assert [view.card(row)["verdict"] for row in range(3)] == ["pass", "pass", "unjudged"]
+
+
+@pytest.mark.behaviour("VW10")
 async def test_a_record_that_comes_after_its_transcript_is_the_same_call(recorded: Recorded, tmp_path: Path) -> None:
     """And a call that is seconds old waits for its record."""
     path = put(tmp_path, "codex")

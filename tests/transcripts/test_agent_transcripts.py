@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent_hooks.transcripts import BadLine, Transcript, find_standard
-from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, TranscriptError
-from agent_sessions import DATABASE, PLACES, put, put_database
+from agent_hooks.transcripts.base import RecordedCall, RecordedEnd, TranscriptError, is_refusal
+from agent_sessions import DATABASE, PLACES, put, put_database, put_denied
 from running import Command
 
 CLIENTS = (*PLACES, "opencode")
@@ -55,6 +55,48 @@ def test_the_ends_of_each_agents_calls_are_read(client: str, tmp_path: Path) -> 
             reader = transcript.reader
         shown = [reader.shown(line, ids[COMMANDS[0]]) for line in path.read_bytes().splitlines()]
         assert any(text and "hello from the shell" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("client", "by", "then"),
+    [
+        *((client, "hook", "denied") for client in CLIENTS),
+        ("codex", "person", "aborted"),
+        *((client, "person", "denied") for client in CLIENTS if client != "codex"),
+        ("gemini-cli", "rule", "denied"),
+        ("opencode", "rule", "denied"),
+    ],
+)
+@pytest.mark.behaviour("VW9")
+def test_a_call_that_was_denied_did_not_run(client: str, by: str, then: str, tmp_path: Path) -> None:
+    """By a hook, by the person, or by a rule; Codex has one text for a person's no and for a command that was stopped."""
+    found = read(put_denied(tmp_path, client, by))
+    assert not [each for each in found if isinstance(each, BadLine)]
+    ids = {each.tool_call_id: each.input["command"] for each in found if isinstance(each, RecordedCall)}
+    ends = {ids[each.tool_call_id]: each.then for each in found if isinstance(each, RecordedEnd)}
+    assert ends.pop("python3 forbidden.py" if (client, by) == ("codex", "person") else "echo forbidden") == then
+    ran = {"echo allowed": "ran", "cat missing-file; exit 3": "failed"}
+    assert ends == {command: ran[command] for command in ends}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ours"),
+    [
+        ("no downloads (.agent/hooks/gate.py)", True),
+        ("rm -rf of a whole tree (builtin:command-safety-guard (rm-rf))", True),
+        ("Push?: no person is here to answer (asked by gate.py, /home/dev/other.py (a.rule))", True),
+        ("not run, because hook gate.py failed: ValueError: x", True),
+        ("agent-hooks could not judge this: the server is gone", True),
+        ("the person did not allow it: Push?\nbash git push", True),
+        ("cat: missing-file: No such file or directory\n\n\nCommand exited with code 3", False),
+        ("Traceback (most recent call last)", False),
+        ("can't open file (gate.py) here", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_of_ours_is_known_by_its_words(text: str, is_ours: bool) -> None:
+    """OpenCode and pi record it like any other failure."""
+    assert is_refusal(text) is is_ours
 
 
 def test_codex_patches_and_sub_agents_are_read(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from agent_hooks.records.private import as_json
 from agent_hooks.records.reading import LONGEST
 from agent_hooks.server.calls import OWN
 from agent_hooks.storage.files import open_regular
+from agent_hooks.transcripts import OTHER_IDS
 from agent_hooks.values.tool import call_line
 
 _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
@@ -264,9 +265,9 @@ class RecordsReader:
 
 
 def client_call(line: Any) -> str:
-    """Return the client's own id of a call; empty where the bridge has made one up."""
+    """Return the id of a call that the client's transcript has too; empty if hooks get another one, or none."""
     call: str = line.client_call
-    return "" if call.startswith(OWN) else call
+    return "" if call.startswith(OWN) or line.client in OTHER_IDS else call
 
 
 def number_of(digest: str) -> int | None:
