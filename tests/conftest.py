@@ -59,7 +59,27 @@ _LONG = {
     "ui/test_terminal_ui.py",
     "values/test_odd_inputs.py",
 }
-
+# Long tests as well, whose processes and forks run lines that no other test runs: they are measured as short ones are.
+_LONG_AND_MEASURED = {
+    "bridges/test_turns_of_agents.py",
+    "chaos",
+    "checkpoints/test_restore.py",
+    "checkpoints/test_turns.py",
+    "cli/test_bridges_of_commands.py",
+    "cli/test_cli_conventions.py",
+    "cli/test_cli_default_model.py",
+    "cli/test_cli_doctor.py",
+    "cli/test_cli_install.py",
+    "cli/test_cli_rpc.py",
+    "installs/test_agents.py",
+    "installs/test_doctor_of_agents.py",
+    "isolation/test_cancelling.py",
+    "isolation/test_faults.py",
+    "server/test_plugin_link.py",
+    "server/test_served.py",
+    "server/test_sessions.py",
+    "server/test_tripwire.py",
+}
 
 # Folders and files of tests whose processes run some lines that no test runs by itself or in a fork.
 _MEASURED = {
@@ -100,8 +120,15 @@ _PROGRAMS = {
 
 def _is_slow(item: pytest.Item) -> bool:
     backend = getattr(getattr(item, "callspec", None), "params", {}).get("anyio_backend")
-    folder = item.path.parent.name
-    return (backend == "trio" and folder in _PROCESSES) or not _LONG.isdisjoint({folder, f"{folder}/{item.path.name}"})
+    names = _names(item)
+    long = not (_LONG | _LONG_AND_MEASURED).isdisjoint(names)
+    return long or (backend == "trio" and not _PROCESSES.isdisjoint(names))
+
+
+def _names(item: pytest.Item) -> set[str]:
+    """Return the names by which the sets above may hold a test: its folder, its file, or both."""
+    folder, file = item.path.parent.name, item.path.name
+    return {folder, file, f"{folder}/{file}"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -188,7 +215,8 @@ def _unmeasured_processes(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Forks of the command line cost less, and are measured, except those of most slow tests.
     """
-    names, is_slow = {request.path.parent.name, request.path.name}, request.node.get_closest_marker("slow") is not None
+    names = _names(request.node)
+    is_slow = request.node.get_closest_marker("slow") is not None and _LONG_AND_MEASURED.isdisjoint(names)
     is_measured = not names.isdisjoint(_MEASURED_THOUGH_SLOW if is_slow else _MEASURED)
     measuring = [name for name in os.environ if name.startswith("COVERAGE")]
     with pytest.MonkeyPatch.context() as patch:

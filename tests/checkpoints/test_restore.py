@@ -310,12 +310,13 @@ anyio.run(main)
 """
 
 
-async def kill_restores(repo: Path, times: int, seed: int) -> int:
-    """Kill a restore at random moments; return how many kills came in its middle.
+@pytest.mark.behaviour("LX2")
+async def test_undo_brings_back_the_state_before_a_killed_restore(repo: Path) -> None:
+    """A restore is killed at some moments; `make crash` tries each write.
 
     After each kill, every file is whole, and if the restore had begun, undo brings back the state before it.
     """
-    random, middle = Random(seed), 0
+    random = Random(1)
     old = {f"d{number % 7}/f{number}": f"old {number}\n" * 500 for number in range(150)}
     now = {**{f"d{number % 5}/f{number}": f"now {number}\n" * 500 for number in range(75, 225)}, "d0": "now a file"}
     old = {name: text for name, text in old.items() if not name.startswith("d0/")} | {"d0/x": "old"}
@@ -332,7 +333,7 @@ async def kill_restores(repo: Path, times: int, seed: int) -> int:
     put(old)
     await checkpoints.create(repo, "s", 1)
     longest = 0.0
-    for number in range(times):
+    for number in range(4):
         put(now)
         before = len(await checkpoints.list(repo))
         child = subprocess.Popen([sys.executable, "-c", RESTORE, str(repo)], stdout=subprocess.PIPE)
@@ -349,25 +350,11 @@ async def kill_restores(repo: Path, times: int, seed: int) -> int:
         for name, text in found.items():
             whole = {old.get(name), now.get(name), now.get(name.partition(".saved-during-restore-")[0])}
             assert text in whole or ".agent-hooks-" in name, f"{name} is cut"
-        middle += found not in (old, now)
         if len(await checkpoints.list(repo)) > before:
             await checkpoints.undo(repo)
             assert files(repo) == now, f"after kill {number}"
         else:
             assert found == now
-    return middle
-
-
-@pytest.mark.behaviour("LX2")
-async def test_undo_brings_back_the_state_before_a_killed_restore(repo: Path) -> None:
-    """A sample: no file is cut, and no file of the restore is left behind after the undo."""
-    await kill_restores(repo, 4, seed=1)
-
-
-@pytest.mark.slow
-async def test_a_restore_that_is_killed_many_times_loses_no_file(repo: Path) -> None:
-    """At random moments, of which some are in the middle of the writes."""
-    assert await kill_restores(repo, 60, seed=2) > 2
 
 
 @pytest.mark.behaviour("LX2")
