@@ -62,6 +62,7 @@ _SECRET_DIRECTORIES: dict[str, str] = {
     **dict.fromkeys((".config/filezilla", ".config/remmina", ".config/configstore", ".dbt"), "package-token"),
     **dict.fromkeys((".subversion/auth", ".config/sops", ".config/rclone", ".config/linode-cli"), "package-token"),
     **dict.fromkeys((".config/vercel", ".local/share/com.vercel.cli", ".config/railway", ".fly"), "package-token"),
+    **dict.fromkeys((".snowflake", ".config/snowflake", ".config/prefect/profiles"), "package-token"),
     ".secrets": "cloud-credentials",
     "/etc/ssl/private": "private-key",
     "/etc/sudoers.d": "account-file",
@@ -89,6 +90,11 @@ _NAMES: dict[str, str] = {
     **dict.fromkeys((".env", ".envrc", ".flaskenv"), "environment-file"),
     **dict.fromkeys((".xprofile", ".xinitrc", ".xsessionrc", ".xsession", ".pam_environment"), "shell-profile"),
     **dict.fromkeys((".lesshst", ".viminfo", ".wget-hsts", ".zsh_sessions"), "shell-profile"),
+    **dict.fromkeys(
+        (".erlang.cookie", "jupyter_cookie_secret", ".credentials", "arduino_secrets.h"), "cloud-credentials"
+    ),
+    **dict.fromkeys(("keystore.properties", "signing.properties", "credentials.properties"), "cloud-credentials"),
+    **dict.fromkeys((".renviron", "credentials.sbt", "sonatype.sbt", "wifi_secrets.h"), "package-token"),
     **dict.fromkeys((".msmtprc", ".fetchmailrc", ".mutt_secrets", "muttrc.secret"), "package-token"),
     **dict.fromkeys(("settings-security.xml", "wallet.dat"), "package-token"),
     **dict.fromkeys(("key.properties", "local.settings.json", "wp-config.php"), "cloud-credentials"),
@@ -97,6 +103,10 @@ _NAMES: dict[str, str] = {
 }
 # The last components of paths, two or more.
 _ENDINGS: dict[str, str] = {
+    ".hex/hex.config": "package-token",
+    ".dvc/config.local": "cloud-credentials",
+    "containers/auth.json": "package-token",
+    "gitlab-runner/config.toml": "cloud-credentials",
     ".docker/config.json": "package-token",
     ".composer/auth.json": "package-token",
     ".config/composer/auth.json": "package-token",
@@ -142,6 +152,7 @@ _PATTERNS: tuple[tuple[LazyPattern, str], ...] = (
         lazy_pattern(r"\.?vault[-_]?pass(word)?(\.txt)?|vault\.ya?ml|appsettings\.(production|staging)\.json"),
         "cloud-credentials",
     ),
+    (lazy_pattern(r"(?:.+\.)?secrets?\.(?:exs|properties|ini|cfg|conf|ps1)"), "cloud-credentials"),
     (lazy_pattern(r".+\.env"), "environment-file"),
 )
 # Places where secrets are mounted, and where programs keep those of the machine.
@@ -161,9 +172,16 @@ _AGENT_TOKENS = lazy_pattern(
     r"\.(json|ya?ml|toml|sqlite3?|db|key|txt)"
 )
 # Files that a desktop, a shell or an editor runs at its start: they may be read, but not written.
+_HOME_STARTED = (
+    r"\.(?:iex\.exs|erlang|ghci|sbclrc|octaverc|ocamlinit|guile|clisprc|eclrc|perldb|phpsh|psqlrc|sqliterc|duckdbrc|powerlinerc)"
+    r"|\.julia/config/startup\.jl|\.gradle/init(?:\.gradle(?:\.kts)?|\.d/.*)|\.m2/extensions\.xml|\.sbt/[\d.]+/.*\.sbt|\.lein/profiles\.clj"
+    r"|\.config/powershell/.*\.ps1|documents/(?:windows)?powershell/.*profile\.ps1|\.ipython/profile_\w+/startup/.*|\.jupyter/jupyter_\w+_config\.py"
+    r"|\.config/(?:ghc/ghci\.conf|nushell/(?:config|env)\.nu|matplotlib/.*\.py)|\.stack/global-project/.*"
+)
 _STARTED = lazy_pattern(
     r".*/(\.config/(autostart/.*\.desktop|systemd/user/.*|fish/(conf\.d|functions)/.*|plasma-workspace/env/.*|environment\.d/.*)"
-    r"|\.local/share/systemd/user/.*|library/launch(agents|daemons)/.*|\.(inputrc|vimrc|exrc|emacs|gdbinit|lldbinit|screenrc|tmux\.conf|irbrc|pryrc|pythonrc|Rprofile))"
+    r"|\.local/share/systemd/user/.*|library/launch(agents|daemons)/.*|\.(inputrc|vimrc|exrc|emacs|gdbinit|lldbinit|screenrc|tmux\.conf|irbrc|pryrc|pythonrc|rprofile))"
+    rf"|/(?:(?:home|users)/[^/]+|root)/(?:{_HOME_STARTED})|.*/(?:sitecustomize|usercustomize)\.py|.*/rprofile\.site"
 )
 _ACCOUNTS = lazy_pattern(
     r"/etc/(passwd|shadow|group|gshadow|sudoers)[-~]?|/etc/(master\.passwd|security/opasswd|krb5\.keytab)"

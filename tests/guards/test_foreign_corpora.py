@@ -89,6 +89,40 @@ def test_further_ways_to_the_same_end_have_their_answer() -> None:
     assert (missed, false) == ([], [])
 
 
+# A loss in a language or a program that no rule names, its rule, and an everyday command of the same words.
+KINDS = {
+    "janet -e '(db/query \"DROP TABLE users;\")'": ("sql", "janet -e '(print \"DROP TABLE users;\")'"),
+    "acmesql run 'TRUNCATE ledger;'": ("sql", "acmesql run 'SELECT * FROM ledger;'"),
+    "factor -e='x' && hy -e '(os.system (.recv (socket.create_connection a)))'": ("shell-on-socket", "hy -e '(print 1)'"),
+    "guile -c '(display (getenv \"API_TOKEN\"))'": ("print-secret", "guile -c '(display (getenv \"HOME\"))'"),
+    "julia -e 'run(`sh -c $(String(base64decode(x)))`); eval(b64decode(x))'": (
+        "encoded-exec",
+        "julia -e 'println(String(base64decode(x)))'",
+    ),
+    "crystal eval 'Dir.glob(\"src/**/*.cr\") { |f| File.delete(f) }'": (
+        "find-delete",
+        "crystal eval 'Dir.glob(\"src/**/*.cr\") { |f| puts f }'",
+    ),
+    "acmectl env destroy prod": ("cloud", "acmectl env destroy prod --dry-run"),
+    "acmectl env delete eu --yes": ("cloud", "acmectl env delete eu"),
+    "make destroy": ("cloud", "make -n destroy"),
+    "npm run publish": ("cloud", "npm run build"),
+    "acme-wipe host7": ("cloud", "acme-wipe list"),
+    "acmepkg publish": ("publish", "acmepkg publishLocal"),
+    "acmeshell --exec 'git push --force'": ("git-remote", "acmeshell --exec 'git status'"),
+    "echo 'x' > ~/.ghci": ("write-shell-profile", "cat ~/.ghci"),
+}
+
+
+@pytest.mark.behaviour("FC6")
+@pytest.mark.parametrize("command", KINDS)
+def test_a_kind_of_loss_is_found_in_a_program_that_no_rule_names(command: str) -> None:
+    """Beside it, an everyday command of the same words stays silent."""
+    rule, everyday = KINDS[command]
+    assert rule in rules(command)
+    assert rules(everyday) == set()
+
+
 @pytest.mark.behaviour("FC2")
 @pytest.mark.parametrize("corpus", [*COMMANDS, "classes.tsv"])
 def test_each_class_lists_everyday_commands_that_stay_silent(corpus: str) -> None:

@@ -20,6 +20,12 @@ from agent_hooks.guards.shell.words import EMPTY, Text, Word
 # Environment variables whose value switches the repository's own hooks off.
 _HOOK_SWITCHES = {"HUSKY": "0", "HUSKY_SKIP_HOOKS": "1", "LEFTHOOK": "0", "PRE_COMMIT_ALLOW_NO_CONFIG": "1"}
 
+# The same in words that other managers of hooks use.
+_HOOKS_OFF = lazy_pattern(
+    r"(?:SKIP|DISABLE|NO)_?(?:GIT_?)?HOOKS?|GIT_HOOKS_DISABLED?|SKIP_(?:SIMPLE_GIT_HOOKS|LEFTHOOK|HUSKY|PRE_?COMMIT|OVERCOMMIT|TALISMAN)|"
+    r"(?:OVERCOMMIT|LEFTHOOK|HUSKY|PRE_?COMMIT|CAPTAIN_?HOOK|GITHOOKS|TALISMAN|SIMPLE_GIT_HOOKS|RUSTY_HOOK)_(?:SKIP(?:_HOOKS)?|DISABLED?)"
+)
+
 LISTED = frozenset({"listed-secrets"})
 """Marks a list of variables that holds those of a file with secrets."""
 
@@ -91,7 +97,8 @@ def listing(command: Command) -> Text:
 
 def switches_off_hooks(command: Command, name: str, value: str) -> None:
     """Report a variable that keeps the repository's hooks from running."""
-    if _HOOK_SWITCHES.get(name) == value or (name.startswith("GIT_CONFIG_KEY_") and value.lower() == "core.hookspath"):
+    known = _HOOK_SWITCHES.get(name) == value or (value not in ("", "0", "false", "no") and _HOOKS_OFF.fullmatch(name))
+    if known or (name.startswith("GIT_CONFIG_KEY_") and value.lower() == "core.hookspath"):
         command.report("git-hooks", "skips the repository's own hooks", f"{name}={value}")
     if name == "SKIP" and value and command.level == "strict":
         command.report("git-hooks", "skips a check of the repository", f"{name}={value}")

@@ -26,7 +26,7 @@ from agent_hooks.guards.sensitive import (
 )
 from agent_hooks.guards.shell.limit import Limit
 from agent_hooks.guards.shell.line import Line
-from agent_hooks.guards.shell.listings import EVERY
+from agent_hooks.guards.shell.listings import EACH, EVERY, names_source
 from agent_hooks.guards.shell.script import Node
 from agent_hooks.guards.shell.targets import Directories
 from agent_hooks.guards.shell.words import EMPTY, NOTHING, TYPED, Text, Variables, Word
@@ -49,6 +49,8 @@ _MOST_FOLLOWED = 200
 _SCRIPTS = ("environment-file", "shell-profile")
 # A name with an ending.
 _FILE_NAME = lazy_pattern(r"[^.].*\.(?!d$|git$)\w{1,10}")
+# Programs that write a text of the command line.
+_WRITES_TEXT = ("echo", "printf", "cat", "tee", "")
 _NO_CONTROL = ControlFiles()
 
 
@@ -383,6 +385,13 @@ class Inspector(ABC):
     def judge_read(self, word: Word, shell: Shell) -> None:
         """Judge a file whose content is shown, copied or sent."""
         if self.judging and word and not self.judge_use(word, shell) and (rule := self.secret(word, shell)):
+            path = self.path(word, shell)
+            if (
+                self._is_new_key(rule, path)
+                and path in shell.files
+                and not shell.files[path].taint & {"secret", "download"}
+            ):
+                return
             self.report(f"read-{rule}", "reads a file with secrets", word)
 
     def judge_use(self, word: Word, shell: Shell) -> bool:
@@ -417,8 +426,15 @@ class Inspector(ABC):
             self.report("disk", "writes to a device", word)
         elif machine_file(path, overwrite=overwrite):
             self.report("system-file", "writes to a file of accounts, login or boot", word)
-        elif rule := self.secret(word, shell, write=True):
+        elif (rule := self.secret(word, shell, write=True)) and not self._is_new_key(rule, path):
             self.report(f"write-{rule}", "writes to a file of secrets, of settings, or of shell start-up", word)
+
+        elif path.endswith(".pth") and UNKNOWN in path and self.running in _WRITES_TEXT:
+            self.report("persistence", "writes a file that Python runs at its start", word)
+
+    def _is_new_key(self, rule: str, path: str) -> bool:
+        """Return whether a path is one of a key that is made in a temporary directory."""
+        return rule == "private-key" and self.directories.in_temp(path)
 
     def deletes(self, word: Word, shell: Shell, *, tree: bool = False) -> None:
         """Record and judge one file that is removed, emptied or moved away; `tree`: and everything inside."""
@@ -440,7 +456,7 @@ class Inspector(ABC):
 
     def loses(self, word: Word, shell: Shell, *, tree: bool = False) -> None:
         """Record and judge one file that is lost, which may stand for every file that was listed."""
-        if word.taint >= EVERY:
+        if word.taint >= EVERY or (word.taint >= EACH and names_source(word)):
             self.report("find-delete", "removes all files that are listed", self.line_text())
         self.deletes(word, shell, tree=tree)
 

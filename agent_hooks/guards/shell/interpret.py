@@ -23,6 +23,7 @@ from agent_hooks.guards.shell.grammar import parse, read
 from agent_hooks.guards.shell.inspector import CONTROLS, Inspector, Shell
 from agent_hooks.guards.shell.limit import TOO_MUCH, Limit
 from agent_hooks.guards.shell.line import Line
+from agent_hooks.guards.shell.listings import EACH, all_sources, names_each
 from agent_hooks.guards.shell.names import SHELLS, is_language, plain_name
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.origins import marks_of
@@ -54,6 +55,8 @@ _CODE_VARIABLES = {"PROMPT_COMMAND", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "GIT_
 # A terminal, or the stdin of the shell itself.
 _TERMINALS = ("/dev/tty", "/dev/pts/", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/console")
 _WILDCARDS = lazy_pattern(r"(?:[*?]|\[[^]/]*\])+")
+# A test in a loop, which leaves some files out.
+_TESTS = lazy_pattern(r"\[|\btest\b|\bcase\b|\bif\b|&&|\|\|")
 _BIDI = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -211,13 +214,23 @@ class Interpreter(Inspector):
             if word.pattern and not removable and not self._matters(word, shell):
                 # Of the files that a glob matches, only the parts without wildcards are known.
                 text = _WILDCARDS.sub(UNKNOWN, word)
-                shell.variables.values[node.name] = Text(text, word.taint, unsure=word.unsure)
+                taint = word.taint | EACH if self._loses_each(word, shell) else word.taint
+                shell.variables.values[node.name] = Text(text, taint, unsure=word.unsure)
             output = self.run(node.body, shell, stdin)
         # The rest of many values is treated as one unknown value.
         if len(values) > 8:
             shell.variables.values[node.name] = Text(None)
             self.run(node.body, shell, stdin)
         return output
+
+    def _loses_each(self, word: Word, shell: Shell) -> bool:
+        """Return whether a loop without a test goes over all files of a directory, or all sources of a language."""
+        folder, _, name = self.path(word, shell).rpartition("/")
+        if not (re.fullmatch(r"[*?.]+", name) or all_sources([name])) or _TESTS.search(self.text):
+            return False
+        directories = self.directories
+        inside = folder == directories.project or directories.in_project(folder) or directories.root(folder or "/")
+        return inside and not directories.removable(f"{folder}/x", self.level)
 
     def _matters(self, word: Word, shell: Shell) -> bool:
         """Return whether a glob may match a file that controls the agent, a tree with one, or a process.
@@ -257,8 +270,11 @@ class Interpreter(Inspector):
         self._count()
         outer, self.line = self.line, Line(shell.cwd, stdin)
         self.line.exports = shell.exports
+        taken = self.taken
+        # `docker login --password-stdin < <(gh auth token)`
+        self.taken = taken or (bool(simple.redirects) and _takes_secret(simple))
         output = self._one(simple, shell, stdin, self.line)
-        self.line = outer
+        self.line, self.taken = outer, taken
         return output
 
     def _one(self, simple: Simple, shell: Shell, stdin: Text, line: Line) -> Text:
@@ -342,8 +358,21 @@ class Interpreter(Inspector):
                     stdin = shell.files.get(f"/dev/fd/{word}") or Text(None, self.stdin.taint)
             elif operator != "<&":
                 self.writes(word, shell, overwrite=operator not in (">>", "&>>"))
+                if word.taint >= EACH and operator in (">", ">|") and names_each(word) and self._writes_nothing():
+                    self.report("find-delete", "empties all files of a directory", word)
                 target = word
         return stdin, target
+
+    def _writes_nothing(self) -> bool:
+        """Return whether the present program prints nothing, so that its redirection empties a file."""
+        return self.line is not None and " ".join(self.line.words) in (
+            "",
+            ":",
+            "true",
+            "cat /dev/null",
+            "echo -n",
+            "printf ",
+        )
 
     def _written(self, output: Text, target: Word | None, shell: Shell) -> Text:
         if target is None:

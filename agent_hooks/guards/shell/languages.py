@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 
 from agent_hooks.guards.lazy import LazyPattern, lazy_pattern
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
-from agent_hooks.guards.shell.listings import chooses, removes_files
+from agent_hooks.guards.shell.listings import all_lost, chooses, removes_files
 from agent_hooks.guards.shell.words import Word
 
 NETWORK = lazy_pattern(
@@ -26,7 +27,7 @@ _RUNS = lazy_pattern(
 )
 # Scripts without a call around them: in Julia and JavaScript, in Groovy and Scala, and in Tcl and m4.
 _SCRIPTS = lazy_pattern(
-    rf"(?:\brun\(|\$)`([^`$]*)`|(?:{_SOME}([^\"']*)[\"'])\s*(?:\.(?:execute\(|!|lineStream|lazyLines)|\s!)|"
+    rf"(?:\brun\(|\$)`((?:[^`$]|\$\{{[^}}]*\}})*)`|(?:{_SOME}([^\"']*)[\"'])\s*(?:\.(?:execute\(|!|lineStream|lazyLines)|\s!)|"
     r"^\s*(?:exec|spawn)\s+((?:/\S*/)?(?:rm|sudo|sh|bash|dd|curl|wget)\b[^\n;]*)|syscmd\(`?((?:rm|sudo|curl)\b[^)']*)",
     re.MULTILINE,
 )
@@ -44,8 +45,8 @@ _TREES = lazy_pattern(
 _TREE_WORDS = lazy_pattern(r"\bfile\s+delete\s+-force\s+(?:--\s+)?([^\s;\]]+)")
 # A tree below the home directory, which the code asks the system for.
 _HOME_TREES = lazy_pattern(
-    r"(?:[\"']rm[\"']\s*,\s*\[?\s*[\"']-\w*r\w*[\"']\s*,|os\.remove\.all\(|\brm\(|\bunlink\(|del_dir_r|removePathForcibly|delete-directory|delete-tree|rm_rf!?|rm_r|remove_tree|rmtree|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync|RemoveAll)\s*\(?"
-    r"[^;\n]*?(?:homedir\(\)|os\.home\b|user_home!?\(\)|user-homedir-pathname|path\.expanduser|UserHomeDir\(\)|Dir\.home|(?:ENV|env)(?:\.HOME\b|[\[{(]['\"]?HOME\b))([^;\n]*)"
+    r"(?:[\"']rm[\"']\s*,\s*\[?\s*[\"']-\w*r\w*[\"']\s*,|os\.remove\.all\(|\brm\(|\bunlink\(|del_dir_r|removePathForcibly|delete-directory|delete-tree|rm_rf!?|rm_r|remove_tree|removeDir|rmtree|rmSync|rmdirSync|rimraf(?:\.sync)?|fs\.rm|emptyDirSync|removeSync|RemoveAll)\s*\(?"
+    r"[^;\n]*?(?:homedir\(\)|os\.home\b|user_home!?\(\)|user-homedir-pathname|getHomeDir\(\)|path\.expanduser|UserHomeDir\(\)|Dir\.home|(?:ENV|env)(?:\.HOME\b|[\[{(]['\"]?HOME\b))([^;\n]*)"
 )
 _UNLINKS = lazy_pattern(
     rf"(?:unlink(?:Sync)?|delete-file|File\.delete|os\.remove|File\.unlink)\s*\(?\s*(?:glob\s*\(?\s*|Dir\[?\s*)?{QUOTED}"
@@ -58,6 +59,9 @@ _OPENS = lazy_pattern(
 _WRITES = lazy_pattern(rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|File\.write|file_put_contents)\s*\(?\s*{QUOTED}")
 
 
+# Values within a template.
+_HOME_VALUE = lazy_pattern(r"\$\{[^}]*(?:\bHOME\b|homedir\(\))[^}]*\}")
+_ANY_VALUE = lazy_pattern(r"\$\{[^}]*\}")
 # The letters before a text in Elixir, and a call around a path that changes nothing for us.
 _SIGILS = lazy_pattern(
     r"~[csCS](?=[\"'])|\b(?:path\.expand|Path\.expand|File\.expand_path|expanduser|normalizePath)\(\s*(?=[\"'])"
@@ -80,11 +84,15 @@ def judge_calls(command: Command, name: str, text: Word) -> None:
         if re.search(r"\b(socket|Socket|TCPSocket|fsockopen|net\.connect|net\.Socket)\b", source):
             command.report("shell-on-socket", "a shell on a network connection", name)
     for match in _SCRIPTS.finditer(source):
-        command.shell_code(Word(next(filter(None, match.groups()), "")))
+        script = _HOME_VALUE.sub("~", next(filter(None, match.groups()), ""))
+        command.shell_code(Word(_ANY_VALUE.sub(UNKNOWN, script)))
     for match in _TREE_WORDS.finditer(source):
         command.tree(Word(match[1].strip("{}\"'")), verb="removes a tree")
     for match in _UNLINKS_ALL.finditer(source):
-        command.runs([Word("rm"), Word("-rf"), Word(unquote(match[1] or match[2]))])
+        listed = unquote(match[1] or match[2])
+        narrow = re.search(r"\*(\.\w+)$", listed)
+        force = "-f" if narrow and not all_lost([f"*{narrow[1]}"]) else "-rf"
+        command.runs([Word("rm"), Word(force), Word(listed)])
     if name in ("perl", "ruby", "php"):
         for match in _BACKTICKS.finditer(source):
             command.shell_code(Word(match[1] or match[2] or match[3] or ""))

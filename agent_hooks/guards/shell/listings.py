@@ -8,17 +8,29 @@ it.  A program that removes the files of a marked list removes the tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agent_hooks.guards.lazy import lazy_pattern
+from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.words import Word
 
 EVERY = frozenset({"every-file"})
 """Marks the names of all files of a tree that is neither temporary nor build output."""
+EACH = frozenset({"each-file"})
+"""Marks the name of each file in a loop over all files of a directory, or over all source files of a language."""
 _SOURCE_ENDINGS_LINE = (
-    "py ts tsx jsx vue svelte go rs java kt kts scala swift rb php c cc cpp cxx h hpp cs ex exs hs ml clj lua dart"
+    "py ts tsx jsx vue svelte go rs java kt kts scala swift rb php c cc cpp cxx h hpp cs ex exs hs ml clj lua dart "
+    "erl hrl r jl pl pm fs fsx vb groovy cljs lisp el scm rkt nim zig cr hx gd sol cu cuh vhd vhdl sv f90 adb ads pas "
+    "scss sass less twig erb gleam elm purs tcl ps1 sh"
 )
 _SOURCE_ENDINGS = frozenset(_SOURCE_ENDINGS_LINE.split())
+# Data, documents and pictures that no build of a project makes.
+_DATA_ENDINGS_LINE = (
+    "parquet feather avro orc arrow h5 hdf5 npz npy ckpt safetensors gguf onnx rds rdata ipynb jsonl tsv csv sav dta "
+    "jpg jpeg heic raw cr2 nef dng png psd tif tiff mp4 mov mkv wav flac mp3 ogg m4a xlsx docx pptx odt blend fbx glb "
+    "sql proto tf md rst tex bib fastq bam vcf nc gpkg shp kicad_pcb kicad_sch stl dwg step mbox eml org"
+)
+_DATA_ENDINGS = frozenset(_DATA_ENDINGS_LINE.split())
 # Filters that leave the names as they are, or change them.
 _WHOLE_LINE = "cat tee sort uniq tr nl tac rev shuf column cut paste echo printf pv sponge perl realpath comm"
 _WHOLE = frozenset(_WHOLE_LINE.split())
@@ -51,6 +63,40 @@ def keeps_every(name: str, argv: list[Word]) -> bool:
 def all_sources(names: Sequence[str]) -> bool:
     """Return whether one of the names, as `*.py`, is that of every source file of a language, which no program makes."""
     return any(name.startswith("*.") and name[2:].lower() in _SOURCE_ENDINGS for name in names)
+
+
+def all_data(names: Sequence[str]) -> bool:
+    """Return whether one of the names, as `*.parquet`, is that of all data, documents or pictures of a kind."""
+    return any(name.startswith("*.") and name[2:].lower() in _DATA_ENDINGS for name in names)
+
+
+def all_lost(names: Iterable[str]) -> bool:
+    """Return whether one of the names is that of all source files or all data of a kind."""
+    names = list(names)
+    return all_sources(names) or all_data(names)
+
+
+# Directories that programs fill with their output.
+_OUTPUT_LINE = (
+    "outputs output out runs logs log results reports screenshots plots figures renders exports thumbnails snapshots "
+    "__snapshots__ artifacts checkpoints wandb mlruns lightning_logs tmp temp cache .cache _output frames generated gen"
+)
+_OUTPUT = frozenset(_OUTPUT_LINE.split())
+
+
+def is_output(path: str) -> bool:
+    """Return whether a path lies in a directory that programs fill with their output."""
+    return not _OUTPUT.isdisjoint(path.lower().split("/"))
+
+
+def names_each(text: str) -> bool:
+    """Return whether a word of a loop is the name of the file itself, not of another one beside it."""
+    return text.endswith(UNKNOWN) or names_source(text)
+
+
+def names_source(text: str) -> bool:
+    """Return whether a word has the ending of source files."""
+    return "." in text and all_sources([f"*.{text.rpartition('.')[2]}"])
 
 
 def lists_here(argv: list[Word]) -> bool:

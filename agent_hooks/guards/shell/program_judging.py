@@ -35,6 +35,8 @@ def judge_program(command: Command) -> None:
         return
     deeds, command.told = found
     deeds = [deed for deed in deeds if deed.word and deed.manner != "own"]
+    if command.name in _SEARCHERS:
+        deeds = [deed for deed in deeds if not _is_setting(command, deed)]
     written = [deed for deed in deeds if deed.kind == "write"]
     spared = _spared(command, deeds, written) if written else ()
     # A file that is lost or changed is graver than one that is read.
@@ -58,6 +60,28 @@ def _spared(command: Command, deeds: list[Deed], written: list[Deed]) -> list[De
     # Copies of one's own hooks in a temporary directory control nothing.
     temporary = command.interpreter.directories.in_temp
     return [deed for deed in written if _name(deed.word) in names and temporary(command.path(deed.word))]
+
+
+_SEARCHERS = ("grep", "egrep", "fgrep", "rg", "ag")
+_PROFILE = lazy_pattern(r"(?:.*/)?\.(?:bashrc|bash_profile|bash_aliases|profile|zshrc|zprofile|zshenv)")
+# Lines of a profile that hold no secret, whatever their values are.
+_SETTING = lazy_pattern(
+    r"(?:[\^\\|()$ =.*\"'<>b?+-]|export|alias(?:es)?|PATH|EDITOR|PAGER|LANG|source|eval|nvm|pyenv|rbenv|conda|"
+    r"cargo|brew|starship|PS1|HISTSIZE"
+    r"|SHELL|JAVA_HOME|GOPATH|function|setopt|plugins|theme|prompt|completion|asdf|mise|direnv|fzf|zoxide)+",
+    re.IGNORECASE,
+)
+_EVERY_LINE = lazy_pattern(r"(?:[\^\\|()$ =.*\"'<>?+-]|export|b)*", re.IGNORECASE)
+
+
+def _is_setting(command: Command, deed: Deed) -> bool:
+    """Return whether a search shows only settings of a shell's profile, as `grep alias ~/.bashrc` does."""
+    if deed.kind != "read" or not _PROFILE.fullmatch(deed.word):
+        return False
+    if any(re.fullmatch(r"-\w*[vABC]\w*|-\d+|--(?:invert|after|before|context).*", word) for word in command.argv[1:]):
+        return False
+    pattern = next((word for word in command.argv[1:] if not word.startswith("-")), "")
+    return bool(_SETTING.fullmatch(pattern)) and not _EVERY_LINE.fullmatch(pattern)
 
 
 def _name(word: str) -> str:

@@ -12,6 +12,7 @@ from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.inspector import CONTROLS
 from agent_hooks.guards.shell.languages import NETWORK, judge_calls
+from agent_hooks.guards.shell.listings import all_lost, all_sources
 from agent_hooks.guards.shell.outputs import TEMP_FILE
 from agent_hooks.guards.shell.python_effects import CallEffects
 from agent_hooks.guards.shell.words import Text, Word
@@ -77,6 +78,13 @@ _NARROWS = lazy_pattern(
     r"\.(?:endswith|startswith|suffix|stem|match|fullmatch|search|st_mtime|st_size)\b|fnmatch|getmtime|getsize|splitext|\bin\b\s*[\w.]*(?:name|suffix)"
     r"|['\"][^'\"]*['\"]\s+(?:not\s+)?in\s"
 )
+
+
+def _finds_every(pattern: str) -> bool:
+    """Return whether a pattern is that of every name, or of all sources or all data of a kind."""
+    return bool(re.fullmatch(_EVERY_NAME, pattern)) or all_lost([pattern.rpartition("/")[2]])
+
+
 _OUR_PARTS = (
     "agent_hooks.cli",
     "agent_hooks.__main__",
@@ -140,7 +148,7 @@ class _PythonJudge(ast.NodeVisitor):
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         removes = [call for call in calls if self._name(call.func) in _FILE_CALLS or _last(call.func) == "unlink"]
         unknown = any(self._target(call) is None for call in removes)
-        if not unknown or _NARROWS.search(self._source):
+        if not unknown or (_NARROWS.search(self._source) and not self._chooses_sources()):
             return
         command = self._command
         for call in calls:
@@ -148,10 +156,18 @@ class _PythonJudge(ast.NodeVisitor):
             if root is None:
                 continue
             path, directories = command.path(Word(root)), command.interpreter.directories
-            inside = path == directories.project or directories.in_project(path) or command.is_root(Word(root))
-            if inside and not directories.removable(path, command.level):
+            temporary = directories.in_temp(path) or path in directories.temp
+            if not temporary and UNKNOWN not in path and not directories.removable(path, command.level):
                 reason, wall = "removes all files of a directory", command.is_machine(Word(root))
                 command.report("find-delete", reason, ast.unparse(call), wall=wall)
+
+    def _chooses_sources(self) -> bool:
+        """Return whether the only test of a walk is the ending of all source files of a language."""
+        endings = re.findall(r"(?:endswith\(|suffix\s*==\s*)['\"]\.(\w+)['\"]", self._source)
+        others = _NARROWS.search(
+            re.sub(r"\.endswith\(['\"]\.\w+['\"]\)|\.suffix\s*==\s*['\"]\.\w+['\"]", " ", self._source)
+        )
+        return bool(endings) and all_sources([f"*.{ending}" for ending in endings]) and not others
 
     def _target(self, call: ast.Call) -> str | list[str] | None:
         """Return the file that a removal names, `None` when it is not known."""
@@ -168,10 +184,10 @@ class _PythonJudge(ast.NodeVisitor):
             return pattern if call.args else "."
         if name in ("glob.glob", "glob.iglob") and pattern is not None:
             head, _, tail = pattern.rpartition("/")
-            return head.removesuffix("**").rstrip("/") or "." if re.fullmatch(_EVERY_NAME, tail) else None
+            return head.removesuffix("**").rstrip("/") or "." if _finds_every(tail) else None
         if last in ("rglob", "glob", "iterdir", "walk") and isinstance(call.func, ast.Attribute):
             owner = self._constant(call.func.value)
-            every = last in ("iterdir", "walk") or (pattern is not None and re.fullmatch(_EVERY_NAME, pattern))
+            every = last in ("iterdir", "walk") or (pattern is not None and _finds_every(pattern))
             return owner if every and isinstance(owner, str) else None
         return None
 
@@ -323,8 +339,14 @@ class _PythonJudge(ast.NodeVisitor):
         """Return whether an expression is a text that the code has downloaded."""
         return any(
             (isinstance(each, ast.Name) and each.id in self._downloads)
-            or (isinstance(each, ast.Call) and bool(NETWORK.search(self._name(each.func) or "")))
+            or (isinstance(each, ast.Call) and self._fetches(self._name(each.func) or ""))
             for each in ast.walk(node)
+        )
+
+    def _fetches(self, name: str) -> bool:
+        """Return whether a call may return a text from the network; a name or a number of a socket is none."""
+        return bool(NETWORK.search(name)) and not re.search(
+            r"\b(?:get(?:sock|host|peer|fqdn)\w*|parse|quote\w*|url(?:parse|join|encode|split)|socket)$", name
         )
 
     def _method(self, function: ast.Attribute) -> None:

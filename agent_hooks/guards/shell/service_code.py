@@ -69,8 +69,7 @@ _ROWS = (
             r"\b(?:flushall|flushdb|drop_database|dropDatabase|drop_all|drop_collection|delete_all|destroy_all|"
             r"deleteAll|drop_tables|dropAllTables|truncateAll)\b|\bdelete_?[mM]any\(\s*(?:\{\s*\})?\s*\)|(?:\.|->|"
             r"::)truncate\(|\.objects\.(?:all\(\)|filter\([^)]*\))\.delete\(|\bindices\.delete\(|\.drop\(\s*\)|"
-            r"(?i:\bDROP\s+(?:TABLE|DATABASE|SCHEMA)\b|['\"]\s*TRUNCATE\s+(?:TABLE\s+)?\w)|\(&:(?:destroy|delete)|\bDELETE\s+FROM\s+[\w.\"`]+\s*(?:;|['\"`)]|$)|"
-            r"MATCH\s*\(n\)\s*DETACH\s+DELETE"
+            r"\(&:(?:destroy|delete)"
         ),
         "drops or empties tables of a database",
     ),
@@ -117,7 +116,14 @@ _ANY = lazy_pattern(
     r"role_?(?:binding|assignment)|remove_bucket"
 )
 # Databases that only this code uses.
-_OWN_DATA = lazy_pattern(r":memory:|sqlite:///?(?:/tmp/|\w*test)|['\"](?:/tmp/|test)[\w./-]*\.(?:db|sqlite3?)['\"]")
+_OWN_DATA = lazy_pattern(
+    r":memory:|sqlite(?:\+\w+)?://['\"]|sqlite:///?(?:/tmp/|\w*test)|['\"](?:/tmp/|test)[\w./-]*\.(?:db|sqlite3?)['\"]"
+)
+
+
+def uses_own_data(source: str) -> bool:
+    """Return whether code works on a database that only it uses: in memory, in a temporary directory, for tests."""
+    return bool(_OWN_DATA.search(source))
 
 
 def judge_services(command: Command, source: str, *, on_test_data: bool) -> None:

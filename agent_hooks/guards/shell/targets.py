@@ -18,7 +18,7 @@ _BUILD_OUTPUT = (
     ".terraform .serverless .astro .expo .swc .pnpm-store package-lock.json yarn.lock pnpm-lock.yaml bun.lockb "
     "npm-shrinkwrap.json .eslintcache *.tsbuildinfo wheelhouse test-results playwright-report .wrangler .aws-sam "
     "zig-out zig-cache .zig-cache .build tmp .tmp obj Pods .vercel .netlify .nx .sass-cache .jekyll-cache .bundle "
-    ".pdm-build *.dSYM"
+    ".pdm-build *.dSYM TestResults"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
 # Caches below the home: their programs fetch or make the content again.  Models that took hours to fetch are none.
@@ -32,6 +32,12 @@ _CACHES = lazy_pattern(
     r"|\.local/share/pnpm/store(?:/.*)?|\.ccache(?:/.*)?|\.bundle/cache(?:/.*)?|\.cocoapods/repos(?:/.*)?|go/pkg/mod/cache(?:/.*)?"
     r"|Library/Developer/Xcode/DerivedData(?:/.*)?"
 )
+# A build of its own for a target (`build-arm`), but not the sources of a build, and the assets that a framework packs.
+_MORE_OUTPUT = lazy_pattern(
+    r"(?:^|/)build[-_](?!(?:logic|tools?|scripts?|src|source|conf\w*|conventions?|plugins?|system|utils?|support|data|info|extras?|rules|defs|files|kit"
+    r"|pipelines?|images?|ci|deps|docs?|helpers?|lib|common|env\w*|templates?|resources|assets|packages?|setup|infra)(?:$|[/_.-]))[\w.+-]+(?:/|$)"
+    r"|^public/(?:assets|packs(?:-test)?|build|vite(?:-\w+)?)(?:/|$)"
+)
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108  # only compared, never opened
 # A last component that matches every file of the directory.
 _EVERYTHING = lazy_pattern(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
@@ -40,6 +46,9 @@ _EVERYTHING = lazy_pattern(r"[*?.\[\]!^]*[*?][*?.\[\]!^]*")
 @read_once
 def _build_output() -> re.Pattern[str]:
     return re.compile("|".join(f"{translate(name)}|{re.escape(name)}" for name in BUILD_OUTPUT))
+
+
+_WILD = lazy_pattern(r"[*?\[]")
 
 
 class Directories:
@@ -78,12 +87,14 @@ class Directories:
         if level != "project" or not self.in_project(path):
             return False
         parts = path[len(self.project) :].strip("/").split("/")
-        return any(_build_output().fullmatch(part) for part in parts)
+        return any(_build_output().fullmatch(part) for part in parts) or bool(_MORE_OUTPUT.search("/".join(parts)))
 
     def is_cache(self, path: str) -> bool:
         """Return whether a path lies in a cache of the home that its program fills again by itself."""
         inside = path[len(self.home) + 1 :] if path.startswith(f"{self.home}/") else ""
-        return bool(inside) and not _EVERYTHING.search(inside) and bool(_CACHES.fullmatch(inside))
+        # Of a glob, the directory in front of it has to be in the cache.
+        known = inside[: found.start()].rpartition("/")[0] if (found := _WILD.search(inside)) else inside
+        return bool(known) and bool(_CACHES.fullmatch(known))
 
     def machine(self, path: str) -> bool:
         """Return whether a path is a root, and more than the project."""

@@ -17,6 +17,7 @@ from agent_hooks.guards.shell.rules import (
     access,
     applying,
     backups,
+    boards,
     clouds,
     clusters,
     code,
@@ -49,7 +50,9 @@ from agent_hooks.guards.shell.rules import (
     secret_stores,
     sending,
     services,
+    statements,
     system,
+    unlisted,
     unpacking,
     windows,
 )
@@ -96,12 +99,27 @@ _SUBJECTS = (
     packages,
     windows,
     exhaustion,
+    boards,
+    unlisted,
 )
 
 # They judge and find no effect that the table of programs does not know.
 _JUDGES = (
-    *(access, applying, backups, clouds, clusters, databases, exhaustion, images, messaging, own_files, own_links),
-    *(packages, packs, publishing, requests, rights, services),
+    *(
+        access,
+        applying,
+        backups,
+        boards,
+        clouds,
+        clusters,
+        databases,
+        exhaustion,
+        images,
+        messaging,
+        own_files,
+        own_links,
+    ),
+    *(packages, packs, publishing, requests, rights, services, unlisted),
 )
 
 
@@ -134,6 +152,9 @@ def _every(command: Command) -> None:
     fetching.program(command)
     sending.redirected(command)
     own_files.every_program(command)
+    statements.any_program(command)
+    if command.name not in _BOOK_RULES:
+        unlisted.program(command)
     secret_stores.shows_list(command)
 
 

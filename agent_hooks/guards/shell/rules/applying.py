@@ -6,10 +6,13 @@ in a file meets no rule, and neither does data for a statement that stands in th
 
 from __future__ import annotations
 
+import re
+
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.fetched import fetched
 from agent_hooks.guards.shell.rules.outside import LOCAL_CLUSTER, names_test, on_test_data, only_tries, plain_text
+from agent_hooks.guards.shell.words import Text, Word
 
 # The words by which programs apply a content; an empty pattern: they do nothing else with it.
 _APPLIES: dict[str, str] = {
@@ -71,7 +74,62 @@ def _is_spared(command: Command, text: str) -> bool:
     return on_test_data(command) or bool(_LOCAL.search(text))
 
 
+_DESTROYS = frozenset({"destroys"})
+
+
+def planned(command: Command) -> None:
+    """`terraform plan -destroy -out=x && terraform apply x`: the plan destroys everything when it is applied."""
+    words, files = command.argv[1:], command.shell.files
+    operands = [word for word in words if not word.startswith("-")]
+    verb = operands[0] if operands else ""
+    if verb == "plan" and any(word in ("-destroy", "--destroy") for word in words):
+        for at, word in enumerate(words):
+            name, equals, value = word.partition("=")
+            if name in ("-out", "--out"):
+                named = Word(value) if equals else words[at + 1] if at + 1 < len(words) else Word("")
+                files[command.path(named)] = Text(None, _DESTROYS)
+    if verb != "apply":
+        return
+    given = [files.get(command.path(word)) for word in operands[1:]]
+    arguments = " ".join(value for name, value in command.environment.items() if name.startswith("TF_CLI_ARGS"))
+    if any(text is not None and text.taint >= _DESTROYS for text in given) or re.search(
+        r"-destroy|-auto-approve", arguments
+    ):
+        command.report("iac", "destroys infrastructure, or changes it unseen")
+
+
+_OWN_MACHINE = lazy_pattern(r"[ @/](?:localhost|127\.|vagrant|default)")
+
+
+def stopped(command: Command) -> None:
+    """`ssh HOST systemctl stop nginx`: a service of another machine."""
+    words = set(command.argv[1:])
+    if not command.interpreter.elsewhere or "--user" in words or not words & {"stop", "disable", "mask", "kill"}:
+        return
+    around = [line.words for line in command.interpreter.around if line.words]
+    fronts = [" ".join(words) for words in around if words[0].rpartition("/")[2] == "ssh"]
+    if fronts and not any(map(_OWN_MACHINE.search, fronts)):
+        command.report("services", "stops a service of another machine")
+
+
+def pushed(command: Command) -> None:
+    """`dvc remote modify store url … && dvc push`: the data of the project goes to another place."""
+    words = [word for word in command.argv[1:] if not word.startswith("-")]
+    values = command.shell.variables.values
+    if words[:2] in (["remote", "add"], ["remote", "modify"]) and any("://" in word for word in words):
+        values["dvc remote"] = Text("changed")
+    elif words[:1] == ["push"] and "dvc remote" in values:
+        command.report("send-out", "sends the project's data to a place that the same line names")
+
+
 _DATABASES = frozenset(next(names for names in _APPLIES if names.startswith("psql")).split())
 RULES: dict[str, tuple[Rule, ...]] = {
     program: (_rule(pattern),) for programs, pattern in _APPLIES.items() for program in programs.split()
 }
+_MORE: dict[str, Rule] = {
+    **dict.fromkeys(("terraform", "tofu", "terragrunt"), planned),
+    **dict.fromkeys(("systemctl", "service", "rc-service", "supervisorctl", "sv"), stopped),
+    "dvc": pushed,
+}
+for _name, _more in _MORE.items():
+    RULES[_name] = (*RULES.get(_name, ()), _more)

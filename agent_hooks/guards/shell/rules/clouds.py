@@ -102,7 +102,7 @@ RULES = losses(
                 r"destroy-all)\b"
             ),
             _INFRA,
-            r"\bplan\b",
+            r"^\S+ (?:-\S+ )*(?:plan|show|output|graph|validate|init|fmt)\b",
         ),
         Loss(
             "iac",
@@ -117,12 +117,13 @@ RULES = losses(
             "iac",
             "ansible ansible-playbook ansible-pull",
             (
-                r"state=absent|\b-m (?:shell|command|raw|script)\b.*\b(?:rm|dd|mkfs|shutdown|reboot|systemctl stop)\b|"
+                r"state=(?:absent|stopped)\b|\b-m (?:shell|command|raw|script)\b.*\b(?:rm|dd|mkfs|shutdown|reboot|"
+                r"systemctl stop)\b|"
                 r"^ansible\b.* -a \S*.*\b(?:rm -\w*r|shutdown|reboot|mkfs|dd if)\b|\b(?:teardown|destroy|wipe|"
                 r"uninstall|decommission)\S*\.ya?ml\b"
             ),
             "changes many machines at once",
-            r"-C\b",
+            r"-C\b|^ansible localhost\b|(?:-c|--connection)[= ]local\b",
             whole=True,
         ),
         Loss(
@@ -132,7 +133,8 @@ RULES = losses(
                 "colmena deploy-rs"
             ),
             (
-                r"\b(?:rm -\w*r|system\.(?:shutdown|reboot|halt|poweroff)|pkg\.(?:remove|purge)|file\.remove|"
+                r"\b(?:rm -\w*r|systemctl (?:stop|disable|mask)|system\.(?:shutdown|reboot|halt|poweroff)|"
+                r"pkg\.(?:remove|purge)|file\.remove|"
                 r"service\.stop|node (?:purge|delete|clean|deactivate)|bulk delete|client delete|bag delete|"
                 r"cookbook delete|delete|reboot|shutdown|-d \S+|-D|destroy|purge)\b"
             ),
@@ -161,6 +163,15 @@ RULES = losses(
                 r"install)|\bconfig (?:reset|clear)"
             ),
             "switches a machine off or rewrites its firmware",
+        ),
+        Loss("cloud", "sacctmgr", r"\b(?:delete|remove)\b", "removes accounts or users of a cluster"),
+        Loss(
+            "cloud",
+            "hdfs hadoop",
+            r"^\S+ (?:dfs|fs) .*-(?:rmr\b|expunge\b|rm (?:-\S+ )*-(?:\w*[rR]\w*|skipTrash)\b|truncate\b)|"
+            r"\bnamenode -format\b",
+            "removes a tree of the cluster's file system",
+            r"(?:^| )(?:hdfs://[^/ ]*)?/tmp/\S+$",
         ),
         Loss(
             "send-out",

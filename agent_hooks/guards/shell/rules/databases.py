@@ -21,10 +21,10 @@ SQL = (
     r"|\bdetach\s+delete\b|\bpurge\s+(?:table|binary)|\breset\s+(?:master|slave)\b|\bxp_cmdshell\b|"
     r"\bcopy\s+.*\b(?:from|to)\s+program\b"
     r"|\bpg_terminate_backend|\binto\s+(?:out|dump)file\b|\bpg_read_file|\blo_export|\bshutdown\b(?!\s*=)|"
-    r"\bflushall\b|\bflushdb\b"
+    r"\bflushall\b|\bflushdb\b|\bcreate\s+or\s+replace\s+(?:transient\s+)?(?:database|schema)\b|\bretain\s+0\s+hours\b"
 )
 # Statements that lose a table or a database with the name of test data, and texts that a column is compared with.
-_TESTS = (
+TEST_DATA = (
     r"(?:[=<>,]|\blike|\bin\s*\(|\bvalues\s*\()\s*'(?:[^']|'')*'|"
     r"\b(?:drop\s+(?:table|database|schema|view|index)(?:\s+if\s+exists)?|truncate(?:\s+table)?|delete\s+from)\s+"
     r"[\"'`\[]?(?:\w+\.)?(?:(?:tests?|tmp|temp|scratch|sandbox)(?:_\w+)?|\w+_(?:tests?|tmp|temp|scratch|sandbox)(?:_?\d+)?)"
@@ -35,7 +35,7 @@ _MONGO = (
     r"remove\(\s*\{\s*\}|\.deleteMany\(\s*\{\s*\}|\.remove\(\s*\)|updateMany\(\s*\{\s*\}|shutdownServer|"
     r"renameCollection|replSetReconfig|fsync"
 )
-_CLIENTS = (
+_CLIENTS_LINE = (
     "psql mysql mariadb sqlite sqlite3 sqlcmd osql sqlplus clickhouse-client clickhouse cqlsh duckdb "
     "cypher-shell snowsql bq cockroach "
     "ysqlsh usql mycli pgcli litecli trino presto beeline hive impala-shell spark-sql isql fbsql db2 "
@@ -43,6 +43,8 @@ _CLIENTS = (
     "rqlite turso wrangler dolt libsql surreal arangosh mongosh mongo snow databricks athena steampipe "
     "edgedb gel mssql-cli tiup"
 )
+CLIENTS = frozenset(_CLIENTS_LINE.split())
+"""The programs whose words are statements."""
 _MIGRATE = (
     r"\b(?:db:(?:drop|reset|purge|wipe|setup|schema:load|seed:replant|structure:load|truncate_all|"
     r"rollback STEP=\d{2,})(?::\w+)?|migrate:(?:fresh|reset|refresh|rollback --step=\d{2,})|db:wipe|"
@@ -52,7 +54,7 @@ _MIGRATE = (
 )
 RULES_OF_TABLE = losses(
     (
-        Loss("sql", _CLIENTS, SQL, _WHY, whole=True, spare=_TESTS),
+        Loss("sql", _CLIENTS_LINE, SQL, _WHY, whole=True, spare=TEST_DATA),
         Loss("sql", "mongosh mongo mongorestore mongodump mongoimport", _MONGO + r"|--drop\b", _WHY, whole=True),
         Loss(
             "sql",
@@ -129,6 +131,8 @@ RULES_OF_TABLE = losses(
                 r"data remove|deployment delete|storage rm)\b|\bdelete db\b|^couchdb-cli delete"
             ),
             _WHY,
+            # The database of this machine.
+            r"^supabase db reset(?!.*(?:--linked|--db-url))",
         ),
         Loss("sql", "bq", r"^bq (?:-\S+ )*rm\b", _WHY),
         Loss(

@@ -64,6 +64,9 @@ _EVALUATORS = (
     Evaluator("drush", verbs=("php:eval", "ev", "php-eval"), language="php"),
     Evaluator("artisan php", ("--execute",), language="php"),
     Evaluator("manage.py django-admin", ("-c", "--command"), language="python"),
+    Evaluator("dotnet dotnet-script csi csharp", ("-e", "--eval"), ("eval",), language="csharp"),
+    Evaluator("pyspark sage ipython ptpython bpython", ("-c",), stdin=True, language="python"),
+    Evaluator("spark-shell", ("-e",), stdin=True, language="scala"),
     Evaluator("awk gawk mawk", language="awk"),
 )
 # Options behind which a language reads a script from a file.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.fetched import TREE, fetched
 from agent_hooks.guards.shell.grammar import parse
@@ -147,8 +148,17 @@ def program(command: Command) -> None:
         command.report("download-exec", "a fetched file is run unseen")
 
 
+# Words that only show or unpack a package.
+_LOOKS = lazy_pattern(
+    r"-I|--info|-c|--contents|-x|-X|--v?extract|-e|--control|-f|--field|-q\w*|--query|-K|--checksig|-V|--verify|--check-signature|--payload-files|"
+    r"--expand\S*|imageinfo|verify"
+)
+
+
 def installs(command: Command) -> None:
     """`dpkg -i`, `rpm -i`, `installer -pkg` of a fetched package."""
+    if command.name in ("dpkg", "rpm", "pkgutil", "hdiutil") and any(map(_LOOKS.fullmatch, command.argv[1:])):
+        return
     if any(fetched(command, word) for word in command.argv[1:] if not word.startswith("-")):
         command.report("download-exec", "a fetched package is installed unseen")
 

@@ -17,19 +17,25 @@ _TEMP = r"(?:/tmp|/var/tmp|/dev/shm|\./)"
 _USUAL = lazy_pattern(
     r"(?:/usr/bin/|/bin/)?(?:ssh|gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzop|cat|less|more|delta|bat|vim?|"
     r"nvim|nano|emacs|code|true|sudo rsync|rsync|git-upload-pack|git-receive-pack|"
-    r"brotli)(?: -[\w=:.-]+(?: [\w@.:/-]+)*)*"
+    r"brotli|autossh|docker|podman|kubectl|sudo|doas|mosh|rsh|dot|bell|ttyout|totals|echo|sleep|wait|date|wc|sha\d+sum|md5sum|b3sum|"
+    r"cksum|more)(?: [\w=:.@%~/\"'-]+)*"
 )
+_SSH = lazy_pattern(r"(?:\S*/)?(?:ssh|autossh|sshpass|plink|tsh|gcloud|cloudflared|true)\b(?!.*(?:[;|&`<>]|\$\())")
 
 
-def options_of(*names: str, letters: str = "") -> Rule:
-    """Return a rule that follows the value of options as a script; `names`: with their dashes, `letters`: short ones."""
+def options_of(*names: str, letters: str = "", reports: bool = True) -> Rule:
+    """Return a rule that follows the value of options as a script; `names`: with their dashes, `letters`: short ones.
+
+    `reports`: every program counts that such an option does not name every day, whatever it does.
+    """
 
     def rule(command: Command) -> None:
         words = command.argv
         for at, word in enumerate(words[1:], 1):
             name, equals, value = word.partition("=")
             # An abbreviation of a long option has at least this length.
-            if name.startswith("--") and len(name) > 6 and any(each.startswith(name) for each in names):
+            abbreviates = len(name) > 6 and name != "--checkpoint" and any(each.startswith(name) for each in names)
+            if name in names or (name.startswith("--") and abbreviates):
                 script = Word(value) if equals else words[at + 1] if at + 1 < len(words) else Word("")
             elif len(word) > 1 and word[0] == "-" and word[1] in letters:
                 script = Word(word[2:]) if len(word) > 2 else words[at + 1] if at + 1 < len(words) else Word("")
@@ -38,7 +44,10 @@ def options_of(*names: str, letters: str = "") -> Rule:
             script = Word(script.removeprefix("exec="))
             if script and not _USUAL.fullmatch(script):
                 command.shell_code(script)
-                _file(command, script)
+                if reports:
+                    command.report(RULE, _WHY)
+                else:
+                    _file(command, script)
 
     return rule
 
@@ -104,7 +113,16 @@ def git(command: Command) -> None:
                 command.shell_code(Word(script))
             elif value.startswith("!"):
                 command.shell_code(Word(value[1:]))
-            if re.match(_TEMP, script) or (key == "init.templatedir" and re.match(_TEMP, value)):
+            runs_always = key in ("core.sshcommand", "core.gitproxy", "core.fsmonitor") and script not in (
+                "true",
+                "false",
+                "",
+            )
+            if (
+                (runs_always and not _SSH.match(script))
+                or re.match(_TEMP, script)
+                or (key == "init.templatedir" and re.match(_TEMP, value))
+            ):
                 command.report(RULE, _WHY)
         if key == "protocol.ext.allow" and value != "never":
             command.report(RULE, _WHY)
@@ -135,6 +153,8 @@ def git(command: Command) -> None:
         if script and not _USUAL.fullmatch(script):
             command.shell_code(Word(script))
             _file(command, script)
+            if plain[:1] in (["clone"], ["fetch"], ["pull"], ["ls-remote"], ["push"]):
+                command.report(RULE, _WHY)
     if plain[:1] == ["branch"] and "-D" in words and any(UNKNOWN in word for word in plain):
         command.report("git-history", "drops branches that are not named")
     if re.search(
@@ -218,14 +238,15 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
                 "--rmt-command",
                 "--info-script",
                 "--new-volume-script",
+                letters="I",
             ),
         )
     },
     {"rsync": (options_of("--rsh", "--rsync-path", letters="e"),)},
     {"zip": (options_of("--unzip-command", "-TT"),)},
-    {"split": (options_of("--filter"),)},
+    {"split": (options_of("--filter", reports=False),)},
     {"sort": (options_of("--compress-program"),)},
-    {"man": (options_of("--pager", letters="P"),)},
+    {"man": (options_of("--pager", letters="P", reports=False),)},
     rules_of("mysql mariadb psql sqlite3 gdb lldb sqlplus ftp irb clickhouse-client duckdb", console),
     rules_of("emacs emacsclient vim nvim vi ex ed red view less", code_option),
     rules_of("pdb pdb3 ipdb ipdb3 ipython ipython3", module),

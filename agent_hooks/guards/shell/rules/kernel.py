@@ -158,6 +158,9 @@ _CODE = {
     "PERL5LIB": r"^/tmp",
     "PYTHONINSPECT": r"^$",
 }
+_SSH = lazy_pattern(
+    r"(?:\S*/)?[\w-]*(?:ssh|plink|tsh|gcloud|cloudflared|true)[\w-]*(?:\.(?:sh|py|exe))?(?:\s|$)|\ue000|$"
+)
 _TEMPORARY = lazy_pattern(r"^(?:/tmp|/var/tmp|/dev/shm|\.\.?)(?:/|$)|^\.$")
 
 
@@ -165,6 +168,8 @@ def variable(command: Command, name: str, value: str) -> None:
     """Report a variable that lets other programs run a library or a file, or that hides the history."""
     if _LOADED.fullmatch(name) and re.search(_CODE.get(name, r"\S"), value):
         command.report("hidden-code", "lets other programs load code", f"{name}={value}")
+    if name in ("GIT_SSH_COMMAND", "GIT_SSH", "GIT_PROXY_COMMAND") and not _SSH.match(value):
+        command.report("hidden-code", "lets git run another program in the place of ssh", f"{name}={value}")
     if name == "PATH" and _TEMPORARY.match(value.partition(":")[0]):
         command.report(
             "hidden-code", "puts a directory that anybody writes to before those of the system", f"{name}={value}"

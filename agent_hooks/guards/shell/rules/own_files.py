@@ -34,12 +34,12 @@ _READERS_TEXT = (
     "local readonly typeset alias pip pip3 uv pipx uvx poetry npx npm pnpm yarn bun mount findmnt vim vi nvim ed ex "
     "emacs nano"
 )
-_READERS = frozenset(_READERS_TEXT.split())
+READERS = frozenset(_READERS_TEXT.split())
 
 
 def every_program(command: Command) -> None:
     """Ask about a program that is not known to read only, when one of its words names a file that controls the agent."""
-    reads = command.name in _READERS or _only_checks(command)
+    reads = command.name in READERS or _only_checks(command)
     if not reads:
         _names_a_decision(command)
     if reads or command.told:
@@ -64,20 +64,20 @@ _DECISION = lazy_pattern(
 
 
 # Options whose value is a text for people, and programs whose words are such texts.
-_TEXT_OPTIONS = {"-m", "--message", "--title", "-t", "-b", "--body", "--description", "--notes", "--testNamePattern"}
+TEXT_OPTIONS = {"-m", "--message", "--title", "-t", "-b", "--body", "--description", "--notes", "--testNamePattern"}
 _TEXT_PROGRAMS_LINE = "jj hg sl svn glab tea sd notify-send terminal-notifier logger wall say figlet cowsay jira bd"
-_TEXT_PROGRAMS = frozenset(_TEXT_PROGRAMS_LINE.split())
+TEXT_PROGRAMS = frozenset(_TEXT_PROGRAMS_LINE.split())
 
 
 def _names_a_decision(command: Command) -> None:
     """Stop our command among the words of a program, which may run it; ask where it stands within a text."""
     words = command.argv[1:]
-    if command.name in _TEXT_PROGRAMS:
+    if command.name in TEXT_PROGRAMS:
         return
     spoken = [
         word
         for at, word in enumerate(words)
-        if not (at and words[at - 1] in _TEXT_OPTIONS) and word.partition("=")[0] not in _TEXT_OPTIONS
+        if not (at and words[at - 1] in TEXT_OPTIONS) and word.partition("=")[0] not in TEXT_OPTIONS
     ]
     reason = "only a person decides about hooks and their settings"
     # A word with blanks is a text of its own.

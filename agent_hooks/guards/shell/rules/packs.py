@@ -52,7 +52,7 @@ _PACK_RULES = (
             r"\bapply\b.*-auto-approve"
         ),
         "destroys infrastructure",
-        r"\bplan\b",
+        r"^\S+ (?:-\S+ )*(?:plan|show|output|graph|validate|init|fmt)\b",
     ),
     PackRule(
         "iac",
@@ -62,7 +62,11 @@ _PACK_RULES = (
         r"--preview-only",
     ),
     PackRule(
-        "iac", "ansible ansible-playbook", r"state=absent", "removes files, packages or services from hosts", r"--check"
+        "iac",
+        "ansible ansible-playbook",
+        r"state=(?:absent|stopped)\b",
+        "removes or stops files, packages or services from hosts",
+        r"--check|^ansible localhost\b|-c local\b",
     ),
     PackRule("sql", "dropdb dropuser mysqladmin", r"^dropdb|^dropuser|\bdrop\b", "drops a database"),
     PackRule(

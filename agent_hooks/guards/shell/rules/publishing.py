@@ -49,7 +49,7 @@ RULES = losses(
             _WHY,
             r"--local\b|-L\b|--push=false|ko\.local",
         ),
-        Loss("publish", "lein boot", r"\b(?:deploy|release)\b", _WHY),
+        Loss("publish", "lein boot", r"(?:^| )(?:do )?(?:deploy|release)\b", _WHY, whole=True),
         Loss("publish", "rattler-build", r"\bupload\b", _WHY),
         Loss("publish", "jib", r"^jib .*--target[= ](?!docker:|tar:)\S+", _WHY),
         Loss("publish", "helm", r"^helm (?:push|cm-push|s3 push|chart push)\b", _WHY),
@@ -67,7 +67,7 @@ RULES = losses(
         Loss(
             "publish",
             "mvn mvnw mill",
-            r"\b(?:deploy|release:perform|nexus-staging:\w*release\w*|central-publishing:publish|publish)\b",
+            r"\b(?:deploy|release:perform|nexus-staging:\w*release\w*|central-publishing:publish|publish(?!Local|M2)\w*)\b",
             _WHY,
             r"-Dmaven\.deploy\.skip",
         ),
@@ -75,10 +75,11 @@ RULES = losses(
             "publish",
             "gradle gradlew sbt",
             (
-                r"\b(?:publish(?!ToMavenLocal|Local|M2)\w*|uploadArchives|closeAndRelease\w*|sonatypeRelease|"
-                r"bintrayUpload)\b"
+                r"(?:^|[\s;+:/])(?:publish(?!ToMavenLocal|Local|M2)\w*|uploadArchives|closeAndRelease\w*|sonatype\w*Release|"
+                r"sonatypeUpload|bintrayUpload|ciReleaseSonatype|ci-release)(?=$|[\s;:])"
             ),
             _WHY,
+            whole=True,
         ),
         Loss("publish", "vsce ovsx", r"^\S+ (?:publish|unpublish)\b", _WHY),
         Loss("publish", "semantic-release release-it np standard-release", r"", _WHY, r"--ci=false|\bnp --preview"),
@@ -101,7 +102,7 @@ RULES = losses(
         Loss(
             "publish",
             "fastlane",
-            r"^fastlane (?:\w+ )?(?:release|deliver|supply|pilot|beta|upload_\w+|deploy|upload)\b",
+            r"^fastlane match nuke\b|^fastlane (?:\w+ )?(?:release|deliver|supply|pilot|beta|upload_\w+|deploy|upload)\b",
             _WHY,
         ),
         Loss(
@@ -116,6 +117,13 @@ RULES = losses(
         ),
         Loss("publish", "hex mix rebar3", r"\bhex[. ](?:publish|retire|build_and_publish)|^rebar3 hex publish", _WHY),
         Loss("publish", "dart flutter pub", r"\bpub (?:publish|lish)\b|^pub publish", _WHY),
+        Loss("publish", "swift", r"^swift package-registry publish\b", _WHY),
+        Loss(
+            "publish",
+            "butler steamcmd gplay",
+            r"^butler push\b|\+run_app_build\b|^gplay (?:release|upload|promote)\b",
+            _WHY,
+        ),
         Loss("publish", "pod", r"^pod (?:trunk push|trunk delete|trunk deprecate|repo push)\b", _WHY),
         Loss(
             "publish",
@@ -144,7 +152,7 @@ RULES = losses(
             "huggingface-cli hf kaggle ollama replicate cog wandb",
             (
                 r"^(?:huggingface-cli|hf) (?:upload\S*|repos? (?:create|delete|settings)|repo-files delete|"
-                r"delete\S*)\b|^kaggle .*(?:create|version)\b|^(?:ollama|cog) push\b"
+                r"delete\S*)\b|^kaggle .*(?:create|version|delete|push)\b|^(?:ollama|cog) push\b"
             ),
             _WHY,
         ),

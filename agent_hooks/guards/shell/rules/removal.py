@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from msgspec.structs import replace
 
 from agent_hooks.guards.lazy import lazy_pattern
-from agent_hooks.guards.sensitive import UNKNOWN
+from agent_hooks.guards.sensitive import UNKNOWN, normalise
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.listings import EVERY, all_sources
+from agent_hooks.guards.shell.listings import EVERY, all_data, all_sources, is_output
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.words import NOTHING, Text, Word, below, marked
@@ -46,6 +46,8 @@ def rm(command: Command) -> None:
     recursive = options.has("r", "R", "--recursive") or command.name in ("rimraf", "del-cli")
     force = options.has("f", "--force") or command.name in ("rimraf", "del-cli")
     for word in options.operands:
+        if recursive and not force and _was_moved(command, word):
+            command.tree(word)
         if recursive and (force or command.level == "strict"):
             if not _is_built_again(command, word, options.operands):
                 command.tree(word)
@@ -53,6 +55,51 @@ def rm(command: Command) -> None:
             reason = "removes a root of the system, of a home or of the project"
             command.report("rm-rf", reason, word, wall=command.is_machine(word))
         command.loses(word, tree=recursive)
+
+
+def _was_moved(command: Command, word: Word) -> bool:
+    """Return whether a path of a temporary directory has a tree that this command line has moved there."""
+    place = normalise(word, cwd=command.shell.cwd, home=command.interpreter.directories.home)
+    return command.interpreter.directories.in_temp(place) and place != command.path(word)
+
+
+def moved(command: Command) -> None:
+    """`mv ~/work /tmp/x; rm -r /tmp/x`: a tree that is moved to a temporary directory is not temporary."""
+    operands = ParsedOptions(command.argv, "tS", ("--target-directory", "--suffix")).operands
+    directories = command.interpreter.directories
+    if len(operands) < 2 or not command.interpreter.judging:
+        return
+    target = command.path(operands[-1])
+    into = operands[-1].endswith("/") or len(operands) > 2 or target in directories.temp
+    temporary = directories.in_temp(target) or target in directories.temp
+    for word in operands[:-1] if temporary else ():
+        path = command.path(word)
+        if UNKNOWN not in path + target and not directories.removable(path, command.level):
+            command.shell.links[f"{target}/{path.rpartition('/')[2]}" if into else target] = path
+
+
+def emptied(command: Command) -> None:
+    """`cp /dev/null "$f"` and `tee src/*.py < /dev/null` leave nothing of a file."""
+    operands = ParsedOptions(command.argv, "tS" if command.name == "cp" else "").operands
+    if command.name == "cp" and operands[:1] == ["/dev/null"]:
+        command.loses(*operands[1:])
+    elif command.name == "tee" and command.stdin.file == "/dev/null":
+        _empties(command, operands)
+
+
+def _empties(command: Command, words: list[Word]) -> None:
+    """Report a glob for all files of a directory, or for all source files of a language."""
+    for word in words:
+        folder, _, name = command.path(word).rpartition("/")
+        every = bool(re.fullmatch(r"[*?.]+", name)) or all_sources([name])
+        if (
+            word.pattern
+            and every
+            and lost_root(command, [Word(folder or "/")], named=False, narrowed=False) is not None
+        ):
+            command.report(
+                "find-delete", "empties all files of a directory", wall=command.is_machine(Word(folder or "/"))
+            )
 
 
 # What makes `bin` and `vendor` again, behind the removal.
@@ -72,7 +119,7 @@ def _is_built_again(command: Command, word: Word, words: list[Word]) -> bool:
     if command.level != "project" or command.path(word).rpartition("/")[0] != command.interpreter.directories.project:
         return False
     name = command.path(word).rpartition("/")[2]
-    if name == "bin" and any(each.rstrip("/") == "obj" for each in words):
+    if name == "bin" and any(each.rstrip("/").removeprefix("./") == "obj" for each in words):
         return True
     text = command.interpreter.text[:_LONGEST]
     return name in ("bin", "vendor") and bool(_BUILDS.search(text, max(text.find("rm "), 0)))
@@ -82,17 +129,36 @@ def unlink(command: Command) -> None:
     """`unlink`, `rmdir`, `truncate`, `shred` and others remove or empty files."""
     options = ParsedOptions(command.argv, "sniN", ("--size", "--iterations", "--reference"))
     command.loses(*options.operands)
+    if command.name in ("truncate", "shred"):
+        _empties(command, options.operands)
 
 
 def remove_item(command: Command) -> None:
     """PowerShell's `Remove-Item -Recurse` and its aliases remove trees."""
-    given = [word for word in command.argv[1:] if not word.startswith("-") and not word.startswith("/s")]
+    argv = command.argv
+    given = [
+        word
+        for at, word in enumerate(argv)
+        if at and not word.startswith(("-", "/s")) and not _TAKES_VALUE.fullmatch(argv[at - 1])
+    ]
     words = (
         [Word(part) for word in given for part in word.split(",") if part] if any("," in w for w in given) else given
     )
     flags = " ".join(word.lower() for word in command.argv[1:] if word[:1] in "-/")
     if re.search(r"-r(ec\w*)?\b|/s\b", flags):
-        command.tree(*words)
+        command.tree(
+            *(word for word in words if not (_is_built_again(command, word, words) or _is_packed(command, word)))
+        )
+
+
+def _is_packed(command: Command, word: Word) -> bool:
+    """Return whether a tree is `artifacts` of the project, where the builds of .NET put their packages."""
+    return command.level == "project" and command.path(word) == f"{command.interpreter.directories.project}/artifacts"
+
+
+_TAKES_VALUE = lazy_pattern(
+    r"-(?:erroraction|ea|warningaction|wa|filter|include|exclude|confirm|stream)", re.IGNORECASE
+)
 
 
 def find(command: Command) -> None:
@@ -113,9 +179,18 @@ def find(command: Command) -> None:
     if all_sources(names) and not any(word in _OTHER_TESTS for word in tests):
         # The search loses every source file of a language.
         narrowed = named = False
+    if _finds_data(command, tests, names, roots):
+        narrowed = named = False
     found = [below(root, name) for root in roots for name in names] or [below(root, "*") for root in roots]
     if not command.interpreter.judging:
         found = [_at_any_depth(root, name) for root in roots for name in names or [Word("*")]]
+    # The star of `-name` matches a leading dot too.
+    found += [
+        below(root, name[1:])
+        for root in roots
+        for name in names
+        if name.startswith("*.") and command.interpreter.judging
+    ]
     own = _own_files(command, roots, tests, names)
     every = NOTHING
     if lost_root(command, roots, named=named, narrowed=narrowed) is not None:
@@ -150,6 +225,13 @@ def find(command: Command) -> None:
     ends = "\0" if "-print0" in tests else "\n"
     text = ends.join(found) if names or command.recorded else None
     command.output = Text(text, every)
+
+
+def _finds_data(command: Command, tests: list[Word], names: list[Word], roots: list[Word]) -> bool:
+    """Return whether a search finds all data of a kind: by its endings alone, and not among the output of programs."""
+    narrow = _OTHER_TESTS | {"-maxdepth", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
+    narrowed = any(word in narrow and not _negated(tests, at) for at, word in enumerate(tests))
+    return not narrowed and bool(names) and all_data(names) and not any(is_output(command.path(root)) for root in roots)
 
 
 def _at_any_depth(root: Word, name: Word) -> Word:
@@ -245,7 +327,11 @@ def fd(command: Command) -> None:
         pattern, roots = Word("."), [pattern]
     roots = roots or options.value("--search-path", "--base-directory") or [Word(".")]
     endings = options.value("e", "--extension")
-    narrowed = options.has(*_FD_NARROW) and not all_sources([f"*.{ending.lstrip('.')}" for ending in endings])
+    masks = [f"*.{ending.lstrip('.')}" for ending in endings]
+    data = (
+        all_data(masks) and not options.has("d", "--max-depth") and not any(is_output(command.path(r)) for r in roots)
+    )
+    narrowed = options.has(*_FD_NARROW) and not (all_sources(masks) or data)
     if pattern not in (".", "", "*", ".*") or narrowed:
         return
     if lost_root(command, roots, named=False, narrowed=False) is None:
@@ -275,6 +361,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **rules_of("remove-item ri rd erase", remove_item),
     "find": (find,),
     "gfind": (find,),
+    "mv": (moved,),
+    **rules_of("cp tee", emptied),
     **rules_of("fd fdfind", fd),
     **rules_of("rg tree du", lister),
 }

@@ -262,6 +262,39 @@ _PRINTS = (
         ),
         _SHOWN,
     ),
+    Loss(
+        "print-secret",
+        "rails rake bin/rails",
+        r"\b(?:credentials|encrypted|secrets):(?:show|edit|diff)\b",
+        _SHOWN,
+        r"diff --enroll",
+    ),
+    Loss("print-secret", "console symfony", r"\bsecrets:(?:list\b.*--reveal|reveal|decrypt-to-local)\b", _SHOWN),
+    Loss("print-secret", "artisan php", r"\b(?:env:decrypt|config:show (?:services|database|mail|app\.key))\b", _SHOWN),
+    Loss("print-secret", "dotnet dotnet-user-secrets", r"\buser-secrets (?:list|show)\b", _SHOWN),
+    Loss(
+        "print-secret",
+        "airflow prefect dagster metaflow mlflow",
+        r"\b(?:connections (?:export|get|list\b.*(?:json|yaml|plain))|variables (?:export|get)|"
+        r"config (?:get-value|view)\b.*(?:--show|fernet|password|secret)|"
+        r"block inspect \S*secret)|--show-secrets",
+        _SHOWN,
+        r"\bexport /dev/null|--show-values False",
+    ),
+    Loss(
+        "print-secret",
+        "consul etcdctl nomad",
+        r"\bkv get\b.*(?:secret|passw|token|cred)|\bget\b.*(?:secret|passw|token|cred)|\boperator keyring\b|"
+        r"\bkeyring list\b|\bacl token read\b|\bvar get\b",
+        _SHOWN,
+        r"--keys-only|-keys\b",
+    ),
+    Loss(
+        "print-secret",
+        "dotenv python-dotenv",
+        r"^\S+ (?:-\S+ \S+ )*(?:get \S*(?:secret|key|token|passw)|list)\b",
+        _SHOWN,
+    ),
     Loss("print-secret", "nmcli wpa_cli netsh", r"(?: -s\b|--show-secrets|key=clear|\bpsk\b)", _SHOWN),
 )
 
@@ -276,7 +309,7 @@ def printenv(command: Command) -> None:
 
 def grep(command: Command) -> None:
     """`env | grep -i token` prints the variables with secrets."""
-    before = earlier(command)
+    before = [word for word in earlier(command) if word not in ("sort", "uniq", "cat")]
     lists = before in (
         ["env"],
         ["printenv"],
@@ -376,4 +409,12 @@ _TABLES = (
 RULES: dict[str, tuple[Rule, ...]] = {
     name: tuple(rule for table in _TABLES for rule in table.get(name, ())) for table in _TABLES for name in table
 }
-CARRIERS: dict[str, Rule] = {"doppler": doppler}
+
+
+def dotenv(command: Command) -> None:
+    """`dotenv get NAME` and `dotenv list` print variables of a file; `dotenv run` is followed elsewhere."""
+    for rule in RULES["python-dotenv"]:
+        rule(command)
+
+
+CARRIERS: dict[str, Rule] = {"doppler": doppler, "dotenv": dotenv}

@@ -13,7 +13,7 @@ from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.options import ParsedOptions
-from agent_hooks.guards.shell.origins import names_secret
+from agent_hooks.guards.shell.origins import SECRET, names_secret
 from agent_hooks.guards.shell.outputs import taint_of
 from agent_hooks.guards.shell.rules.outside import Loss, earlier, losses, only_tries
 from agent_hooks.guards.shell.rules.requests import CURL_LONG, CURL_VALUES, addresses, local
@@ -72,7 +72,7 @@ def _holds_content(words: Iterable[Word]) -> bool:
 def _reads_sources(command: Command) -> bool:
     """Return whether the command reads the content of files or of the environment from stdin."""
     stdin = command.stdin
-    if stdin.file:
+    if stdin.file or stdin.taint >= SECRET:
         return True
     before = {word.rpartition("/")[2] for word in earlier(command)}
     return stdin.text is None and bool(before & _SOURCES)
@@ -345,13 +345,9 @@ _CODE_DELETES = lazy_pattern(
     re.IGNORECASE,
 )
 _ADDRESS = lazy_pattern(r"https?://([^/'\"\s?]+)", re.IGNORECASE)
-_CODE_PRINTS = lazy_pattern(
-    r"(?:print|console\.log|puts|echo|write|var_dump|print_r|stdout\.write)\b[^\n;]*?(?:environ(?:\.get\(|"
-    r"\[)\s*['\"](\w+)|process\.env(?:\.|\[['\"])(\w+)|getenv\(\s*['\"](\w+)|ENV\[['\"](\w+)|\$ENV\{(\w+))"
-)
 _CODE_PRINTS_ALL = lazy_pattern(
     r"(?:print|pprint|console\.log|puts|dumps|stringify|var_dump|print_r)\s*\(?\s*(?:dict\(|list\(|"
-    r"sorted\(|str\()?\s*(?:os\.environ(?!\w|\.get|\[)|process\.env(?![\w.\[])|ENV\b(?!\[)|\$_ENV\b(?!\[))"
+    r"sorted\(|str\()?\s*(?:os\.environ(?!\w|\.get|\[)|process\.env(?![\w.\[])|ENV\b(?!\[|\.(?:key|has_key|include|fetch|size|keys|dig|values_at))|\$_ENV\b(?!\[))"
 )
 
 
@@ -370,9 +366,8 @@ def code(command: Command) -> None:
         command.report("http-delete", "deletes something by a request")
     if outside and _CODE_SENDS.search(text) and _CODE_READS.search(text) and (hosts or "." in text):
         _report(command)
-    printed = (next(filter(None, match.groups()), "") for match in _CODE_PRINTS.finditer(text))
     short = re.search(r"(?:^|\n)process\.env\.(\w+)\s*$", text)
-    if any(map(names_secret, printed)) or (short and names_secret(short[1])) or _CODE_PRINTS_ALL.search(text):
+    if (short and names_secret(short[1])) or _CODE_PRINTS_ALL.search(text):
         command.report("print-secret", "prints a secret, which the model and its records would hold")
 
 

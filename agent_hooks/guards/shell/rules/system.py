@@ -82,9 +82,21 @@ def _prints_fetched(name: str, argv: list[str]) -> bool:
     return any(word.lower() in verbs for word in argv[1:])
 
 
+_CLIPBOARDS = ("pbpaste", "wl-paste", "xclip", "xsel", "getclip", "termux-clipboard-get")
+
+
 def downloads(command: Command) -> None:
     """`curl`, `wget` and others: their output, or the files that they save, were downloaded."""
     name, argv = command.name, command.argv
+    if name in _CLIPBOARDS:
+        # The clipboard may hold a text of any page.
+        if (
+            name not in ("xclip", "xsel")
+            or any(word.startswith(("-o", "--output")) for word in argv)
+            or argv[1:] == ["-b"]
+        ):
+            command.output = Text(None, DOWNLOADED)
+        return
     if name in ("aws", "gh", "ssh", "az") or (name == "gsutil" and "cat" not in argv):
         if name == "ssh" or argv[-1] == "-" or "api" in argv[1:2] or "gist" in argv[1:2]:
             command.output = Text(None, DOWNLOADED)
@@ -136,7 +148,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "socat": (socat, downloads),
     **rules_of(
         "curl wget fetch lynx links w3m http https xh aria2c ftp curlie get lwp-request aws gsutil gh az dig "
-        "iwr irm invoke-webrequest tftp wget2 rclone ipfs mc s5cmd openssl redis-cli git",
+        "pbpaste wl-paste xclip xsel getclip termux-clipboard-get iwr irm invoke-webrequest tftp wget2 rclone "
+        "ipfs mc s5cmd openssl redis-cli git",
         downloads,
     ),
     "ssh": (downloads,),

@@ -6,7 +6,11 @@ import re
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
+from agent_hooks.guards.shell.listings import all_lost
+from agent_hooks.guards.shell.origins import names_secret
+from agent_hooks.guards.shell.rules.code_losses import SHOWN, judge_code
 from agent_hooks.guards.shell.rules.outside import Loss, losses, only_tries
+from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.words import Word
 
 _WHY = "changes or destroys a part of Windows"
@@ -36,14 +40,14 @@ _SHELL = (
 )
 _TREES = lazy_pattern(
     rf"\b(?:remove-item|ri|rmdir|rd|del|erase|rm)\b(?=[^|;]*\s-r\w*)[^|;]*?\s['\"]?{_ROOT}['\"]?(?=\s|$|;|\|)|"
-    rf"\bget-childitem\b(?=[^|]*-r)[^|]*\s['\"]?{_ROOT}['\"]?\s[^|]*\|\s*(?:%\s*"
+    rf"\bget-childitem\b(?![^|]*\s-(?:include|filter)\s+(?!\*))(?=[^|]*-r)[^|]*\s['\"]?{_ROOT}['\"]?\s[^|]*\|\s*(?:%\s*"
     rf"\{{\s*)?remove-item|\b(?:get-process|gps|ps)\s*\|\s*stop-process",
     re.IGNORECASE,
 )
 _LOADS = lazy_pattern(
     r"(?:downloadstring|downloadfile|invoke-webrequest|invoke-restmethod|\biwr\b|\birm\b|net\.webclient|"
     r"start-bitstransfer).*(?:\biex\b|invoke-expression|start-process|&\s*\S+\.(?:exe|ps1))"
-    r"|(?:\biex\b|invoke-expression).*(?:downloadstring|\biwr\b|\birm\b|invoke-webrequest|"
+    r"|(?:get-clipboard|\bgcb\b).*(?:\biex\b|invoke-expression)|(?:\biex\b|invoke-expression).*(?:downloadstring|\biwr\b|\birm\b|invoke-webrequest|"
     r"invoke-restmethod|net\.webclient)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -51,6 +55,17 @@ _READS = lazy_pattern(
     r"\b(?:get-content|gc|cat|type|select-string|copy-item)\b[^|;]*(?:\\|/)\.(?:ssh|aws|azure|kube|gnupg)(?:\\|/)",
     re.IGNORECASE,
 )
+# A line that is only a variable of the environment prints it.
+_PRINTS = lazy_pattern(r"(?:^|[;{(])\s*\$\{?env:(\w+)\}?\s*(?:$|[;})])", re.IGNORECASE)
+_PRINTS_ALL = lazy_pattern(
+    r"\b(?:get-childitem|gci|ls|dir)\s+env:\\?\*?\s*(?:$|;|\|(?!\s*(?:select\S*\s+(?:-\w+\s+)?name|measure|where)))",
+    re.IGNORECASE,
+)
+_CHILDREN = lazy_pattern(
+    r"\b(?:get-childitem|gci|ls|dir)\b([^|;]*)\|[^;]*?(?:\bremove-item\b|\bri\b|\brm\b|\bdel\b|\.delete\(\))",
+    re.IGNORECASE,
+)
+_HAS_VALUE = lazy_pattern(r"-(?:filter|include|exclude|erroraction|ea|depth|attributes)", re.IGNORECASE)
 _DELETES = lazy_pattern(
     r"\b(?:invoke-restmethod|invoke-webrequest|irm|iwr)\b.*-method\s+['\"]?delete\b(?!.*(?:localhost|127\.0\.0\.1))",
     re.IGNORECASE,
@@ -74,10 +89,34 @@ def powershell(command: Command) -> None:
     if _TEXT.match(inner) or re.search(r"-whatif\b", text, re.IGNORECASE):
         return
     judge(command, inner)
+    judge_code(command, "pwsh", inner)
+    if any(map(names_secret, _PRINTS.findall(inner))) or _PRINTS_ALL.search(inner):
+        command.report("print-secret", SHOWN)
+    _children(command, inner)
     if re.search(r"(?:^|\s)-(?:ex\w*|ep)\s+(?:bypass|unrestricted)\b", text, re.IGNORECASE) or re.search(
         r"(?:^|\s)-w\w*\s+hidden\b", text, re.IGNORECASE
     ):
         command.report("windows", "lets any script run, or hides its window")
+
+
+def _children(command: Command, text: str) -> None:
+    """`Get-ChildItem src -Recurse | Remove-Item`: every file of a directory, or every source file of a language."""
+    for found in _CHILDREN.finditer(text):
+        if re.search(r"\|\s*(?:where|\?)", found[0], re.IGNORECASE):
+            continue
+        words = [word.strip("'\",") for word in found[1].split()]
+        given = [
+            word
+            for at, word in enumerate(words)
+            if word[:1] != "-" and not (at and _HAS_VALUE.fullmatch(words[at - 1]))
+        ]
+        masks = [word for at, word in enumerate(words) if "*." in word or (at and _HAS_VALUE.fullmatch(words[at - 1]))]
+        names = [word.replace("\\", "/").rpartition("/")[2] for word in masks]
+        if any(name not in ("*", "*.*") for name in names) and not all_lost(names):
+            continue
+        root = Word(re.sub(r"/?[^/]*[*?].*$", "", given[0].replace("\\", "/")) or "." if given else ".")
+        if lost_root(command, [root], named=False, narrowed=False) is not None:
+            command.report("find-delete", "removes all files that are found", wall=command.is_machine(root))
 
 
 def judge(command: Command, text: str) -> None:
