@@ -93,7 +93,10 @@ def test_further_ways_to_the_same_end_have_their_answer() -> None:
 KINDS = {
     "janet -e '(db/query \"DROP TABLE users;\")'": ("sql", "janet -e '(print \"DROP TABLE users;\")'"),
     "acmesql run 'TRUNCATE ledger;'": ("sql", "acmesql run 'SELECT * FROM ledger;'"),
-    "factor -e='x' && hy -e '(os.system (.recv (socket.create_connection a)))'": ("shell-on-socket", "hy -e '(print 1)'"),
+    "factor -e='x' && hy -e '(os.system (.recv (socket.create_connection a)))'": (
+        "shell-on-socket",
+        "hy -e '(print 1)'",
+    ),
     "guile -c '(display (getenv \"API_TOKEN\"))'": ("print-secret", "guile -c '(display (getenv \"HOME\"))'"),
     "julia -e 'run(`sh -c $(String(base64decode(x)))`); eval(b64decode(x))'": (
         "encoded-exec",

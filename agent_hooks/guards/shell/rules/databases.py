@@ -7,6 +7,7 @@ import re
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule
 from agent_hooks.guards.shell.rules.outside import Loss, losses, names_test
+from agent_hooks.guards.shell.sql import CLIENTS_LINE, TEST_DATA
 
 _WHY = "drops or empties data"
 # A deletion without a condition, or with one that always holds.
@@ -23,28 +24,11 @@ SQL = (
     r"|\bpg_terminate_backend|\binto\s+(?:out|dump)file\b|\bpg_read_file|\blo_export|\bshutdown\b(?!\s*=)|"
     r"\bflushall\b|\bflushdb\b|\bcreate\s+or\s+replace\s+(?:transient\s+)?(?:database|schema)\b|\bretain\s+0\s+hours\b"
 )
-# Statements that lose a table or a database with the name of test data, and texts that a column is compared with.
-TEST_DATA = (
-    r"(?:[=<>,]|\blike|\bin\s*\(|\bvalues\s*\()\s*'(?:[^']|'')*'|"
-    r"\b(?:drop\s+(?:table|database|schema|view|index)(?:\s+if\s+exists)?|truncate(?:\s+table)?|delete\s+from)\s+"
-    r"[\"'`\[]?(?:\w+\.)?(?:(?:tests?|tmp|temp|scratch|sandbox)(?:_\w+)?|\w+_(?:tests?|tmp|temp|scratch|sandbox)(?:_?\d+)?)"
-    r"[\"'`\]]?(?=\s*(?:cascade)?\s*(?:[;'\"\n]|$))"
-)
 _MONGO = (
     r"dropDatabase|\.drop(?:Index(?:es)?|User|Role|Collection)?\(|deleteMany\(\s*\{?\s*\}?\s*\)|"
     r"remove\(\s*\{\s*\}|\.deleteMany\(\s*\{\s*\}|\.remove\(\s*\)|updateMany\(\s*\{\s*\}|shutdownServer|"
     r"renameCollection|replSetReconfig|fsync"
 )
-_CLIENTS_LINE = (
-    "psql mysql mariadb sqlite sqlite3 sqlcmd osql sqlplus clickhouse-client clickhouse cqlsh duckdb "
-    "cypher-shell snowsql bq cockroach "
-    "ysqlsh usql mycli pgcli litecli trino presto beeline hive impala-shell spark-sql isql fbsql db2 "
-    "vsql tsql nzsql influx questdb "
-    "rqlite turso wrangler dolt libsql surreal arangosh mongosh mongo snow databricks athena steampipe "
-    "edgedb gel mssql-cli tiup"
-)
-CLIENTS = frozenset(_CLIENTS_LINE.split())
-"""The programs whose words are statements."""
 _MIGRATE = (
     r"\b(?:db:(?:drop|reset|purge|wipe|setup|schema:load|seed:replant|structure:load|truncate_all|"
     r"rollback STEP=\d{2,})(?::\w+)?|migrate:(?:fresh|reset|refresh|rollback --step=\d{2,})|db:wipe|"
@@ -54,7 +38,7 @@ _MIGRATE = (
 )
 RULES_OF_TABLE = losses(
     (
-        Loss("sql", _CLIENTS_LINE, SQL, _WHY, whole=True, spare=TEST_DATA),
+        Loss("sql", CLIENTS_LINE, SQL, _WHY, whole=True, spare=TEST_DATA),
         Loss("sql", "mongosh mongo mongorestore mongodump mongoimport", _MONGO + r"|--drop\b", _WHY, whole=True),
         Loss(
             "sql",

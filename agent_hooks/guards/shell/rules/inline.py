@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent_hooks.guards.shell.code_losses import judge_code
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.language_effects import record_code
 from agent_hooks.guards.shell.languages import judge_calls
 from agent_hooks.guards.shell.python import judge_python
-from agent_hooks.guards.shell.rules.code_losses import judge_code
 from agent_hooks.guards.shell.rules.outside import on_test_data
 from agent_hooks.guards.shell.service_code import judge_services
 from agent_hooks.guards.shell.words import Word
@@ -17,8 +17,9 @@ def inline(command: Command, name: str, text: Word) -> None:
     if command.interpreter.code_taint(text.taint, name):
         return
     if command.interpreter.judging:
-        judge_services(command, text, on_test_data=on_test_data(command))
-        judge_code(command, name, text)
+        tests = on_test_data(command)
+        judge_services(command, text, on_test_data=tests)
+        judge_code(command, name, text, on_test_data=tests)
     if name in ("python", "pypy"):
         judge_python(command, text)
     else:

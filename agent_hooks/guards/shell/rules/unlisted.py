@@ -12,24 +12,24 @@ import re
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.names import is_language
+from agent_hooks.guards.shell.readers import READERS, TEXT_PROGRAMS
 from agent_hooks.guards.shell.rules.inline import inline
 from agent_hooks.guards.shell.rules.outside import names_test, only_tries
-from agent_hooks.guards.shell.rules.own_files import READERS, TEXT_PROGRAMS
 from agent_hooks.guards.shell.words import Word
 
 _LOSS = "its verb tells that it destroys something, and no rule knows the program"
 _PUBLISHED = "its verb tells that it publishes something, and no rule knows the program"
 _WHAT = r"(?:[:_-](?:all|prod\w*|live|everything|cluster|db|database|env\w*|stack|infra\w*|force|project|account))?"
 _LOSES = lazy_pattern(
-    rf"(?:[\w-]+[:._])*(?:nuke|destroy|purge|obliterate|wipe|decommission|deprovision|teardown|tear-down|erase|"
+    rf"(?:[A-Za-z\d-]+[:._])*(?:nuke|destroy|purge|obliterate|wipe|decommission|deprovision|teardown|tear-down|erase|"
     rf"factory-?reset|(?:mass|chip|flash)-?erase|erase-?(?:all|flash|chip)|drop-?(?:database|db|all)){_WHAT}",
     re.IGNORECASE,
 )
 _PUBLISHES = lazy_pattern(
-    r"(?:[\w-]+[:._])*(?:publish|unpublish|yank)(?:[:_-](?:all|prod\w*|npm|release|packages?))?", re.IGNORECASE
+    r"(?:[A-Za-z\d-]+[:._])*(?:publish|unpublish|yank)(?:[:_-](?:all|prod\w*|npm|release|packages?))?", re.IGNORECASE
 )
 _REMOVES = lazy_pattern(
-    r"(?:[\w-]+[:._])*(?:delete|remove|rm|drop|reset|revoke|terminate|uninstall|prune)", re.IGNORECASE
+    r"(?:[A-Za-z\d-]+[:._])*(?:delete|remove|rm|drop|reset|revoke|terminate|uninstall|prune)", re.IGNORECASE
 )
 _SURE = lazy_pattern(
     r"-y|--(?:yes|force|confirm|auto-approve|skip-confirm\w*|no-confirm\w*|cascade|all|no-prompt|non-interactive|assume-yes|really|i-know\S*)"
@@ -65,7 +65,8 @@ _BEGINS = lazy_pattern(
     r"\s*(?:sudo |env )?(?:/\S*/)?(?:rm|dd|mkfs\S*|shred|sh|bash|zsh|curl|wget|git|nc|chmod|chown|find|kill|cat|"
     r"mv|psql|mysql|aws|kubectl|docker|terraform|printenv|truncate)\s"
 )
-_MOST = 3
+# The words of a sub-command, and the letters of one.
+_MOST, _LONGEST = 3, 80
 
 
 def program(command: Command) -> None:
@@ -121,7 +122,7 @@ def _operands(argv: list[Word]) -> list[Word]:
     for at, word in enumerate(argv[1:], 1):
         if word == "--" or len(found) == _MOST:
             break
-        if word.startswith("-") or " " in word:
+        if word.startswith("-") or " " in word or len(word) > _LONGEST:
             continue
         before = argv[at - 1]
         if at > 1 and before.startswith("-") and not _SWITCH.fullmatch(before):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from agent_hooks.guards.lazy import lazy_pattern
+from agent_hooks.guards.shell.code_losses import SHOWN, judge_code
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
 from agent_hooks.guards.shell.listings import all_lost
 from agent_hooks.guards.shell.origins import names_secret
-from agent_hooks.guards.shell.rules.code_losses import SHOWN, judge_code
 from agent_hooks.guards.shell.rules.outside import Loss, losses, only_tries
 from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.words import Word

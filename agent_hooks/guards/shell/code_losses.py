@@ -8,7 +8,7 @@ over files, one that prints.  Each judgement wants two of them together, so that
 3. A walk over the files of a directory, and a removal of each; an ending that a program makes again narrows the walk.
 4. A call that prints, and a secret of the environment, of a file of variables, or of a framework's settings.  A test of
    its length or its presence prints no secret, and a request that it signs is its use.
-5. A statement of SQL that loses data (`statements`), and a call that publishes a package.
+5. A statement of SQL that loses data (`sql`), and a call that publishes a package.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
 from agent_hooks.guards.shell.listings import all_lost, chooses
 from agent_hooks.guards.shell.origins import names_secret
-from agent_hooks.guards.shell.rules import statements
-from agent_hooks.guards.shell.rules.outside import on_test_data
 from agent_hooks.guards.shell.searches import lost_root
 from agent_hooks.guards.shell.service_code import uses_own_data
+from agent_hooks.guards.shell.sql import in_code
 from agent_hooks.guards.shell.words import Word
 
 SHOWN = "prints a secret, which the model and its records would hold"
@@ -57,7 +56,7 @@ _DECODES = (
 _RUNS_DECODED = lazy_pattern(
     rf"{_CALL}[!?]?\s*[(\s][^;\n]{{0,120}}?{_DECODES}|{_DECODES}[^;\n]{{0,80}}?\.execute\(\)|"
     # A variable that holds decoded text is run.
-    rf"(\w+)\s*(?:=|<-)\s*[^;\n=]{{0,60}}?{_DECODES}[^\n;]*[;\n](?s:.{{0,400}}?){_CALL}\s*[(\s]\s*\$?\1\b",
+    rf"\b(\w{{1,40}})\s*(?:=|<-)\s*[^;\n=]{{0,60}}?{_DECODES}[^\n;]*[;\n](?s:.{{0,160}}?){_CALL}\s*[(\s]\s*\$?\1\b",
     re.IGNORECASE,
 )
 # An evaluator of another language than the one that runs, and an address.
@@ -109,7 +108,8 @@ _COMPARES = lazy_pattern(
 )
 _PRINTED_ALL = lazy_pattern(
     rf"{_PRINT}([^\n;]{{0,60}}?)(?:Sys\.getenv\(\)|System\.(?:getenv|get_env)\(\)|os\.Environ\(\)|Deno\.env\.toObject\(\)|env::vars\(|os:getenv\(\)|"
-    r"\bsys\.env\b(?![.(\[])|\bBun\.env\b(?![.\[])|\.environment\b(?![\w.(\[])|\bENV(?:\.(?:to_h|to_a|inspect|sort)\b|(?![\w.\[({/])))|(?:^|[;\n])\s*Sys\.getenv\(\)\s*(?:$|[;\n])"
+    r"\bsys\.env\b(?![.(\[])|\bBun\.env\b(?![.\[])|\.environment\b(?![\w.(\[])|\bENV(?:\.(?:to_h|to_a|inspect|"
+    r"sort)\b|(?![\w.\[({/])))|(?:^|[;\n])[ \t]*Sys\.getenv\(\)\s*(?:$|[;\n])"
 )
 _SETTING = lazy_pattern(
     rf"{_PRINT}([^\n;]{{0,120}}?)(?:\b(?:settings|config|conf|configuration|current_app|application|app|get_env|fetch_env!?|Rails|secrets)\b[^\n;]{{0,60}}?"
@@ -122,13 +122,13 @@ _FILE_OF_VARIABLES = lazy_pattern(
 )
 _PUBLISHES = lazy_pattern(
     r"\bdevtools::(?:release|submit_cran)\b|\bsubmit_cran\s*\(|\brsconnect::(?:deploy|write)\w*|\bpkgdown::deploy\w*|\.push_to_hub\s*\(|\bupload_(?:folder|large_folder)\s*\(|"
-    r"\busing\s+(?:LocalRegistry|Registrator)\b.*\bregister\s*\(|\b(?:npm|libnpmpublish)\.publish\s*\(|\b(?:create_release|createRelease)\s*\(|\btwine\.commands\.upload",
+    r"\busing\s+(?:LocalRegistry|Registrator)\b.{0,200}\bregister\s*\(|\b(?:npm|libnpmpublish)\.publish\s*\(|\b(?:create_release|createRelease)\s*\(|\btwine\.commands\.upload",
     re.DOTALL,
 )
 
 
-def judge_code(command: Command, name: str, source: str) -> None:
-    """Judge code of a language by its calls, whatever the language is."""
+def judge_code(command: Command, name: str, source: str, *, on_test_data: bool = False) -> None:
+    """Judge code of a language by its calls, whatever the language is; `on_test_data`: its databases hold test data."""
     if len(source) < 8:
         return
     if _SOCKET.search(source) and (_SHELL_WORD.search(source) or _RUNS_VARIABLE.search(source)):
@@ -137,7 +137,7 @@ def judge_code(command: Command, name: str, source: str) -> None:
         command.report("encoded-exec", "decoded text is run unseen", name)
     if _EVALUATOR.search(source) and _ADDRESS.search(source):
         command.report("download-exec", "downloaded text is run unseen", name)
-    if statements.in_code(source) and not (on_test_data(command) or uses_own_data(source)):
+    if in_code(source) and not (on_test_data or uses_own_data(source)):
         command.report("sql", "drops or empties data")
     if _PUBLISHES.search(source):
         command.report("publish", "publishes something, which others get from then on")
