@@ -127,13 +127,24 @@ _PUBLISHES = lazy_pattern(
 )
 
 
+# Quick tests: most code holds none of these words.
+_CONNECTS = ("sock", "tcp", "connect", "listen", "inet", "net.", "net'", 'net"')
+_CODECS = ("64", "hex", "pack", "rot13", "inflate")
+_SECRETS = ("env", "secret", "passw", "token", "key", "credential")
+
+
 def judge_code(command: Command, name: str, source: str, *, on_test_data: bool = False) -> None:
     """Judge code of a language by its calls, whatever the language is; `on_test_data`: its databases hold test data."""
     if len(source) < 8:
         return
-    if _SOCKET.search(source) and (_SHELL_WORD.search(source) or _RUNS_VARIABLE.search(source)):
+    lower = source.lower()
+    if (
+        any(word in lower for word in _CONNECTS)
+        and _SOCKET.search(source)
+        and (_SHELL_WORD.search(source) or _RUNS_VARIABLE.search(source))
+    ):
         command.report("shell-on-socket", "runs what a network connection sends", name)
-    if _RUNS_DECODED.search(source):
+    if any(word in lower for word in _CODECS) and _RUNS_DECODED.search(source):
         command.report("encoded-exec", "decoded text is run unseen", name)
     if _EVALUATOR.search(source) and _ADDRESS.search(source):
         command.report("download-exec", "downloaded text is run unseen", name)
@@ -141,7 +152,7 @@ def judge_code(command: Command, name: str, source: str, *, on_test_data: bool =
         command.report("sql", "drops or empties data")
     if _PUBLISHES.search(source):
         command.report("publish", "publishes something, which others get from then on")
-    if prints_secret(source):
+    if any(word in lower for word in _SECRETS) and prints_secret(source):
         command.report("print-secret", SHOWN)
     if not name.startswith(("python", "pypy")):
         _walks(command, source)

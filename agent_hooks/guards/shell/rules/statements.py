@@ -29,14 +29,14 @@ def any_program(command: Command) -> None:
     """`fly ssh console -C 'app rpc "query!(TRUNCATE x)"'`: a statement in a word, or on stdin."""
     if command.name in _SILENT:
         return
-    if not any(" " in word for word in command.argv) and not command.stdin.text:
+    words, stdin = command.argv, command.stdin.text
+    texts = [str(word) for word in words[1:] if " " in word]
+    if not texts and not stdin:
         return
-    words, texts = command.argv, list[str]()
-    for at, word in enumerate(words):
-        if " " in word and at and words[at - 1] not in TEXT_OPTIONS and not word.startswith("--mess"):
-            texts.append(word)
-    if command.stdin.text and len(command.stdin.text) < _LONGEST:
-        texts.append(command.stdin.text)
+    if stdin and len(stdin) < _LONGEST:
+        texts.append(stdin)
+    spoken = {words[at + 1] for at, word in enumerate(words[:-1]) if word in TEXT_OPTIONS}
+    texts = [text for text in texts if text not in spoken and not text.startswith("--mess")]
     # The body of a request may hold such words as the value of a field.
     pattern = WHOLE if command.name in READERS else IN_WORD
     if not any(holds(pattern, text) for text in texts):

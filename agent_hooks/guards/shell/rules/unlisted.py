@@ -31,6 +31,10 @@ _PUBLISHES = lazy_pattern(
 _REMOVES = lazy_pattern(
     r"(?:[A-Za-z\d-]+[:._])*(?:delete|remove|rm|drop|reset|revoke|terminate|uninstall|prune)", re.IGNORECASE
 )
+# A quick test: most commands hold none of these words.
+_QUICK = lazy_pattern(
+    r"(?i)nuke|destroy|purge|obliterate|wipe|deco|deprov|tear|erase|reset|drop|publish|yank|delete|remove|rm\b|revoke|terminate|uninstall|prune"
+)
 _SURE = lazy_pattern(
     r"-y|--(?:yes|force|confirm|auto-approve|skip-confirm\w*|no-confirm\w*|cascade|all|no-prompt|non-interactive|assume-yes|really|i-know\S*)"
 )
@@ -96,6 +100,8 @@ def _options(command: Command) -> None:
 def verbs(command: Command) -> None:
     """Judge the sub-command of a program by its verb."""
     argv = command.argv
+    if not _QUICK.search(" ".join(argv[1:12])):
+        return
     operands = _operands(argv)
     first = next((at for at, word in enumerate(operands) if _LOSES.fullmatch(word) or _PUBLISHES.fullmatch(word)), None)
     grave = first is None and any(map(_REMOVES.fullmatch, operands)) and any(map(_is_sure, argv[1:]))
