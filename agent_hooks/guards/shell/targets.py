@@ -18,7 +18,8 @@ _BUILD_OUTPUT = (
     ".terraform .serverless .astro .expo .swc .pnpm-store package-lock.json yarn.lock pnpm-lock.yaml bun.lockb "
     "npm-shrinkwrap.json .eslintcache *.tsbuildinfo wheelhouse test-results playwright-report .wrangler .aws-sam "
     "zig-out zig-cache .zig-cache .build tmp .tmp obj Pods .vercel .netlify .nx .sass-cache .jekyll-cache .bundle "
-    ".pdm-build *.dSYM TestResults"
+    ".pdm-build *.dSYM TestResults dbt_packages spark-warehouse metastore_db derby.log CMakeFiles "
+    "CMakeCache.txt bazel-* cover .elixir_ls"
 )
 BUILD_OUTPUT = tuple(_BUILD_OUTPUT.split())
 # Caches below the home: their programs fetch or make the content again.  Models that took hours to fetch are none.

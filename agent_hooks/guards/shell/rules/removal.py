@@ -106,23 +106,25 @@ def _empties(command: Command, words: list[Word]) -> None:
 _BUILDS = lazy_pattern(
     r"(?:&&|;|\n)\s*(?:make|gmake|just|task|cmake|ninja|go (?:build|install|mod vendor|generate)|dotnet (?:build|restore)"
     r"|composer (?:install|update)|bundle (?:install|update)|cargo (?:build|vendor)|npm (?:run build|install|ci)"
-    r"|mvn|gradle|\./gradlew|\./build\.sh)\b"
+    r"|mvn|gradle|\./gradlew|\./build\.sh|mix deps\.get)\b"
 )
 _LONGEST = 4000
 
 
 def _is_built_again(command: Command, word: Word, words: list[Word]) -> bool:
-    """Return whether `bin` or `vendor` of the project is build output: a build follows, or `obj` is removed with it.
+    """Return whether `bin`, `vendor` or `deps` of the project is made again by what follows.
 
-    Alone, each may hold scripts or changed sources that no program makes again.
+    A build or a fetch follows, or the output that belongs to it is removed too: `obj`, or `_build`.  Alone, each may hold
+    scripts or changed sources that no program makes again.
     """
     if command.level != "project" or command.path(word).rpartition("/")[0] != command.interpreter.directories.project:
         return False
     name = command.path(word).rpartition("/")[2]
-    if name == "bin" and any(each.rstrip("/").removeprefix("./") == "obj" for each in words):
+    others = {each.rstrip("/").removeprefix("./") for each in words}
+    if (name == "bin" and "obj" in others) or (name == "deps" and "_build" in others):
         return True
     text = command.interpreter.text[:_LONGEST]
-    return name in ("bin", "vendor") and bool(_BUILDS.search(text, max(text.find("rm "), 0)))
+    return name in ("bin", "vendor", "deps") and bool(_BUILDS.search(text, max(text.find("rm "), 0)))
 
 
 def unlink(command: Command) -> None:
