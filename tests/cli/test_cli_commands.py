@@ -205,15 +205,28 @@ def test_check_takes_directories(command: Command) -> None:
 
 @pytest.mark.behaviour("AU3")
 def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
-    """The agent home's hooks, and the project's as far as they are approved: no code of a stranger runs."""
+    """The agent home's hooks, and the project's as far as they are approved: no code of a stranger runs.
+
+    Files that wait for approval were not checked, which the exit code says too.
+    """
     command.trusted = False
     assert command("check").stdout == "no hooks: ~/.agent/hooks and .agent/hooks of the project hold none\n"
     command.add_hook("open('ran', 'w')\ndef register(api):\n    api.on('tool_call', lambda e, c: None)\n", "mine.py")
-    done = command("check")
+    done = command("check", code=1)
     assert done.stdout == ""
-    assert "to check their files: agent-hooks check .agent" in done.stderr
+    assert ".agent waits for approval, and nothing of it was checked" in done.stderr
+    assert "to check its files: agent-hooks check .agent" in done.stderr
     assert not (command.project / "ran").exists()
+    command("trust", "--yes")
+    (command.project / ".agent" / "hooks" / "mine.py").write_text("def register(:")
+    done = command("check", code=1)
+    assert done.stdout == ".agent/hooks/mine.py: loaded, 1 handler\n"
+    assert (
+        ".agent was changed, and the approved files were checked; to check those on the disk: agent-hooks check .agent"
+        in done.stderr
+    )
     command.trusted = True
+    command.add_hook("def register(api):\n    api.on('tool_call', lambda e, c: None)\n", "mine.py")
     (command.project / ".agent" / "command_intercept.yaml").write_text(
         "version: 1\ntools: {ls: {transformers: [{name: exclude_directories, config: {patterns: [x]}}]}}\n"
     )

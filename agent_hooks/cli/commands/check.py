@@ -33,7 +33,7 @@ from agent_hooks.transformers.command_intercept import (
     load_transformers,
 )
 from agent_hooks.trees import SourceTree
-from agent_hooks.trust.policy import Trust, TrustedSources
+from agent_hooks.trust.policy import ProjectTrust, Trust, TrustedSources
 
 HOME = ".agent"
 
@@ -53,7 +53,8 @@ def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:
     """Load each PATH and report problems as file:line; exit 1 when there is one.
 
     A PATH is a hook, a transformer in a directory named transformers, a command_intercept.yaml, or a directory of these,
-    for example .agent.  Without a PATH, the hooks, settings and transformers that count here are checked.
+    for example .agent.  Without a PATH, the hooks, settings and transformers that count here are checked; those that wait
+    for approval are named, and the exit code is 1.
     """
     sources = settle(Trust(), cwd)
     settings = merge_settings(sources.trees)
@@ -66,12 +67,22 @@ def command(ctx: click.Context, paths: tuple[str, ...], cwd: str) -> None:
         echo(problem)
     for line in checked.lines:
         echo(line)
-    waits = not paths and any(each.waits for each in sources.projects)
-    if not paths and not checked.problems and not checked.lines and not waits:
+    unchecked = [] if paths else [_unchecked(each) for each in sources.projects if each.waits]
+    if not paths and not checked.problems and not checked.lines and not unchecked:
         echo(NO_HOOKS)
-    if waits:
-        echo("hooks that wait for approval are left out; to check their files: agent-hooks check .agent", err=True)
-    ctx.exit(FAILED if checked.problems else OK)
+    for line in unchecked:
+        echo(line, err=True)
+    ctx.exit(FAILED if checked.problems or unchecked else OK)
+
+
+def _unchecked(project: ProjectTrust) -> str:
+    """Return the line about a project whose files, as they are now, were not checked because they wait for approval."""
+    place = short(project.directory)
+    if project.files is None:
+        told = "waits for approval, and nothing of it was checked; to check its files"
+    else:
+        told = "was changed, and the approved files were checked; to check those on the disk"
+    return f"{place} {told}: agent-hooks check {place}"
 
 
 async def _check_here(cwd: str, sources: TrustedSources) -> Checked:

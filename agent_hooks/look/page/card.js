@@ -46,6 +46,7 @@ export class LookCard extends HTMLElement {
         element("h2", { tabindex: "-1" }, element("span", { class: `chip ${verdict.name}` }, `${verdict.sign} ${verdict.word}`), element("span", { class: "tool" }, foreign(card.tool, { most: 60 }))),
         foreign(withoutTool(card), { tag: "pre", class: "command", most: LONG_INPUT }),
         element("p", { class: "verdict" }, ...cause(card)),
+        card.turn?.bringBack ? this.#wayBack(card.turn) : null,
         card.remedy ? element("p", { class: "fact" }, "To allow such a call: ", foreign(card.remedy, { most: 500 })) : null,
         card.newer ? element("p", { class: "warning" }, foreign(card.newer, { most: 300 })) : null,
         facts(card),
@@ -59,6 +60,12 @@ export class LookCard extends HTMLElement {
   focusHead() {
     const head = this.querySelector("h2");
     if (head instanceof HTMLElement) head.focus();
+  }
+
+  /** @param {NonNullable<Card["turn"]>} turn */
+  #wayBack(turn) {
+    const jump = () => this.querySelector(".turn")?.scrollIntoView();
+    return element("p", { class: "fact" }, `Its turn changed ${count(turn.files.length + turn.more, "file")}. `, element("button", { type: "button", on: { click: jump } }, "the way back ↓"));
   }
 
   /** @param {Card} card */
@@ -147,7 +154,7 @@ function turn(card) {
       element("p", {}, changed, turn.checkpoint ? element("span", {}, "; before it, checkpoint ", foreign(turn.checkpoint, { tag: "code", most: 60 })) : "; no checkpoint was made."),
       shown.length ? element("ul", { class: "files" }, ...shown.map((file) => element("li", {}, foreign(file, { most: 300 })))) : null,
       more > 0 ? element("p", { class: "quiet" }, `and ${more} more`) : null,
-      turn.bringBack ? element("p", {}, "This brings them back:") : null,
+      turn.bringBack ? element("p", {}, "This brings them back. It asks first; in a script it takes --yes:") : null,
       turn.bringBack ? copyable(turn.bringBack, "the command that brings the files back") : null,
     ),
   ];
