@@ -41,6 +41,8 @@ _WORDS = (
     "echo",
 )
 _DAYS = 29 * 86_400.0
+# The calls of a turn.
+_TURN = 10
 _HASH = "a" * 64
 _PEERS = {
     "claude-replay": ("claude-replay/node_modules/.bin/claude-replay", "{file}", "-o", "{out}"),
@@ -135,8 +137,9 @@ def _write_records(directory: Path, records: int, sessions: int) -> Path:
 
 
 def _lines(session: str, calls: int, start: float) -> Iterator[str]:
-    """Yield both lines of each call, as the writer of records writes them."""
+    """Yield both lines of each call, as the writer of records writes them, and the files of each turn."""
     chance = random.Random(session)  # the same each time, and no secret
+    turn = ""
     head = {"session": session, "agent": "main", "client": "agent-hooks", "version": "0.1.0", "mode": "print"}
     head |= {"cwd": "/home/dev/app", "project": "/home/dev/app", "pid": 1, "trust": "none", "settings": _HASH}
     step = {"file": "/home/dev/gate.py", "sha256": _HASH, "line": 5, "at": 0.2, "ms": 0.103}
@@ -152,9 +155,16 @@ def _lines(session: str, calls: int, start: float) -> Iterator[str]:
         command = f"{words} src/module_{chance.randrange(3000)}.py --x={chance.randrange(10**6)}"
         when = datetime.fromtimestamp(start + number, UTC).isoformat().replace("+00:00", "Z")
         common = f'"v":1,"prev":"{_HASH}","n":{2 * number + 1},"time":"{when}","clock":{number}'
-        common += f',"id":"{chance.getrandbits(72):018x}","tool":"bash","turn":0,"clientCall":"call_{number}"'
+        if number % _TURN == 0:
+            turn = f"{chance.getrandbits(64):016x}"
+        common += f',"id":"{chance.getrandbits(72):018x}","tool":"bash","turn":0,"turnId":"{turn}"'
+        common += f',"clientCall":"call_{number}"'
         yield (
             f'{{"kind":"decision",{common},"verdict":"pass","input":{{"command":"{command}"}},"inputSize":60,'
             f'"digest":"{chance.getrandbits(256):064x}","steps":{kept},"ms":1.8,{tail}\n'
         )
         yield f'{{"kind":"result",{common},"status":"ok","size":11,"ms":27.3,{tail}\n'
+        if number % _TURN == _TURN - 1:
+            saved = '"event":"saved","tree":"/home/dev/app","checkpoint":"7","files":["src/a.py"]'
+            common = f'"v":1,"prev":"{_HASH}","n":1,"time":"{when}","clock":1,"id":"t{turn}","turnId":"{turn}"'
+            yield f'{{"kind":"turn",{common},{saved},{tail}\n'

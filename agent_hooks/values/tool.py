@@ -66,13 +66,16 @@ _LINE_WIDTH = 100  # characters
 def call_line(name: str, arguments: object) -> str:
     """Return a tool call as a person would write it, in one short line: `bash ls -la`, `bash sleep 5 {"timeout":2}`."""
     parts = [name]
-    if isinstance(arguments, Mapping):
-        rest = dict(arguments)
-        if isinstance(main := rest.get(MAIN_ARGUMENT.get(name, "")), str):
-            del rest[MAIN_ARGUMENT[name]]
+    # The first question takes a tenth of the time of the second one.
+    if isinstance(arguments, dict) or isinstance(arguments, Mapping):  # noqa: SIM101
+        key = MAIN_ARGUMENT.get(name, "")
+        main = arguments.get(key)
+        rest = arguments
+        if isinstance(main, str):
             parts.append(main)
+            rest = {each: value for each, value in arguments.items() if each != key} if len(arguments) > 1 else {}
         if rest:
-            parts.append(to_json(rest).decode())
+            parts.append(to_json(dict(rest)).decode())
     else:
         parts.append(text_of(arguments))
     line = " ".join(" ".join(parts).split())

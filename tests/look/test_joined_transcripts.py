@@ -173,9 +173,19 @@ async def test_a_late_record_without_the_clients_id_joins_the_row_of_the_transcr
     assert "hello from the shell" in card["saw"]["text"]
     assert view.row_of(card["id"]) == 0
     assert view.search("hello shell") == [0]
-    # Another call of the same input has no row to join.
-    await judged(recorded, "gemini-cli", [before_tool(path)], "BeforeTool")
+    # Another call of the same input has no row to join, and neither has a result that has lost its decision.
+    tool = StandInTool("bash", "")
+    runner = recorded.runner(session_id=facts(path)["sessionId"], records={"client": "gemini-cli"})
+    await call_tool(runner, "bash", {"command": "cat missing-file; exit 3"}, tool, tool_call_id="agent-hooks-1")
+    runner.end_records()
+    file = max(
+        recorded.directory.glob("*.jsonl"), key=lambda each: (each.name != "index.jsonl", each.stat().st_mtime_ns)
+    )
+    lines = [line for line in file.read_text().splitlines(keepends=True) if '"kind":"result"' in line]
+    file.write_text("".join(lines))
     assert view.refresh().total == 4
+    await judged(recorded, "gemini-cli", [before_tool(path)], "BeforeTool")
+    assert view.refresh().total == 5
 
 
 @pytest.mark.behaviour("VW10")

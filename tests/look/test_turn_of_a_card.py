@@ -189,6 +189,12 @@ def test_files_that_cannot_be_brought_back_are_named_all_the_same(repository: Co
     repository("run", LOSS)
     before = turns(home)[0]
     assert before["bringBack"]
+    (marks,) = (home / ".agent" / "checkpoints").glob("*/marks")
+    marks.rename(marks.with_name("moved"))
+    marks.write_text("a file in their place")
+    assert turns(home)[0] == before | {"bringBack": None}
+    marks.unlink()
+    marks.with_name("moved").rename(marks)
     repository("checkpoints", "prune", "--all")
     assert turns(home)[0] == before | {"bringBack": None}
     shutil.rmtree(repository.project)

@@ -32,10 +32,8 @@ class Alone:
                 self._by_call[call or f"\0{row}"] = row
                 self._digests[row] = digest
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no row is left."""
-        return not self._digests
+    def __len__(self) -> int:
+        return len(self._digests)
 
     def by_call(self, call: str) -> int | None:
         """Return and forget the row with the client's id of a call."""

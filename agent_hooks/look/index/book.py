@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -40,6 +40,21 @@ class Lane(Struct):
     high: int = 0
 
 
+class Told(NamedTuple):
+    """The facts of a call that its row has in the file alone.
+
+    `call`: the client's id of it; `digest`: that of its input, as a number; `command`, `more`: the texts of the search;
+    `file`, `at`: the place of its decision.
+    """
+
+    call: str = ""
+    digest: int | None = None
+    command: str = ""
+    more: str = ""
+    file: int = 0
+    at: int = 0
+
+
 class Book:
     """The parts in memory; `add` and the other writers change them, and `flush` writes the changes."""
 
@@ -51,6 +66,8 @@ class Book:
         self.tools: list[str] = []
         self.figures = Figures()
         self._turns = Turns(connection)
+        # The rows that the file has.
+        self._flushed = 0
         # The rows before `reported` that were changed since `take_changes`.
         self.reported = 0
         self.changed: set[int] = set()
@@ -96,7 +113,7 @@ class Book:
             self.columns.put(number, parts)
             # Some of them may be the same as before; the readers look at them once more.
             self.changed.update(range(number * CHUNK, min(self.reported, (number + 1) * CHUNK)))
-        self.version = version
+        self.version, self._flushed = version, len(self.columns)
 
     # ---- lanes, tools, rows
 
@@ -141,19 +158,28 @@ class Book:
         """Return the row of a call whose lines came a short time ago."""
         return self._recent.get(id)
 
-    def add(self, id: str, lane: int, project: str, time: float, tool: int, verdict: int, call: str) -> int:
-        """Add a row without text, and return its number; `fill` gives it its text."""
-        row = len(self.columns)
+    def add(self, id: str, lane: int, project: str, time: float, tool: int, verdict: int, told: Told) -> int:
+        """Add a row, and return its number."""
+        row = len(self.columns.time)
         self.columns.add(time, lane, tool, verdict)
         if len(self._recent) >= _MOST_RECENT:
             self.write_calls()
             self._forget_recent()
         self._recent[id] = row
-        self._calls[row] = [row, id, lane, call, None, "", "", 0, 0, 0, 0]
-        self._count(lane, row, time)
+        self._calls[row] = [row, id, lane, *told, 0, 0]
+        if told.command:
+            self._words[row] = searchable(told.command, told.more)
+        place = self.lanes[lane]
+        if not place.calls:
+            place.low, place.first = row, time
+        elif time < place.first:
+            place.first = time
+        place.calls += 1
+        place.high = row
+        if time > place.last:
+            place.last = time
         if project:
-            self.lanes[lane].project = project
-        self._dirty_chunks.add(row // CHUNK)
+            place.project = project
         return row
 
     def adopt(self, row: int, id: str, lane: int, project: str) -> None:
@@ -178,25 +204,12 @@ class Book:
         else:
             self.connection.execute("UPDATE calls SET lane = ? WHERE row = ?", (lane, row))
         self.lanes[before].calls -= 1
-        self._count(lane, row, self.columns.time[row])
-        self._dirty_lanes.add(before)
-
-    def _count(self, lane: int, row: int, time: float) -> None:
-        """Count a row of a lane."""
-        place = self.lanes[lane]
-        if not place.calls:
-            place.low = place.high = row
-            place.first = place.last = time
+        place, time = self.lanes[lane], self.columns.time[row]
+        known = place if place.calls else Lane("", "", "", first=time, last=time, low=row, high=row)
+        place.low, place.high = min(known.low, row), max(known.high, row)
+        place.first, place.last = min(known.first, time), max(known.last, time)
         place.calls += 1
-        if row > place.high:
-            place.high = row
-        elif row < place.low:
-            place.low = row
-        if time < place.first:
-            place.first = time
-        if time > place.last:
-            place.last = time
-        self._dirty_lanes.add(lane)
+        self._dirty_lanes.update((before, lane))
 
     def digest(self, row: int, digest: int | None) -> None:
         """Note the digest of the input of a row that has no decision yet."""
@@ -222,18 +235,16 @@ class Book:
         self._whole.clear()
         self._turns.forget()
 
-    def fill(self, row: int, file: int, at: int, call: str, digest: int | None, command: str, more: str) -> None:
+    def fill(self, row: int, told: Told) -> None:
         """Give a row its text and the place of its decision."""
         fields = self._calls.get(row)
         if fields is not None:
-            fields[3:9] = call, digest, command, more, file, at
+            fields[3:9] = told
         else:
             self._forget_words(row)
-            self.connection.execute(
-                "UPDATE calls SET call = ?, digest = ?, command = ?, more = ?, file = ?, at = ? WHERE row = ?",
-                (call, digest, command, more, file, at, row),
-            )
-        self._words[row] = searchable(command, more)
+            sql = "UPDATE calls SET call = ?, digest = ?, command = ?, more = ?, file = ?, at = ? WHERE row = ?"
+            self.connection.execute(sql, (*told, row))
+        self._words[row] = searchable(told.command, told.more)
         self.touch(row)
 
     def _forget_words(self, row: int) -> None:
@@ -255,6 +266,10 @@ class Book:
     def place(self, row: int, file: int, at: int, kind: str, line: int = 0) -> None:
         """Note one more line of a call: the file, the offset, and the number where the line itself has none."""
         self._places.append((row, file, at, kind, line))
+
+    def has_alone(self) -> bool:
+        """Tell whether a row that is written has no decision."""
+        return self.connection.execute("SELECT 1 FROM calls WHERE file = 0 LIMIT 1").fetchone() is not None
 
     def call_of(self, row: int) -> str:
         """Return the client's id of a call whose row is written."""
@@ -342,6 +357,12 @@ class Book:
         self.write_calls()
         ask, many = self.connection.execute, self.connection.executemany
         self.version += 1
+        # The rows that are new since the last time, with their chunks and lanes.
+        total = len(self.columns)
+        if total > self._flushed:
+            self._dirty_lanes.update(self.columns.lane[self._flushed :])
+            self._dirty_chunks.update(range(self._flushed // CHUNK, (total - 1) // CHUNK + 1))
+            self._flushed = total
         many("INSERT INTO tools VALUES (?, ?)", self._new_tools)
         rows = (
             (at, (lane := self.lanes[at]).client, *(getattr(lane, name) for name in Lane.__struct_fields__[1:]))

@@ -22,7 +22,6 @@ _LEAST = 0.001
 _BUCKETS = 420
 _FIRST = len(COUNTS)
 _SIZE = _FIRST + _BUCKETS
-_log = math.log
 _ANSWERS = {
     "block": 1,
     "cancel": 1,
@@ -37,41 +36,57 @@ _ANSWERS = {
 }
 """The place of the count that an answer adds to, beside that of all steps."""
 _FLAGS = {3: REWRITTEN, 4: FAILED, 5: FAILED}
+# Times whose buckets are kept; most are short, and have few digits.
+_MOST_TIMES = 50_000
 
 
 class Figures:
-    """The figures that a refresh adds to the index, by hook, path and hour."""
+    """The figures that a refresh adds to the index, by hour, and by hook and path."""
 
     def __init__(self) -> None:
-        self._added: dict[tuple[str, str, int], array[int]] = {}
+        # Lists, in which counting takes less time than in arrays.
+        self._added: dict[int, dict[tuple[str, str], list[int]]] = {}
+        self._buckets: dict[float, int] = {}
 
     def add(self, steps: Sequence[Any], time: float) -> int:
         """Count the steps of a call, at a time in milliseconds since 1970; return the flags that they give the call."""
         hour = int(time // HOUR)
+        added = self._added.get(hour)
+        if added is None:
+            added = self._added[hour] = {}
         flags = 0
-        added = self._added
+        buckets = self._buckets
         for step in steps:
             answer, ms = step.answer, step.ms
-            key = (step.by, step.file, hour)
+            key = (step.by, step.file)
             counts = added.get(key)
             if counts is None:
-                counts = added[key] = empty()
+                counts = added[key] = [0] * _SIZE
             counts[0] += 1
             if answer != "silent" and (place := _ANSWERS.get(answer)) is not None:
                 counts[place] += 1
                 flags |= _FLAGS.get(place, 0)
-            if ms > _LEAST:
-                place = _FIRST + int(_log(ms / _LEAST) / _RATIO)
-                counts[place if place < _SIZE else -1] += 1
-            else:
-                counts[_FIRST] += 1
+            bucket = buckets.get(ms)
+            counts[self._bucket(ms) if bucket is None else bucket] += 1
         return flags
 
+    def _bucket(self, ms: float) -> int:
+        """Return the place of the count of a time."""
+        bucket = min(_FIRST + int(math.log(ms / _LEAST) / _RATIO), _SIZE - 1) if ms > _LEAST else _FIRST
+        if len(self._buckets) < _MOST_TIMES:
+            self._buckets[ms] = bucket
+        return bucket
+
     def take(self) -> dict[tuple[str, str, int], array[int]]:
-        """Return what was added, and begin again."""
+        """Return what was added, by hook, path and hour, and begin again."""
         added, self._added = self._added, {}
         # The steps of the pipeline itself have no name.
-        return {key: counts for key, counts in added.items() if key[0]}
+        return {
+            (*key, hour): array("I", counts)
+            for hour, of_hour in added.items()
+            for key, counts in of_hour.items()
+            if key[0]
+        }
 
 
 def empty() -> array[int]:

@@ -7,13 +7,13 @@ The lines of one call may come in any order and from several files; the first of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 import msgspec
 
 from agent_hooks.look.index.alone import Alone
-from agent_hooks.look.index.book import Book
+from agent_hooks.look.index.book import Book, Told
 from agent_hooks.look.index.columns import (
     ASKED,
     BY_ORDER,
@@ -25,8 +25,9 @@ from agent_hooks.look.index.columns import (
 )
 from agent_hooks.look.index.files import Found, Source
 from agent_hooks.look.index.slim import (
+    FAILURES,
     NO_CHANGES,
-    PLAIN_RESULT,
+    Slim,
     SlimAnswer,
     SlimDecision,
     SlimObserved,
@@ -34,9 +35,10 @@ from agent_hooks.look.index.slim import (
     SlimResult,
     SlimSession,
     SlimTurn,
-    plain_result,
-    slim_line,
+    decoder,
+    reason,
 )
+from agent_hooks.records.lines import VERSION
 from agent_hooks.records.private import as_json
 from agent_hooks.records.reading import LONGEST
 from agent_hooks.server.calls import OWN
@@ -48,8 +50,9 @@ _VERDICTS = {name: number for number, name in enumerate(VERDICTS)}
 _SILENT = ("silent", "allow")
 # Milliseconds by which a clock may be ahead of this machine's.
 _AHEAD = 300_000.0
-# Lines of a part.
+# Lines of a part, and bytes of a block.
 _LINES = 1000
+_BLOCK = 1 << 20
 # Digits of a digest that make a number.
 _DIGITS = 15
 # Questions of handlers that wait for the line that tells their call.
@@ -66,7 +69,9 @@ class RecordsReader:
         self._book = book
         self._make_alone = alone
         self._digest = digest
+        # The rows that only transcripts have, by client and session, and whether there are any.
         self._alone: dict[tuple[str, str], Alone] = {}
+        self._has_alone = False
         self._source: Source
         # The lines of questions that came before any line that names the tool, by id: offset, kind, milliseconds.
         self._waiting: dict[str, list[tuple[int, str, float]]] = {}
@@ -80,43 +85,78 @@ class RecordsReader:
         """
         self._source = source
         self._alone.clear()
+        self._has_alone = self._book.has_alone()
         self._waiting = msgspec.json.decode(source.state or b"{}", type=dict[str, list[tuple[int, str, float]]])
         self._latest = time.time() * 1000 + _AHEAD
         self._written = found.written * 1000
         try:
             with open_regular(source.path, source.path) as file:
-                file.seek(source.offset)
-                while data := file.readline(LONGEST + 1):
-                    if not data.endswith(b"\n") and len(data) <= LONGEST:
-                        # Its writer may not have ended it.
+                # Lines are read and cut in blocks, because a million single reads take seconds.
+                while block := _block(file, source.offset):
+                    end = block.rfind(b"\n")
+                    if end >= 0:
+                        lines = block[:end].split(b"\n")
+                        for begin in range(0, len(lines), _LINES):
+                            self._take_all(lines[begin : begin + _LINES])
+                            yield len(lines[begin : begin + _LINES])
+                    elif len(block) < _BLOCK or not self._take_long(file):
+                        # The writer of the last line may not have ended it.
                         break
-                    at = source.offset
-                    source.offset += len(data)
-                    if len(data) > LONGEST:
-                        source.offset += _skip(file)
-                        source.bad += 1
                     else:
-                        self._take(data, at)
-                    source.line += 1
-                    if source.line % _LINES == 0:
-                        yield _LINES
-                yield source.line % _LINES
+                        yield 1
         finally:
             source.size = found.size
             source.state = msgspec.json.encode(self._waiting).decode() if self._waiting else ""
 
-    def _take(self, data: bytes, at: int) -> None:
-        if data.startswith(PLAIN_RESULT) and (call := plain_result(data)):
+    def _take_all(self, lines: Sequence[bytes]) -> None:
+        """Take lines, which are cut at their newlines."""
+        source, decode, take = self._source, decoder().decode, self._take
+        at, taken = source.offset, 0
+        try:
+            for data in lines:
+                here, at, taken = at, at + len(data) + 1, taken + 1
+                try:
+                    line = decode(data)
+                except FAILURES:
+                    self._refuse(data)
+                else:
+                    take(line, here)
+        finally:
+            source.offset, source.line = at, source.line + taken
+
+    def _take_long(self, file: BinaryIO) -> bool:
+        """Take a line that is longer than a block; return whether its end is there."""
+        source = self._source
+        file.seek(source.offset)
+        data = file.readline(LONGEST + 1)
+        size = len(data)
+        while not data.endswith(b"\n") and (rest := file.readline(_BLOCK)):
+            size += len(rest)
+            data = rest
+        if not data.endswith(b"\n"):
+            return False
+        if size <= LONGEST:
+            self._take_all([data[:-1]])
+        else:
+            source.bad += 1
+            source.offset, source.line = source.offset + size, source.line + 1
+        return True
+
+    def _refuse(self, data: bytes) -> None:
+        why = reason(data)
+        self._source.bad += why == "bad"
+        self._source.newer += why == "newer"
+
+    def _take(self, line: Slim, at: int) -> None:
+        if line.v > VERSION:
+            self._source.newer += 1
+        elif isinstance(line, SlimResult) and not line.steps and not line.redacted:
             # The commonest line of all says nothing but that the call of a known row is over.
-            row = self._book.recent(call)
-            if row is not None:
+            row = self._book.recent(line.id)
+            if row is None or (line.turn_id and not self._book.columns.turn[row]):
+                self._half(line, at)
+            else:
                 self._book.end(row, self._source.file, at)
-                return
-        line = slim_line(data)
-        if isinstance(line, str):
-            source = self._source
-            source.bad += line == "bad"
-            source.newer += line == "newer"
         elif isinstance(line, SlimDecision):
             self._decision(line, at)
         elif isinstance(line, SlimResult | SlimObserved):
@@ -143,44 +183,33 @@ class RecordsReader:
 
     def _decision(self, line: SlimDecision, at: int) -> None:
         book = self._book
+        columns, file = book.columns, self._source.file
         when = self._time(line)
-        tool = book.tool(line.tool)
-        command = call_line(line.tool, line.input)
-        call = client_call(line)
-        digest = self._asked_digest(line, call)
-        by = line.by
-        if line.steps:
-            names = [step.by for step in line.steps if step.answer not in _SILENT]
-            if names:
-                by = " ".join(dict.fromkeys([by, *names] if by else names))
-        more = f"{line.native_tool} {line.reason} {by} {line.rule}".strip()
+        call, tool, verdict = client_call(line), book.tool(line.tool), _VERDICTS.get(line.verdict, UNJUDGED)
+        digest = None if call else self._asked_digest(line)
         row = book.row_of(line.id, line.session)
-        verdict = _VERDICTS.get(line.verdict, UNJUDGED)
-        columns = book.columns
-        if row is None:
+        if row is None and self._has_alone:
             row, call = self._adopted(line, call, tool, digest, when)
         lane = book.lane(line.client, line.session, line.agent)
+        told = Told(call, digest, call_line(line.tool, line.input), _more(line), file, at)
         if row is None:
-            row = book.add(line.id, lane, line.project, when, tool, verdict, call)
+            row = book.add(line.id, lane, line.project, when, tool, verdict, told)
         else:
             book.move(row, lane)
             columns.time[row], columns.tool[row], columns.verdict[row] = when, tool, verdict
             # A transcript had the call first.
             columns.flags[row] &= ~FROM_TRANSCRIPT
-        book.fill(row, self._source.file, at, call, digest, command, more)
+            book.fill(row, told)
         if line.turn_id:
             book.join_turn(row, line.turn_id, line.session)
-        if line.id in self._waiting:
-            for offset, kind, ms in self._waiting.pop(line.id):
-                book.place(row, self._source.file, offset, kind)
-                columns.wait_ms[row] += ms
-                columns.flags[row] |= ASKED
+        for offset, kind, ms in self._waiting.pop(line.id, ()) if self._waiting else ():
+            book.place(row, file, offset, kind)
+            columns.wait_ms[row] += ms
+            columns.flags[row] |= ASKED
         columns.hook_ms[row] += max(line.ms - columns.wait_ms[row], 0.0)
-        flags = 0
+        flags = book.figures.add(line.steps, when) if line.steps else 0
         if line.rewrite is not NO_CHANGES:
             flags |= REWRITTEN
-        if line.steps:
-            flags |= book.figures.add(line.steps, when)
         if flags:
             columns.flags[row] |= flags
 
@@ -228,19 +257,20 @@ class RecordsReader:
         if row is None:
             when, tool, call = self._time(line), book.tool(line.tool), client_call(line)
             digest = number_of(line.digest) if isinstance(line, SlimQuestion) else None
-            row, call = self._adopted(line, call, tool, digest, when)
+            if self._has_alone:
+                row, call = self._adopted(line, call, tool, digest, when)
             if row is None:
                 lane = book.lane(line.client, line.session, line.agent)
-                row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, call)
+                row = book.add(line.id, lane, line.project, when, tool, UNJUDGED, Told(call))
         return row
 
     def _adopted(self, line: Any, call: str, tool: int, digest: int | None, time: float) -> tuple[int | None, str]:
         """Return the row that a transcript made for a call, now with the id of its record, and the client's id."""
         key = line.client, line.session
-        alone = self._alone.get(key)
-        if alone is None:
-            alone = self._alone[key] = self._make_alone(*key)
-        if alone.is_empty:
+        if key not in self._alone:
+            self._alone[key] = self._make_alone(*key)
+        alone = self._alone[key]
+        if not alone:
             return None, call
         book = self._book
         row = alone.by_call(call)
@@ -253,15 +283,24 @@ class RecordsReader:
             book.adopt(row, line.id, book.lane(line.client, line.session, line.agent), line.project)
         return row, call
 
-    def _asked_digest(self, line: SlimDecision, call: str) -> int | None:
-        """Return the digest of the input as the model asked for it, as a number, for a call without the client's id."""
-        if call or not line.digest:
+    def _asked_digest(self, line: SlimDecision) -> int | None:
+        """Return the digest of the input as the model asked for it, as a number."""
+        if not line.digest:
             return None
         if line.rewrite is NO_CHANGES:
             return number_of(line.digest)
         # The digest is that of the changed input; the input of the record may lack a secret, and then has another one.
         digest = None if line.input_cut else self._digest(as_json(line.input))
         return None if digest is None else number_of(digest)
+
+
+def _more(line: SlimDecision) -> str:
+    """Return the texts of a decision, beside its command, that a search looks at."""
+    by = line.by
+    names = [step.by for step in line.steps if step.answer not in _SILENT]
+    if names:
+        by = " ".join(dict.fromkeys([by, *names] if by else names))
+    return f"{line.native_tool} {line.reason} {by} {line.rule}".strip()
 
 
 def client_call(line: Any) -> str:
@@ -278,11 +317,6 @@ def number_of(digest: str) -> int | None:
         return None
 
 
-def _skip(file: Any) -> int:
-    """Read past the rest of a line that is too long; return its length."""
-    skipped = 0
-    while rest := file.readline(LONGEST + 1):
-        skipped += len(rest)
-        if rest.endswith(b"\n"):
-            break
-    return skipped
+def _block(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    return file.read(_BLOCK)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
-from agent_hooks.look.index.book import Book
+from agent_hooks.look.index.book import Book, Told
 from agent_hooks.look.index.columns import BY_ORDER, FROM_TRANSCRIPT, UNJUDGED
 from agent_hooks.look.index.files import Found, Source, stated
 from agent_hooks.look.index.lines import DATABASE
@@ -235,9 +235,9 @@ class SessionsReader:
         if row is None:
             tool = clean.text(call.tool_name)
             own_id, project = clean.text(call.tool_call_id), clean.text(call.cwd or "")
-            row = book.add(identity, lane, project, when, book.tool(tool), UNJUDGED, own_id)
             shown, _ = clean.value(dict(call.input))
-            book.fill(row, 0, 0, own_id, self._number(call), call_line(tool, shown), "")
+            told = Told(own_id, self._number(call), call_line(tool, shown))
+            row = book.add(identity, lane, project, when, book.tool(tool), UNJUDGED, told)
             book.columns.flags[row] |= FROM_TRANSCRIPT
         return row
 
