@@ -63,6 +63,21 @@ async def test_the_calls_of_a_turn_have_its_id_and_its_end_has_the_files(recorde
 
 
 @pytest.mark.behaviour("LK15")
+async def test_a_call_outside_of_any_turn_has_no_id_of_one(recorded: Recorded, repo: Path) -> None:
+    """Its prompt was not reported; a call that may change files begins a turn of its own, and the next call is in it."""
+    agent = working(recorded, repo)
+    await agent.call("read", path="tracked")
+    await agent.shell("echo 1 > new")
+    await agent.call("read", path="new")
+    await agent.end()
+    await agent.call("read", path="new")
+    agent.runner.end_records()
+    first, second, third, last = (line.turn_id for line in recorded.lines(Decision))
+    assert (first, last, second == third != "") == ("", "", True)
+    assert recorded.line(Turn).files == ("new",)
+
+
+@pytest.mark.behaviour("LK15")
 async def test_a_turn_whose_calls_changed_nothing_is_saved_without_files(recorded: Recorded, repo: Path) -> None:
     """The command has written, and the file is as before."""
     agent = working(recorded, repo)
