@@ -90,7 +90,9 @@ def test_from_the_numbers_to_the_call_that_cost_the_files_and_back(
             assert "gate.py" in visit.text(".ladder")
             assert "Its turn changed 2 files." in visit.text("look-card header")
             visit.page.get_by_role("button", name="the way back").click()
-            visit.until(lambda: visit.page.locator(".turn .copy").is_visible(), "the command that brings the files back")
+            visit.until(
+                lambda: visit.page.locator(".turn .copy").is_visible(), "the command that brings the files back"
+            )
             files = visit.page.locator(".files li").all_inner_texts()
             assert {"notes/plan.md", "notes/list.md"} <= set(files)
             visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
