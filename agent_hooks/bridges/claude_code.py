@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_hooks.bridges.base.happenings import CallAsked, CallEnded
-from agent_hooks.bridges.base.payloads import text_field
+from agent_hooks.bridges.base.payloads import BridgeError, object_field, text_field
 from agent_hooks.bridges.base.powers import Power
 from agent_hooks.bridges.base.words import ToolWords, to_ours
 from agent_hooks.bridges.claude_code_results import native_result, our_result
 from agent_hooks.bridges.claude_code_settings import CONFIG, ClaudeCodeSettings
 from agent_hooks.bridges.tables import Row
 from agent_hooks.bridges.templates import ASK_CALL, BLOCK, CONTEXT, DENY_CALL, MESSAGE, PERMISSION, STOP, VALUE, nested
+from agent_hooks.errors import shown
 from agent_hooks.values.content import ToolCallContent, ToolOutput, ToolResultMessage
 from agent_hooks.values.events import Event, TurnEnd
 from agent_hooks.values.tool import NO_SCHEMA
@@ -132,11 +133,15 @@ class ClaudeCode(ClaudeCodeSettings):
         return self._turn_end(payload, following.timestamp), following
 
     def _turn_end(self, payload: Mapping[str, Any], now: int) -> TurnEnd:
-        calls = [call for call in payload.get("tool_calls") or () if isinstance(call, dict)]
+        given = payload.get("tool_calls") or []
+        if not isinstance(given, list):
+            raise BridgeError(f"tool_calls must be a list, not {shown(given)}")
+        calls = [call for call in given if isinstance(call, dict)]
         asked: list[ToolCallContent] = []
         results: list[ToolResultMessage] = []
         for call in calls:
-            name, arguments = to_ours(self.tools, text_field(call, "tool_name"), call.get("tool_input") or {})
+            theirs = {} if call.get("tool_input") is None else object_field(call, "tool_input")
+            name, arguments = to_ours(self.tools, text_field(call, "tool_name"), theirs)
             asked.append(ToolCallContent(text_field(call, "tool_use_id", ""), name, arguments))
             content = our_result(call.get("tool_response")).content
             results.append(ToolResultMessage(tool_call_id=asked[-1].id, tool_name=name, content=content, timestamp=now))

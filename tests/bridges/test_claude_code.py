@@ -567,3 +567,23 @@ def test_a_list_of_allowed_addresses_that_lacks_ours_is_told(allowed: object, hi
     told = [each.text for each in CLAUDE.hindrances("s.json", {"allowedHttpHookUrls": allowed}, "/p", [url])]
     assert any("allowedHttpHookUrls leaves out 127.0.0.1" in text for text in told) == hinders
     assert not CLAUDE.hindrances("s.json", {"allowedHttpHookUrls": allowed}, "/p")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [5, "text", {"a": 1}, [{"tool_name": "Bash", "tool_input": "ls"}], [{"tool_name": "Bash", "tool_input": [1]}]],
+)
+def test_a_batch_that_cannot_be_read_is_refused_with_its_field(calls: Any) -> None:
+    """The field is named; no other exception leaves the bridge."""
+    payload = {"hook_event_name": "PostToolBatch", "session_id": "s", "tool_calls": calls}
+    with pytest.raises(BridgeError, match="tool_calls|tool_input"):
+        CLAUDE.decode(payload)
+
+
+def test_a_batch_without_calls_ends_a_turn_without_results() -> None:
+    """A call without an input has an empty one."""
+    for calls in (None, [], [{"tool_name": "Bash", "tool_input": None}]):
+        found = CLAUDE.decode({"hook_event_name": "PostToolBatch", "session_id": "s", "tool_calls": calls})
+        assert isinstance(found, EventsReported)
+        [end] = [event for event in found.events if isinstance(event, TurnEnd)]
+        assert len(end.tool_results) == len(calls or ())
