@@ -576,7 +576,7 @@ def test_a_list_of_allowed_addresses_that_lacks_ours_is_told(allowed: object, hi
 def test_a_batch_that_cannot_be_read_is_refused_with_its_field(calls: Any) -> None:
     """The field is named; no other exception leaves the bridge."""
     payload = {"hook_event_name": "PostToolBatch", "session_id": "s", "tool_calls": calls}
-    with pytest.raises(BridgeError, match="tool_calls|tool_input"):
+    with pytest.raises(BridgeError, match=r"tool_calls|tool_input"):
         CLAUDE.decode(payload)
 
 
