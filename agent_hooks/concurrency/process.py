@@ -70,7 +70,9 @@ async def run(command: str, args: Sequence[str] = (), *, cwd: str | Path, timeou
 def _cannot_start(command: str, cwd: str | Path, exc: OSError) -> str:
     if not os.path.isdir(cwd):
         return f"{command}: cannot start: the working directory {cwd} does not exist"
-    return f"{command}: cannot start: {os_reason(exc)}"
+    program, *words = command.split()[:3] if isinstance(exc, FileNotFoundError) else [command]
+    apart = f"; the arguments are apart: ctx.exec({program!r}, [{words[0]!r}, …])" if words else ""
+    return f"{command}: cannot start: {os_reason(exc)}{apart}"
 
 
 async def stream(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, Never, NoReturn, Protocol, TypeVar, get_args
 
 from msgspec import Struct
@@ -148,13 +148,18 @@ def _check_texts(call: str, **arguments: object) -> None:
 
 def check_exec(command: object, args: object, wrong: Sequence[object], timeout: object) -> None:
     """Raise `HookUsageError` for arguments of `ctx.exec` that cannot be meant."""
+    if isinstance(command, list | tuple):
+        program, *words = (*command, "PROGRAM")[: len(command) or 1]
+        raise HookUsageError(f"ctx.exec(command, args) wants the program apart: ctx.exec({program!r}, {words!r})")
     if isinstance(args, str):
         raise HookUsageError(f"ctx.exec(command, args) wants a list of arguments: ctx.exec({command!r}, [{args!r}])")
-    if wrong:
+    if wrong or isinstance(args, Mapping):
         raise HookUsageError(
             "ctx.exec(command, args) takes its options by name, and the timeout in seconds: "
-            f"write timeout=…, cwd=… in place of {shown(wrong[0])}"
+            f"write timeout=…, cwd=… in place of {shown(wrong[0] if wrong else args)}"
         )
+    if not isinstance(args, Iterable):
+        raise HookUsageError(f"ctx.exec(command, args) wants a list of arguments, not {shown(args)}")
     if problem := milliseconds_problem(timeout):
         raise HookUsageError(f"ctx.exec(timeout=…): {problem}")
 

@@ -22,7 +22,7 @@ from agent_hooks.dispatch.handlers import Handler, Undo, is_async, refuses_two, 
 from agent_hooks.dispatch.inside import refuse_inside
 from agent_hooks.dispatch.loop import current_dispatch
 from agent_hooks.dispatch.points import POINTS, AtPoint, Changed, Point
-from agent_hooks.errors import HookUsageError, did_you_mean, shown
+from agent_hooks.errors import HookUsageError, did_you_mean, nearest, shown
 from agent_hooks.patterns import compile_pattern, found_in
 from agent_hooks.values.answers import Answer, Block
 from agent_hooks.values.spellings import remedy
@@ -61,7 +61,8 @@ class Interceptor(Struct, frozen=True, eq=False):
             raise HookUsageError(f"Interceptor(id=…) wants a text that is not empty, not {shown(self.id)}")
         where = f"interceptor {self.id!r}"
         if not isinstance(self.name, str) or (name := ALIASES.get(self.name, self.name)) not in POINTS:
-            near = remedy('api.on("', self.name) or did_you_mean(self.name, POINTS)
+            alias = nearest(self.name, [*POINTS, *ALIASES])
+            near = remedy('api.on("', self.name) or did_you_mean(alias or self.name, [*POINTS, *filter(None, [alias])])
             raise HookUsageError(f"{where}: there is no point {shown(self.name)}{near}")
         force_setattr(self, "name", name)
         if not callable(self.handler):
@@ -206,7 +207,8 @@ def as_handler(interceptor: Interceptor, hook: str | None = None) -> Handler:
 
     def settle(event: AtPoint[Any], output: Any, answer: object) -> Answer | None:
         if answer is not None:
-            raise TypeError(f"interceptors change `output` and return nothing, not {shown(answer)}")
+            form = ": write output.block = True, and output.block_reason = …" if point.blocks else ""
+            raise TypeError(f"interceptors change `output` and return nothing, not {shown(answer)}{form}")
         left = point.copy(output)
         if point.blocks and left.block:
             return Block(left.block_reason)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import to_builtins
 
 from agent_hooks.dispatch.table import SPECS, EventSpec
-from agent_hooks.errors import shown
+from agent_hooks.errors import nearest, shown
 from agent_hooks.values.answers import AddContext, Answer, Ask, Block, Cancel, Continue, Replace, Rewrite, Stop
 from agent_hooks.values.content import CompactionEntry
 from agent_hooks.values.frozen import freeze, items_of
@@ -46,10 +46,24 @@ def misplaced(spec: EventSpec, answer: object) -> str:
     return f"; {_with_article(kind.__name__)} belongs in {_with_article(names)} handler"
 
 
-def _respelled(answer: Mapping[Any, Any]) -> str:
-    """Return the remedy for a key of another agent; a mapping of another class is not read, as it may have no end."""
-    keys = dict.keys(answer) if isinstance(answer, dict) else ()
-    return next(filter(None, (remedy('return {"', key) for key in keys)), "")
+def _respelled(spec: EventSpec, answer: Mapping[Any, Any]) -> str:
+    """Return the remedy for a key of another agent, or one that is nearly ours.
+
+    A mapping of another class is not read, as it may have no end.
+    """
+    keys = [*dict.keys(answer)] if isinstance(answer, dict) else []
+    known = () if spec.wire is None else spec.wire.__struct_encode_fields__
+    for key in keys:
+        if key == "message" and {"block", "cancel"} & {*keys}:
+            return '; write "reason" in place of "message"'
+        found = remedy('return {"', key)
+        if found.startswith("; write return Block(") and Continue in spec.answers:
+            return "; write return Continue(text)"
+        if found:
+            return found
+    unknown = [key for key in keys if isinstance(key, str) and camel(key) not in known and key not in _KEYS]
+    near = next(filter(None, (nearest(camel(key), known) for key in unknown)), None)
+    return f'; did you mean "{near}"?' if near else ""
 
 
 def _with_article(name: str) -> str:
@@ -84,7 +98,7 @@ def read_answer(name: str, spec: EventSpec, answer: Any) -> list[Answer]:
         try:
             return msgspec.convert(_wire_keys(answer), spec.wire, strict=True).read()
         except (msgspec.ValidationError, ValueError, TypeError) as exc:
-            hint = _respelled(answer) or misplaced(spec, answer)
+            hint = _respelled(spec, answer) or misplaced(spec, answer)
             raise TypeError(f"wrong answer {shown(answer)}: {exc}; return {spec.forms} or None{hint}") from None
     hint = misplaced(spec, answer)
     if not spec.answers:

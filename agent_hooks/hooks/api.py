@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import chain, count
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Protocol, Unpack, cast, overload
 from weakref import WeakSet, ref
 
 from agent_hooks.concurrency.foreign_async import attempt_async
 from agent_hooks.dispatch.handlers import Handler, Undo, is_async, name_of, refuses_two
 from agent_hooks.dispatch.interceptors import Interceptor, adopting
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
-from agent_hooks.hooks.checks import check_attachments, check_on
+from agent_hooks.hooks.checks import are_options, check_attachments, check_on, check_point, refuse_more
 from agent_hooks.hooks.offering import offered_tool
 from agent_hooks.hooks.options import InterceptOptions, Options, ToolOptions
 from agent_hooks.values.content import Attachment
@@ -145,7 +145,7 @@ class HookAPI:
         self, event: Literal["after_tool_call"], handler: AfterToolCallHandler, /, **options: Unpack[ToolOptions]
     ) -> Undo: ...
 
-    def on(self, event: str, handler: Any = None, /, **options: Any) -> Any:
+    def on(self, event: str, handler: Any = None, /, *wrong: Any, **options: Any) -> Any:
         """Subscribe a handler; call it with one, or use it as a decorator.
 
         `priority`: higher runs first, default 0.  `tool`: only events of these tools, as an exact name, a compiled
@@ -159,6 +159,9 @@ class HookAPI:
         """
         self.refuse_when_ended("api.on")
         check_on(event, options)
+        if wrong or (type(handler) is dict and are_options(handler)):
+            more = wrong if callable(handler) else (handler, *wrong)
+            refuse_more(f"api.on({event!r}, handler)", ToolOptions.__annotations__, more)
         if handler is not None:
             return self._subscribe(event, handler, options)
 
@@ -211,7 +214,7 @@ class HookAPI:
     @overload
     def intercept(self, point: str, handler: InterceptFn, /, **options: Unpack[InterceptOptions]) -> Undo: ...
 
-    def intercept(self, point: str, handler: Any = None, /, **options: Any) -> Any:
+    def intercept(self, point: str, handler: Any = None, /, *wrong: Any, **options: Any) -> Any:
         """Register an interceptor at a point such as `"tool.before"`; call it with a handler, or use it as a decorator.
 
         The handler, `async def` or plain `def`, gets `(input, output)` and changes `output`; the table `POINTS` lists
@@ -220,12 +223,13 @@ class HookAPI:
         expressions, searched in the tool's name or the agent's id.  Returns a function that undoes the registration, or
         the handler when used as a decorator.  Raises `HookUsageError` for arguments that cannot work.
         """
-        if callable(point):
-            raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
+        check_point(point)
+        if wrong:
+            refuse_more(f"api.intercept({point!r}, handler)", InterceptOptions.__annotations__, wrong)
         if unknown := options.keys() - InterceptOptions.__annotations__.keys():
-            wrong = min(unknown)
-            near = did_you_mean(wrong, InterceptOptions.__annotations__)
-            raise HookUsageError(f"api.intercept({point!r}): unknown option {wrong!r}{near}")
+            option = min(unknown)
+            near = did_you_mean(option, InterceptOptions.__annotations__)
+            raise HookUsageError(f"api.intercept({point!r}): unknown option {option!r}{near}")
         if handler is not None:
             return self._intercept(point, handler, **options)
 
@@ -307,7 +311,7 @@ class HookAPI:
             )
         self.binding.send(self.path, text, attachments)
 
-    def register_tool(self, tool: Offered) -> Offered:
+    def register_tool(self, tool: Offered, *wrong: Never) -> Offered:
         """Offer the agent a tool, and return what was given, so that it is a decorator too.
 
         `tool`: a typed function, `def` or `async def`, whose name, docstring and type hints describe it to the model; or
@@ -316,6 +320,11 @@ class HookAPI:
         these, has one of the wrong type, or whose `execute` cannot be called so.
         """
         self.refuse_when_ended("api.register_tool")
+        if wrong:
+            raise HookUsageError(
+                "api.register_tool takes one tool: a typed function, whose name and docstring the model reads, or an "
+                f"object; not {shown(wrong[0])} beside it"
+            )
         self.tools.append(offered_tool(tool))
         return tool
 

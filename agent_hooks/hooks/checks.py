@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NoReturn
 
 from agent_hooks.dispatch.interceptors import ALIASES
 from agent_hooks.dispatch.points import POINTS
@@ -11,7 +12,7 @@ from agent_hooks.dispatch.table import EVENT_NAMES, TOOL_EVENTS, rows_of
 from agent_hooks.errors import HookUsageError, did_you_mean, shown
 from agent_hooks.hooks.options import ToolOptions
 from agent_hooks.values.content import Attachment
-from agent_hooks.values.spellings import remedy
+from agent_hooks.values.spellings import remedy, spelled
 
 
 def check_on(event: str, options: Mapping[str, object]) -> None:
@@ -20,8 +21,11 @@ def check_on(event: str, options: Mapping[str, object]) -> None:
         raise HookUsageError('api.on: which event? Write @api.on("tool_call"), with parentheses')
     if isinstance(event, str) and ALIASES.get(event, event) in POINTS:
         raise HookUsageError(f"api.on: {event!r} is a point, not an event: api.intercept({event!r}, …)")
+    given: object = event
+    if isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given):
+        raise HookUsageError("api.on takes one event: subscribe to each of them by a call of its own")
     if event not in EVENT_NAMES:
-        near = remedy('api.on("', event) or did_you_mean(event, EVENT_NAMES)
+        near = remedy('api.on("', event) or _of_session(event) or did_you_mean(event, EVENT_NAMES)
         raise HookUsageError(f"api.on: unknown event {event!r}{near}")
     where = f"api.on({event!r})"
     known = ToolOptions.__annotations__
@@ -39,6 +43,34 @@ def check_on(event: str, options: Mapping[str, object]) -> None:
         if event not in TOOL_EVENTS:
             raise HookUsageError(f"{where}: only tool events take tool=; {event} has no tool")
         _check_matcher(where, tool)
+
+
+def _of_session(event: object) -> str:
+    """Return the remedy for `session:before_clear`, the name of a row; empty for any other name."""
+    name, colon, reason = str(event).partition(":")
+    return f'; write api.on("session"), with event.reason == "{reason}"' if (name, colon) == ("session", ":") else ""
+
+
+def check_point(point: object) -> None:
+    """Raise `HookUsageError` for an event in the place of a point of `api.intercept`."""
+    if callable(point):
+        raise HookUsageError('api.intercept: which point? Write @api.intercept("tool.before"), with parentheses')
+    if point in EVENT_NAMES or _of_session(point):
+        raise HookUsageError(f"api.intercept: {point!r} is an event, not a point: api.on({str(point)!r}, …)")
+
+
+def are_options(handler: object) -> bool:
+    """Tell whether a mapping of options stands in the place of a handler."""
+    known = {*ToolOptions.__annotations__, *spelled("api.on(…, ")}
+    return isinstance(handler, dict) and not known.isdisjoint(handler)
+
+
+def refuse_more(where: str, options: Iterable[str], wrong: Sequence[object]) -> NoReturn:
+    """Raise `HookUsageError` for arguments behind the handler, where other agents take a mapping of options."""
+    names = ", ".join(f"{name}=…" for name in options)
+    timeout = isinstance(wrong[0], Mapping) and "timeout" in wrong[0]
+    setting = remedy("api.on(…, ", "timeout") if timeout else ""
+    raise HookUsageError(f"{where} takes its options by name: write {names} in place of {shown(wrong[0])}{setting}")
 
 
 def check_attachments(attachments: Sequence[object]) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, MutableMapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from agent_hooks.concurrency.deadlines import cancelled_class
 from agent_hooks.concurrency.forks import await_in_parent, end_child_of, forks
+from agent_hooks.dispatch.mistakes import failure_text
 from agent_hooks.errors import HookUsageError, describe, honest, place_in, shown, traceback_text
 from agent_hooks.hook_packages import INIT
 from agent_hooks.hooks.api import HookAPI
+from agent_hooks.hooks.bytecode import contents
 from agent_hooks.hooks.imports import forget_module, import_hook
 from agent_hooks.hooks.loaded import LoadError
 from agent_hooks.settings import DEFAULT_TIMEOUT
@@ -66,12 +69,10 @@ def failed_load(exc: BaseException, path: str, resolved: str) -> LoadError:
     """Return the error of the hook at `path` that could not be loaded from `resolved`."""
     package = os.path.basename(resolved) == INIT
     file, line = place_in(exc, os.path.dirname(resolved) if package else resolved)
-    text = _load_text(exc)
-    if isinstance(exc, ModuleNotFoundError):
-        # Imported here, because few hooks miss a module.
-        from agent_hooks.dispatch.missing import remedy_for
-
-        text += remedy_for(exc, resolved)
+    text = _load_text(exc, resolved)
+    # A script for another agent reads stdin while it is imported, or ends the process.
+    if isinstance(exc, Exception | SystemExit) and line is not None and not package and _has_no_register(resolved):
+        text += "; and there is no register: a hook is no program, it defines `def register(api): ...`"
     return LoadError(path, text, line, traceback_text(exc), file if package else None)
 
 
@@ -80,7 +81,18 @@ def _register_of(module: ModuleType) -> Callable[[HookAPI], Any]:
     if callable(register):
         return register  # type: ignore[no-any-return]  # `_register` checks the result
     found = "register is not callable" if hasattr(module, "register") else "there is no register"
-    raise HookUsageError(f"{found}: a hook defines `def register(api): ...`")
+    parts = [module, *(each for each in vars(module).values() if isinstance(each, type))]
+    other = any(hasattr(each, name) for each in parts for name in ("transform", "filter_output"))
+    hint = "; a transformer belongs in .agent/transformers (see docs/transformers.md)" if other else ""
+    raise HookUsageError(f"{found}: a hook defines `def register(api): ...`{hint}")
+
+
+def _has_no_register(path: str) -> bool:
+    """Tell whether the text of a hook has no `register`, as that of a script for another agent."""
+    try:
+        return b"register" not in contents(path)
+    except OSError:
+        return False
 
 
 async def _register(register: Callable[[HookAPI], Any], api: HookAPI, name: Callable[[], str]) -> None:
@@ -145,7 +157,7 @@ def _is_raised(exc: KeyboardInterrupt) -> bool:
     return by_raise and room not in ("asyncio", "trio", "anyio", "signal")
 
 
-def _load_text(exc: BaseException) -> str:
+def _load_text(exc: BaseException, path: str) -> str:
     if isinstance(exc, SyntaxError):
         return f"{type(exc).__name__}: {exc.msg}"
     if isinstance(exc, SystemExit):
@@ -153,4 +165,6 @@ def _load_text(exc: BaseException) -> str:
         return f"called sys.exit({code}) while loading; a hook must not end the agent"
     if isinstance(exc, KeyboardInterrupt):
         return "raised KeyboardInterrupt while loading; a hook must not end the agent"
-    return describe(exc)
+    if isinstance(exc, TypeError) and re.match(r"register\(\) (takes|missing) ", str(exc)):
+        return f"{describe(exc)}: a hook defines `def register(api): ...`"
+    return failure_text(exc, hook=path)

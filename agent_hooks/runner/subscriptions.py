@@ -154,8 +154,15 @@ def _takes_any(takes: Takes, tools: Iterable[str]) -> bool:
 def _never(handler: Handler, matcher: str, name: str, known: Iterable[str]) -> HookError:
     """Return the report that a handler never runs."""
     # Other agents, and the matchers of interceptors, take a text for a regular expression.
-    exact = matcher.startswith("tool=") and "|" in name
-    pattern = f"; a text is one exact name: write a list of names, or re.compile({name!r})" if exact else ""
+    pattern = ""
+    if matcher.startswith("tool="):
+        if name and set(name) <= set(".*"):
+            pattern = "; leave tool= out for every tool"
+        elif "|" in name:
+            pattern = f"; a text is one exact name: write a list of names, or re.compile({name!r})"
+        elif "*" in name:
+            regular = name.replace(".*", "*").replace("*", ".*")
+            pattern = f"; a text is one exact name: write re.compile({regular!r})"
     return hook_error(
         None,
         hook=handler.hook,

@@ -15,7 +15,7 @@ import yaml
 from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from agent_hooks.errors import did_you_mean, shown
+from agent_hooks.errors import did_you_mean, nearest, shown
 from agent_hooks.transformers.base import Mistake
 from agent_hooks.validation import mismatch
 
@@ -170,7 +170,7 @@ class _Reader:
                 self._take(_refuse, node, None, where, errors)
                 return
             line = 1 if node is None else node.start_mark.line + 1
-            self._add(errors, where, f"expected a mapping, found {_described(node)}", line)
+            self._add(errors, where, f"expected a mapping, found {_described(node)}{_form_of(node, known)}", line)
             return
         seen: set[str] = set()
         for key_node, child in node.value:
@@ -180,7 +180,8 @@ class _Reader:
                     raise _Wrong(key_node, f"{key!r} is given twice")
                 seen.add(key)
                 if known is not None and key not in known:
-                    raise _Wrong(key_node, f"unknown key {key!r}{did_you_mean(key, known)}")
+                    tools = "" if where or nearest(key, known) else "; write the name of a tool below tools:"
+                    raise _Wrong(key_node, f"unknown key {key!r}{did_you_mean(key, known)}{tools}")
                 if known is None:
                     _check_names(key_node, child)
             except _Wrong as exc:
@@ -221,6 +222,13 @@ def check_config(step: TransformerStep, kind: type, path: str) -> Mistake | None
 
 
 # ---- nodes
+
+
+def _form_of(node: Node | None, known: tuple[str, ...] | None) -> str:
+    """Return the form in which a list of transformers, or the name of one, is a mapping; empty for any other node."""
+    if known == _STEP_KEYS and isinstance(node, ScalarNode):
+        return f"; write - name: {node.value}"
+    return "; write transformers: above the list" if known == _TOOL_KEYS and isinstance(node, SequenceNode) else ""
 
 
 def _names(key: str) -> list[str]:

@@ -80,6 +80,8 @@ SPELLINGS: tuple[tuple[str, str, str], ...] = (
     (PI, 'api.on("tool_execution_end")', 'api.on("after_tool_call")'),
     (PI, 'api.on("message_end")', 'api.on("turn_end")'),
     (PI, 'return {"compaction": …}', "return Compaction(summary, first_kept_entry_index, tokens_before)"),
+    (PI, 'return {"message": …}', "return AddContext(text)"),
+    (PI, 'return {"systemPrompt": …}', 'output.system in api.intercept("chat.system.transform")'),
     (PI, 'return {"summary": …}', "return Compaction(summary, first_kept_entry_index, tokens_before)"),
     (PI, 'return {"result": …}', "return Replace(content=…)"),
     (PI, 'return {"output": …}', "return Replace(content=…)"),

@@ -437,9 +437,13 @@ WRONG = {
     "on: {}": ("on", 3, "key 'tools': YAML reads the key 'on' as true or false; put it in quotes"),
     "5: {}": ("5", 3, "key 'tools': YAML reads the key '5' as a number; put it in quotes"),
     "b: {transformer: []}": ("b", 3, "key 'tools.b': unknown key 'transformer'; did you mean 'transformers'?"),
-    "b: []": ("b", 3, "key 'tools.b': expected a mapping, found a list"),
+    "b: []": ("b", 3, "key 'tools.b': expected a mapping, found a list; write transformers: above the list"),
     "b: {transformers: {}}": ("b", 3, "key 'tools.b.transformers': expected a list, found a mapping"),
-    "b:\n    transformers:\n    - x": ("b", 5, "key 'tools.b.transformers[0]': expected a mapping, found 'x'"),
+    "b:\n    transformers:\n    - x": (
+        "b",
+        5,
+        "key 'tools.b.transformers[0]': expected a mapping, found 'x'; write - name: x",
+    ),
     "b:\n    transformers:\n    - {}": ("b", 5, "key 'tools.b.transformers[0]': name is missing"),
     "b: {transformers: [{name: 5}]}": ("b", 3, "key 'tools.b.transformers[0].name': expected a text, found '5'"),
     "b: {transformers: [{name: x, config: 5}]}": (
@@ -521,6 +525,7 @@ async def test_a_mistake_below_a_tool_blocks_that_tool_with_file_line_and_key(
         ("tools: {bash: {}}", 1, "key 'version': is missing: the file begins with version: 1"),
         ("version: 2\ntools: {bash: {}}", 1, "key 'version': expected 1, found '2'"),
         ("version: 1\ntool: {bash: {}}", 2, "unknown key 'tool'; did you mean 'tools'?"),
+        ("version: 1\nbash: {}", 2, "known are: enabled, tools, version; write the name of a tool below tools:"),
         ("version: 1\nenabled: fals", 2, "key 'enabled': expected true or false, found 'fals'"),
         ("version: 1\ntools: {}\ntools: {bash: {}}", 3, "'tools' is given twice"),
     ],
