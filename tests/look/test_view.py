@@ -12,6 +12,7 @@ import pytest
 
 from agent_hooks import Ask, Block, HookContext, Rewrite, SessionEvent, ToolCall, load_hooks
 from agent_hooks.guards import builtin_guards
+from agent_hooks.look.index import index as indexing
 from agent_hooks.look.index.columns import ASKED, FAILED, GONE, REDACTED, REWRITTEN
 from agent_hooks.look.index.store import NAME
 from agent_hooks.look.view import View
@@ -276,6 +277,25 @@ async def test_the_page_says_what_was_left_out_and_why(recorded: Recorded) -> No
         file.write(json.dumps({**call, "id": "whole"}, separators=(",", ":")).removeprefix('{"kind":"deci') + "\n")
     assert view.refresh().total == 8
     assert len(view.summary()["left_out"]) == 3
+
+
+@pytest.mark.behaviour("VW5")
+async def test_many_lines_are_taken_in_parts(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit of time, the next refresh goes on; the search finds the calls of all parts."""
+    monkeypatch.setattr(indexing, "_PART", 3)
+    for session in range(4):
+        runner = recorded.runner(session_id=f"s{session}")
+        for number in range(3):
+            await call_tool(runner, "bash", {"command": f"echo {session} part-{number}"})
+        runner.end_records()
+    view = View(recorded.home)
+    first = view.refresh(0.0)
+    assert first.more
+    assert first.total < 12
+    changes = view.refresh()
+    assert (changes.total, changes.more) == (12, False)
+    assert view.search("part-2") == [11, 8, 5, 2]
+    view.close()
 
 
 @pytest.mark.behaviour("VW6")

@@ -328,9 +328,13 @@ class Book:
             self._dirty_lanes.add(found[0])
             self.touch(row)
         # The groups of letters of the removed texts leave the pages of the search too.
-        ask("INSERT INTO words (words) VALUES ('optimize')")
+        self.merge_words()
         ask("PRAGMA secure_delete=OFF")
         self._forget_recent()
+
+    def merge_words(self) -> None:
+        """Put the pieces of the search together."""
+        self.connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
     # ---- writing
 

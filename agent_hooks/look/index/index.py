@@ -160,6 +160,7 @@ class Index:
 
     def _refreshed(self, until: float | None) -> bool:
         """Take one part of the new lines after another; return whether some are left."""
+        parts = 0
         while True:
             with self._store.writing() as mine:
                 if not mine:
@@ -167,6 +168,10 @@ class Index:
                     return True
                 self._load()
                 done = self._part(until)
+                if done and parts:
+                    # A search in one piece; otherwise a later update would have to put the large pieces together.
+                    self.book.merge_words()
+            parts += 1
             if done or _is_over(until):
                 return not done
 

@@ -1,21 +1,25 @@
 """The record files of a directory, as they are now.
 
-A look at ten thousand files takes longer than the update of a page may.  So between two looks at all of them, only those
-that were written a short time ago are looked at: a process writes to its own file alone, and the others have ended.
+A look at ten thousand files takes longer than the update of a page may.  So each time only those are looked at that are
+new or were written a short time ago, and a part of the others: a process writes to its own file alone, and most of them
+have ended.  All are looked at within ten seconds.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Callable, Iterator
+from bisect import insort
+from collections.abc import Callable
+from math import ceil
 
 from agent_hooks.look.index.files import Found
 from agent_hooks.records.files import parse_name
 
 KIND = "record"
 """The kind of the files."""
-# Seconds from one look at all files to the next.
+# Seconds within which each file is looked at.
 _WHOLE = 10.0
 # Seconds since its last line for which a file is looked at each time.
 _RECENT = 3600.0
@@ -27,49 +31,67 @@ class RecordFiles:
     def __init__(self, directory: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._directory = directory
         self._clock = clock
-        self._found: list[Found] = []
+        # By name; the names by the start of their processes.
+        self._found: dict[str, Found] = {}
+        self._order: list[tuple[int, str]] = []
+        # The time of the directory's last change when its names were read, and the time of that reading.
         self._changed = -1
-        self._looked = 0.0
+        self._listed = -_WHOLE
+        # The place in the order at which the next look at a part begins, and the time of the last one.
+        self._next = 0
+        self._looked = clock()
 
     def now(self) -> list[Found]:
         """Return the files, the oldest start first."""
+        now = self._clock()
         try:
             # It changes with each file that is added, renamed or removed.
             changed = os.stat(self._directory).st_mtime_ns
+            # A file that came in the moment of the last reading did not change it again.
+            if changed != self._changed or now >= self._listed + _WHOLE:
+                self._list()
+                self._changed, self._listed = changed, now
         except OSError:
-            return []
-        if changed != self._changed or self._clock() >= self._looked + _WHOLE:
-            self._changed, self._looked = changed, self._clock()
-            self._found = list(_all(self._directory))
-        else:
-            since = time.time() - _RECENT
-            self._found = [again for each in self._found if (again := _again(each, since)) is not None]
-        return self._found
+            self._found.clear()
+            self._order.clear()
+            self._changed = -1
+        self._look_again(now)
+        return [self._found[name] for _, name in self._order]
 
+    def _list(self) -> None:
+        """Read the names, and look at the files that are new."""
+        names = set(os.listdir(self._directory))
+        self._forget(self._found.keys() - names)
+        for name in names - self._found.keys():
+            parsed = parse_name(name)
+            if parsed is not None and self._look(name):
+                insort(self._order, (parsed[2], name))
 
-def _all(directory: str) -> Iterator[Found]:
-    try:
-        with os.scandir(directory) as entries:
-            named = [(parsed[2], each) for each in entries if (parsed := parse_name(each.name)) is not None]
-    except OSError:
-        return
-    for _, each in sorted(named, key=lambda pair: (pair[0], pair[1].name)):
+    def _look_again(self, now: float) -> None:
+        """Look at the files of late, and at a part of the others."""
+        since = time.time() - _RECENT
+        recent = [name for name, each in self._found.items() if each.written >= since]
+        share = min((now - self._looked) / _WHOLE, 1.0)
+        self._looked = now
+        total = len(self._order)
+        part = [self._order[at % total][1] for at in range(self._next, self._next + ceil(total * share))]
+        self._next = (self._next + len(part)) % max(total, 1)
+        self._forget({name for name in {*recent, *part} if not self._look(name)})
+
+    def _forget(self, gone: set[str]) -> None:
+        """Forget files that are not there any more."""
+        if gone:
+            self._found = {name: each for name, each in self._found.items() if name not in gone}
+            self._order = [each for each in self._order if each[1] not in gone]
+
+    def _look(self, name: str) -> bool:
+        """Take the facts of a file; return whether it is there."""
+        path = f"{self._directory}{os.sep}{name}"
         try:
-            status = each.stat(follow_symlinks=False)
+            status = os.lstat(path)
         except OSError:
-            continue
-        if each.is_file(follow_symlinks=False):
-            yield _found(each.path, status)
-
-
-def _again(known: Found, since: float) -> Found | None:
-    if known.written < since:
-        return known
-    try:
-        return _found(known.path, os.lstat(known.path))
-    except OSError:
-        return None
-
-
-def _found(path: str, status: os.stat_result) -> Found:
-    return Found(path, KIND, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return False
+        self._found[name] = Found(path, KIND, status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+        return True
