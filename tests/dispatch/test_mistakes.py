@@ -87,6 +87,12 @@ async def test_a_mistake_of_a_newcomer_is_told_with_its_remedy(event: Any, wrong
     assert says in errors[0].error
 
 
+def test_a_remedy_ends_with_the_right_form() -> None:
+    """Nothing stands behind it where no more is to be said."""
+    exc = TypeError("HookUI.notify() got an unexpected keyword argument 'level'")
+    assert failure_text(exc).endswith("; write ctx.ui.notify(message, type)")
+
+
 async def test_a_notice_that_is_awaited_is_told_not_to_be() -> None:
     """It returns nothing."""
 
@@ -109,6 +115,8 @@ def test_no_remedy_is_made_up() -> None:
         AttributeError("'Mine' object has no attribute 'x'"),
         AttributeError("x"),
         AttributeError("x", name="x", obj=object()),
+        # Python suggests the near name of a foreign object itself.
+        AttributeError("x", name="suffx", obj=Path()),
     ):
         assert failure_text(exc, call_of()) == f"{type(exc).__name__}: {exc}"
 
