@@ -9,8 +9,9 @@ from typing import Literal
 from agent_hooks.guards.base import Level
 from agent_hooks.guards.recorder import shown
 from agent_hooks.guards.sensitive import UNKNOWN
-from agent_hooks.guards.shell.inspector import Inspector, Shell
+from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.names import SHELLS
+from agent_hooks.guards.shell.state import Shell
 from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 from agent_hooks.values.effects import Access, Discard, Install, Kill, Privilege, Transfer
 

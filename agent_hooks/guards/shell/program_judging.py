@@ -16,8 +16,9 @@ import re
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command
-from agent_hooks.guards.shell.inspector import Inspector, Shell
+from agent_hooks.guards.shell.inspector import Inspector
 from agent_hooks.guards.shell.programs import Deed, deeds_of, is_harmless, names_files
+from agent_hooks.guards.shell.state import Shell
 from agent_hooks.guards.shell.words import Word, below
 
 

@@ -6,13 +6,13 @@ import re
 
 from agent_hooks.guards.lazy import lazy_pattern
 from agent_hooks.guards.shell.command import Command, Rule, rules_of
-from agent_hooks.guards.shell.inspector import Shell
 from agent_hooks.guards.shell.languages import QUOTED, unquote
 from agent_hooks.guards.shell.listings import EVERY, removes_files, walks_here
 from agent_hooks.guards.shell.names import SHELLS
 from agent_hooks.guards.shell.options import ParsedOptions
 from agent_hooks.guards.shell.rules.inline import inline
 from agent_hooks.guards.shell.searches import lost_root
+from agent_hooks.guards.shell.state import Shell
 from agent_hooks.guards.shell.words import EMPTY, TYPED, Text, Word
 
 
