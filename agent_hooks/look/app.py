@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from anyio import to_thread
@@ -143,7 +144,19 @@ class Page:
 
     async def news(self, request: Request) -> Response:
         """Stream an event for each change of the data."""
-        return StreamingResponse(self._live.stream(), media_type="text/event-stream")
+        return _News(self._live.stream())
+
+
+class _News(StreamingResponse):
+    """A stream that is closed with its response; otherwise the garbage collection would close it, at some later time."""
+
+    def __init__(self, events: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._events):
+            await super().__call__(scope, receive, send)
 
 
 def application(view: Viewing, access: Access, live: Live, on_start: Callable[[], None] = lambda: None) -> Starlette:

@@ -43,6 +43,7 @@ class Live:
         self._begun = anyio.Event()
         self._version: int | None = None
         self._total = 0
+        self._has_ended = False
 
     @property
     def is_refreshing(self) -> bool:
@@ -66,6 +67,12 @@ class Live:
                     listener.news.set()
             await anyio.sleep(self._between)
 
+    def end(self) -> None:
+        """End all streams, so that their connections close in order."""
+        self._has_ended = True
+        for listener in self._listeners:
+            listener.news.set()
+
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events: `changed` at the beginning and after each change, and comments in between."""
         listener = _Listener()
@@ -74,7 +81,7 @@ class Live:
         # The headers go out with the first bytes.
         yield b": here\n\n"
         try:
-            while True:
+            while not self._has_ended:
                 with anyio.move_on_after(SECONDS_OF_SILENCE):
                     await listener.news.wait()
                 if listener.first is None:

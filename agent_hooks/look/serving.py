@@ -55,6 +55,7 @@ async def look(
             async with _serving(application(view, access, live, file.remove), listener):
                 ready(access.origin, file.path)
                 await stop.wait()
+                live.end()
             tasks.cancel_scope.cancel()
     finally:
         file.remove()
@@ -72,8 +73,7 @@ async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]
     config.bind = [f"fd://{listener.detach()}"]
     config.loglevel = "WARNING"
     config.include_server_header = False
-    # A page that listens for news never ends by itself.
-    config.graceful_timeout = 0.2
+    config.graceful_timeout = _LAST_SECONDS
     backend = "trio" if "trio" in type(current_token().native_token).__module__ else "asyncio"
     hypercorn: Any = import_module(f"hypercorn.{backend}")
     stop = anyio.Event()
@@ -91,5 +91,5 @@ async def _serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]
             yield
         finally:
             stop.set()
-            # From Python 3.12 on, the end waits for all clients, and a browser keeps its connections.
-            scope.deadline = anyio.current_time() + _LAST_SECONDS
+            # From Python 3.12 on, the end waits for all clients, and one may read slowly.
+            scope.deadline = anyio.current_time() + 2 * _LAST_SECONDS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import signal
@@ -50,6 +52,32 @@ def test_it_serves_until_ctrl_c_and_leaves_no_file(recorded_call: Command) -> No
     assert (run.returncode, file.exists()) == (0, False)
     assert re.search(r"the page is at http://127\.0\.0\.1:\d+; Ctrl-C ends it", err)
     assert token[1] not in err
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.behaviour("LK8")
+def test_it_ends_without_a_word_while_a_page_listens(recorded_call: Command, signal_: signal.Signals) -> None:
+    """One connection has the stream of news, another one is kept for later requests, as a browser does."""
+    line = recorded_call.line("look", "--no-browser")
+    with subprocess.Popen(
+        line, cwd=recorded_call.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        file = Path(run.stdout.readline().rpartition(": ")[2].strip())
+        start = re.search(r"http://(127\.0\.0\.1:\d+)/#start=([\w-]+)", file.read_text())
+        assert start is not None
+        stream, kept = (http.client.HTTPConnection(start[1], timeout=PATIENCE) for _ in range(2))
+        headers = {"Sec-Fetch-Site": "same-origin"}
+        kept.request("POST", "/start", start[2], headers)
+        headers["Authorization"] = f"Bearer {json.loads(kept.getresponse().read())['bearer']}"
+        stream.request("GET", "/api/live", headers=headers)
+        news = stream.getresponse()
+        assert news.readline() == b": here\n"
+        run.send_signal(signal_)
+        _, err = run.communicate(timeout=PATIENCE)
+        stream.close()
+        kept.close()
+    assert (run.returncode, err.splitlines()[1:]) == (0, [])
 
 
 @pytest.mark.behaviour("LK1")
