@@ -220,7 +220,7 @@ def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
     command("trust", "--yes")
     (command.project / ".agent" / "hooks" / "mine.py").write_text("def register(:")
     done = command("check", code=1)
-    assert done.stdout == ".agent/hooks/mine.py: loaded, 1 handler\n"
+    assert done.stdout == ".agent/hooks/mine.py, as approved: loaded, 1 handler\n"
     assert (
         ".agent was changed, and the approved files were checked; to check those on the disk: agent-hooks check .agent"
         in done.stderr

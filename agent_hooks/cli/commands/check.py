@@ -88,7 +88,8 @@ def _unchecked(project: ProjectTrust) -> str:
 async def _check_here(cwd: str, sources: TrustedSources) -> Checked:
     """Check the sources that count for a directory."""
     setup = await load(find_sources(cwd, (), sources))
-    checked = _checked(setup.loaded, setup.cwd, setup.settings)
+    changed = tuple(os.path.join(each.directory, "") for each in sources.projects if each.waits)
+    checked = _checked(setup.loaded, setup.cwd, setup.settings, changed)
     checked.problems += [str(error) for error in setup.transformers.errors]
     for path in dict.fromkeys(each.settings_file for each in setup.transformers.configured if each.settings_file):
         checked.lines.append(_read_line(path, setup.transformers))
@@ -157,11 +158,15 @@ def _read_line(path: str, found: Transformers) -> str:
     return f"{short(path)}: read, {count(steps, 'transformer')}"
 
 
-def _checked(loaded: LoadResult, cwd: str, settings: Settings) -> Checked:
-    """Return the problems of hooks and of their matchers, and the lines of the hooks that were loaded."""
+def _checked(loaded: LoadResult, cwd: str, settings: Settings, changed: tuple[str, ...] = ()) -> Checked:
+    """Return the problems of hooks and of their matchers, and the lines of the hooks that were loaded.
+
+    `changed`: the directories whose files are no longer as they were approved.
+    """
     checked = Checked([str(error) for error in loaded.errors], [])
     for hook in loaded.hooks:
-        checked.lines.append(f"{short(hook.path)}: {_registered(hook)}")
+        text = ", as approved" if hook.path.startswith(changed) else ""
+        checked.lines.append(f"{short(hook.path)}{text}: {_registered(hook)}")
         if hook.dependencies is not None:
             checked.lines.append(f"  its packages: {hook.dependencies}")
     # The runner takes the tasks of the hooks over.

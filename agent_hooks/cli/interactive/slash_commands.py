@@ -82,6 +82,8 @@ class SlashCommands:
             "/model": self._model,
             "/thinking": self._thinking,
             "/quit": self._quit,
+            # The name of other agents.
+            "/exit": self._quit,
         }
 
     async def carry_out(self, name: str, argument: str) -> None:
