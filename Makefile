@@ -88,6 +88,7 @@ chaos: .venv/dev  ## hooks that break in every way: no forbidden call runs, no r
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 wheel: man  ## the wheel that people install, in dist/; then PIP_FIND_LINKS=$PWD/dist pip install agent-hooks-runtime
+	@echo "building the wheel; this takes up to a minute"
 	@rm -rf dist && $(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist . && ls dist
 
 docs: .bench/docs/ready  ## README and docs/ as a site, in .bench/site; a broken link is an error
