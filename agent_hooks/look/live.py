@@ -78,9 +78,9 @@ class Live:
         listener = _Listener()
         self._listeners.append(listener)
         self._begun.set()
-        # The headers go out with the first bytes.
-        yield b": here\n\n"
         try:
+            # The headers go out with the first bytes.
+            yield b": here\n\n"
             while not self._has_ended:
                 with anyio.move_on_after(SECONDS_OF_SILENCE):
                     await listener.news.wait()

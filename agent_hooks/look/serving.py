@@ -53,9 +53,11 @@ async def look(
             # The socket listens before the browser comes.
             listener.listen()
             async with _serving(application(view, access, live, file.remove), listener):
-                ready(access.origin, file.path)
-                await stop.wait()
-                live.end()
+                try:
+                    ready(access.origin, file.path)
+                    await stop.wait()
+                finally:
+                    live.end()
             tasks.cancel_scope.cancel()
     finally:
         file.remove()

@@ -10,7 +10,10 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -35,49 +38,62 @@ def test_the_saved_file_is_for_its_owner_and_the_command_says_what_it_holds(reco
     assert b"rm -rf build" not in file.read_bytes().partition(b'"columns"')[2]
 
 
+class Looking(NamedTuple):
+    """A `look` that serves: its process, the redirect file, and the host and start token in that file."""
+
+    process: subprocess.Popen[str]
+    file: Path
+    host: str
+    token: str
+
+
+@contextmanager
+def looking(command: Command) -> Iterator[Looking]:
+    """Start `look` without a browser; the block ends it."""
+    with subprocess.Popen(
+        command.line("look", "--no-browser"),
+        cwd=command.project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        file = Path(process.stdout.readline().rpartition(": ")[2].strip())
+        start = re.search(r"http://(127\.0\.0\.1:\d+)/#start=([\w-]+)", file.read_text())
+        assert start is not None
+        yield Looking(process, file, start[1], start[2])
+
+
 @pytest.mark.behaviour("LK1")
 def test_it_serves_until_ctrl_c_and_leaves_no_file(recorded_call: Command) -> None:
     """The token is in the file and in no argument; Ctrl-C ends it with 0."""
-    line = recorded_call.line("look", "--no-browser")
-    with subprocess.Popen(
-        line, cwd=recorded_call.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout is not None
-        file = Path(run.stdout.readline().rpartition(": ")[2].strip())
-        token = re.search(r"#start=([\w-]+)", file.read_text())
-        assert token is not None
-        assert token[1] not in " ".join(line)
-        run.send_signal(signal.SIGINT)
-        _, err = run.communicate(timeout=PATIENCE)
-    assert (run.returncode, file.exists()) == (0, False)
-    assert re.search(r"the page is at http://127\.0\.0\.1:\d+; Ctrl-C ends it", err)
-    assert token[1] not in err
+    with looking(recorded_call) as look:
+        assert isinstance(look.process.args, list)
+        assert look.token not in " ".join(map(str, look.process.args))
+        look.process.send_signal(signal.SIGINT)
+        _, err = look.process.communicate(timeout=PATIENCE)
+    assert (look.process.returncode, look.file.exists()) == (0, False)
+    assert f"the page is at http://{look.host}; Ctrl-C ends it" in err
+    assert look.token not in err
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.behaviour("LK8")
+@pytest.mark.behaviour("LK16")
 def test_it_ends_without_a_word_while_a_page_listens(recorded_call: Command, signal_: signal.Signals) -> None:
     """One connection has the stream of news, another one is kept for later requests, as a browser does."""
-    line = recorded_call.line("look", "--no-browser")
-    with subprocess.Popen(
-        line, cwd=recorded_call.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout is not None
-        file = Path(run.stdout.readline().rpartition(": ")[2].strip())
-        start = re.search(r"http://(127\.0\.0\.1:\d+)/#start=([\w-]+)", file.read_text())
-        assert start is not None
-        stream, kept = (http.client.HTTPConnection(start[1], timeout=PATIENCE) for _ in range(2))
+    with looking(recorded_call) as look:
+        stream, kept = (http.client.HTTPConnection(look.host, timeout=PATIENCE) for _ in range(2))
         headers = {"Sec-Fetch-Site": "same-origin"}
-        kept.request("POST", "/start", start[2], headers)
+        kept.request("POST", "/start", look.token, headers)
         headers["Authorization"] = f"Bearer {json.loads(kept.getresponse().read())['bearer']}"
         stream.request("GET", "/api/live", headers=headers)
         news = stream.getresponse()
         assert news.readline() == b": here\n"
-        run.send_signal(signal_)
-        _, err = run.communicate(timeout=PATIENCE)
+        look.process.send_signal(signal_)
+        _, err = look.process.communicate(timeout=PATIENCE)
         stream.close()
         kept.close()
-    assert (run.returncode, err.splitlines()[1:]) == (0, [])
+    assert (look.process.returncode, err.splitlines()[1:]) == (0, [])
 
 
 @pytest.mark.behaviour("LK1")

@@ -14,6 +14,8 @@ import anyio
 import pytest
 
 from agent_hooks.look import live
+from agent_hooks.look.access import Access
+from agent_hooks.look.app import application
 from agent_hooks.look.index.index import Changes
 from agent_hooks.look.live import Live
 from agent_hooks.look.view import View
@@ -131,6 +133,42 @@ async def test_without_a_page_no_file_is_looked_at(recorded: Recorded) -> None:
         assert (await following(stream))["total"] == 1
         assert view.refreshes > before
         await stream.aclose()
+    view.close()
+
+
+@pytest.mark.behaviour("LK16")
+async def test_a_page_that_goes_away_at_once_ends_the_refreshing(recorded: Recorded) -> None:
+    """The browser is gone before it has read the first bytes; its response closes the stream all the same."""
+    view = CountingView(recorded.home)
+    async with running(view) as news:
+        access = Access("127.0.0.1:1")
+        headers = {"host": access.host, "sec-fetch-site": "same-origin"}
+        headers["authorization"] = f"Bearer {access.exchange(access.start_token)}"
+        stream = news.stream()
+        news.stream = lambda: stream  # type: ignore[method-assign]  # the test keeps it from the garbage collection
+        sending = anyio.Event()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                assert message["status"] == 200
+            else:
+                sending.set()
+                await anyio.sleep_forever()
+
+        async def receive() -> Any:
+            await sending.wait()
+            return {"type": "http.disconnect"}
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/api/live",
+            "query_string": b"",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        await application(view, access, news)(scope, receive, send)
+        while news.is_refreshing:
+            await anyio.sleep(0.001)
     view.close()
 
 
