@@ -217,19 +217,21 @@ def test_check_without_a_path_checks_what_counts_here(command: Command) -> None:
     assert ".agent waits for approval, and nothing of it was checked" in done.stderr
     assert "to check its files: agent-hooks check .agent" in done.stderr
     assert not (command.project / "ran").exists()
+    settings = "version: 1\ntools: {ls: {transformers: [{name: exclude_directories, config: {patterns: [x]}}]}}\n"
+    (command.project / ".agent" / "command_intercept.yaml").write_text(settings)
     command("trust", "--yes")
     (command.project / ".agent" / "hooks" / "mine.py").write_text("def register(:")
     done = command("check", code=1)
-    assert done.stdout == ".agent/hooks/mine.py, as approved: loaded, 1 handler\n"
+    assert done.stdout.splitlines() == [
+        ".agent/hooks/mine.py, as approved: loaded, 1 handler",
+        ".agent/command_intercept.yaml, as approved: read, 1 transformer",
+    ]
     assert (
         ".agent was changed, and the approved files were checked; to check those on the disk: agent-hooks check .agent"
         in done.stderr
     )
     command.trusted = True
     command.add_hook("def register(api):\n    api.on('tool_call', lambda e, c: None)\n", "mine.py")
-    (command.project / ".agent" / "command_intercept.yaml").write_text(
-        "version: 1\ntools: {ls: {transformers: [{name: exclude_directories, config: {patterns: [x]}}]}}\n"
-    )
     assert command("check").stdout.splitlines() == [
         ".agent/hooks/mine.py: loaded, 1 handler",
         ".agent/command_intercept.yaml: read, 1 transformer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import anyio
 import click
@@ -88,11 +88,16 @@ def _unchecked(project: ProjectTrust) -> str:
 async def _check_here(cwd: str, sources: TrustedSources) -> Checked:
     """Check the sources that count for a directory."""
     setup = await load(find_sources(cwd, (), sources))
+    # The approved text counts there, and the files on the disk are others.
     changed = tuple(os.path.join(each.directory, "") for each in sources.projects if each.waits)
-    checked = _checked(setup.loaded, setup.cwd, setup.settings, changed)
+
+    def name(path: str) -> str:
+        return f"{short(path)}, as approved" if path.startswith(changed) else short(path)
+
+    checked = _checked(setup.loaded, setup.cwd, setup.settings, name)
     checked.problems += [str(error) for error in setup.transformers.errors]
     for path in dict.fromkeys(each.settings_file for each in setup.transformers.configured if each.settings_file):
-        checked.lines.append(_read_line(path, setup.transformers))
+        checked.lines.append(f"{name(path)}: {_read_steps(path, setup.transformers)}")
     return checked
 
 
@@ -111,7 +116,7 @@ async def _check_named(paths: list[str], cwd: str, settings: Settings) -> Checke
     for path in intercepts:
         found = _read(path, cwd)
         checked.problems += [str(error) for error in found.errors]
-        checked.lines.append(_read_line(path, found))
+        checked.lines.append(f"{short(path)}: {_read_steps(path, found)}")
     checked.problems += empty
     return checked
 
@@ -153,20 +158,20 @@ def _read(path: str, cwd: str) -> Transformers:
     return load_transformers(cwd=cwd, files=[path], our_name=our_name_of)
 
 
-def _read_line(path: str, found: Transformers) -> str:
+def _read_steps(path: str, found: Transformers) -> str:
+    """Return the number of transformers that were read from a file, for a person."""
     steps = sum(step.problem is None and step.settings_file == path for step in found.configured)
-    return f"{short(path)}: read, {count(steps, 'transformer')}"
+    return f"read, {count(steps, 'transformer')}"
 
 
-def _checked(loaded: LoadResult, cwd: str, settings: Settings, changed: tuple[str, ...] = ()) -> Checked:
+def _checked(loaded: LoadResult, cwd: str, settings: Settings, name: Callable[[str], str] = short) -> Checked:
     """Return the problems of hooks and of their matchers, and the lines of the hooks that were loaded.
 
-    `changed`: the directories whose files are no longer as they were approved.
+    `name`: gives the name of a path for a person.
     """
     checked = Checked([str(error) for error in loaded.errors], [])
     for hook in loaded.hooks:
-        text = ", as approved" if hook.path.startswith(changed) else ""
-        checked.lines.append(f"{short(hook.path)}{text}: {_registered(hook)}")
+        checked.lines.append(f"{name(hook.path)}: {_registered(hook)}")
         if hook.dependencies is not None:
             checked.lines.append(f"  its packages: {hook.dependencies}")
     # The runner takes the tasks of the hooks over.
