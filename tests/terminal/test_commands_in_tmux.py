@@ -74,6 +74,22 @@ def test_interceptors_change_and_block_commands(terminal: Terminal, command: Com
     tmux.sees("/clear: not carried out: keep it (")
 
 
+@pytest.mark.behaviour("TM14")
+def test_exit_is_quit_for_interceptors_too(terminal: Terminal, command: Command) -> None:
+    """A hook that watches `quit` hears of `/exit`, and the program ends."""
+    command.add_hook("""
+        def register(api):
+            @api.intercept("command.execute.before")
+            def look(input, output):
+                open("seen", "w").write(input.command)
+    """)
+    tmux = terminal()
+    tmux.start_agent("--no-session")
+    tmux.enter("/exit")
+    tmux.sees("left with 0")
+    assert (command.project / "seen").read_text() == "quit"
+
+
 def test_commands_that_find_nothing_to_do_say_so(terminal: Terminal, command: Command) -> None:
     """A command that cannot be carried out changes nothing."""
     tmux = terminal(rows=50)

@@ -47,5 +47,5 @@ def test_a_hook_mended_in_the_editor_judges_the_next_call(terminal: Terminal, co
     tmux.sees("in force: 1 hook")
     tmux.enter("@bash echo f'o'ur")
     tmux.sees("→ ok")
-    tmux.enter("/exit")
+    tmux.enter("/quit")
     tmux.sees("left with 0")

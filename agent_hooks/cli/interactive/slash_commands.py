@@ -41,6 +41,8 @@ COMMANDS = {
     "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
     "/quit": "end",
 }
+# Names that other agents have for a command; interceptors get ours.
+_OTHER_NAMES = {"/exit": "/quit"}
 KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as does a backslash before Enter",
@@ -82,12 +84,11 @@ class SlashCommands:
             "/model": self._model,
             "/thinking": self._thinking,
             "/quit": self._quit,
-            # The name of other agents.
-            "/exit": self._quit,
         }
 
     async def carry_out(self, name: str, argument: str) -> None:
         """Carry out a command, after the interceptors of commands; raises `AgentHooksError`."""
+        name = _OTHER_NAMES.get(name, name)
         if (command := self._commands.get(name)) is None:
             hint = did_you_mean(name, COMMANDS)
             self._screen.error(f"there is no command {name}{hint}; to send it to the agent, begin with a space")

@@ -32,13 +32,14 @@ class Invoker(Inspector):
     """Applies the rules of a book to the programs of one command line.
 
     `trace`: the commands that would run, when it is a list, and `lines` the same with their directories, redirections
-    and stdin, as exceptions see them; `runs`: the same, each with its parts.
+    and stdin, as exceptions see them; `runs`: the same, each with its parts; `called`: the bodies of the functions that
+    were followed, by `id`.
     """
 
     def __init__(self, book: Book, directories: Directories, level: Level, limit: Limit | None = None) -> None:
         super().__init__(directories, level, limit)
         self.book = book
-        # The functions that are being followed, and all that were followed.
+        # The bodies of the functions that are being followed, the outermost first.
         self._calling: list[int] = []
         self.called: set[int] = set()
         self.trace: list[str] | None = None
@@ -174,8 +175,10 @@ class Invoker(Inspector):
             return self.run(body, shell, stdin)
         finally:
             for key, value in kept_exports.items():
-                shell.exports.pop(key, None)
-                shell.exports.update({} if value is None else {key: value})
+                if value is None:
+                    shell.exports.pop(key, None)
+                else:
+                    shell.exports[key] = value
             self._calling.pop()
             variables.arrays.pop("@", None)
             if kept_array is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_hooks.guards.sensitive import UNKNOWN
 from agent_hooks.guards.shell.script import Node
-from agent_hooks.guards.shell.words import Text, Variables, Word
+from agent_hooks.guards.shell.words import EMPTY, Text, Variables, Word
 
 
 class Shell:
@@ -48,9 +48,9 @@ class Shell:
 
     def export(self, name: str) -> None:
         """Let programs get a variable from now on."""
-        found = self.variables.values.get(name)
-        value = Word("" if found is None else UNKNOWN if found.text is None else found.text)
-        value.unsure = found is not None and found.unsure
+        found = self.variables.values.get(name, EMPTY)
+        value = Word(UNKNOWN if found.text is None else found.text)
+        value.unsure = found.unsure
         self.exports[name] = value
 
     def lose(self, name: str) -> None:
