@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import anyio
 import click
 
@@ -12,6 +10,7 @@ from agent_hooks.cli.completing import file_names, rule_names
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option, without_option
+from agent_hooks.cli.piped import print_prompt
 from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
 from agent_hooks.cli.setup import paths_without
 from agent_hooks.cli.streams import can_show_question, on_a_terminal
@@ -83,6 +82,8 @@ def command(
 ) -> None:
     """Run an agent on PROMPT (or on the text of stdin), with your hooks.
 
+    Text on stdin goes along with a prompt for a model: cat FILE | agent-hooks run 'sum this up'.
+
     A prompt that begins with a tool, "@bash ls -la", goes to the puppet, which needs no key: each such line calls a
     tool, lines of one block are one turn, a line "---" starts the next turn.
 
@@ -106,7 +107,7 @@ def command(
         model=chosen.model,
         model_note=chosen.note,
         thinking_level=thinking_level,
-        prompt=_prompt(prompt) if name == "print" else prompt,
+        prompt=print_prompt(prompt) if name == "print" else prompt,
         as_json=as_json,
         no_session=no_session,
         go_on=go_on,
@@ -136,13 +137,3 @@ def _ask_about_session(start: Start) -> None:
             checks.wrote(session)
     finally:
         session.close()
-
-
-def _prompt(prompt: str | None) -> str:
-    """Return the prompt of print mode, read from stdin if it is absent or `-`; raises `click.UsageError`."""
-    if prompt is None or prompt == "-":
-        piped = sys.stdin is not None and not sys.stdin.isatty()
-        prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else ""
-    if not prompt.strip():
-        raise click.UsageError("give a prompt, as an argument or on stdin:  agent-hooks run '@bash ls'")
-    return prompt
