@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a handler may take, unless the settings say otherwise."""
 SETTINGS_FILE = "settings.json"
+INSTRUCTIONS_FILE = "AGENTS.md"
+"""The name in the agent home of the person's instructions for the agent of `agent-hooks run`."""
 PROJECT_DIRECTORY = ".agent"
 EVERY_HOOK = "*"
 """The key of `isolation` that stands for every hook without a key of its own."""

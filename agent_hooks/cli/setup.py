@@ -27,7 +27,7 @@ from agent_hooks.hooks.loader import load_found
 from agent_hooks.pipeline import saving
 from agent_hooks.runner.runner import HookRunner
 from agent_hooks.server.sources import Sources
-from agent_hooks.settings import SETTINGS_FILE, Settings, agent_home, merge_settings
+from agent_hooks.settings import INSTRUCTIONS_FILE, SETTINGS_FILE, Settings, agent_home, merge_settings
 from agent_hooks.settings_file import read_file
 from agent_hooks.storage.digests import sha256
 from agent_hooks.transformers.command_intercept import (
@@ -85,7 +85,9 @@ class Setup(Struct, frozen=True):
         `settings`: in the place of those of the settings files; `sealed`: as for `agent_guards`.  Raises `SettingsError`.
         """
         settings = self.guard_settings if settings is None else settings
-        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files]
+        # The instructions of the person reach each later session, so an agent does not write them.
+        instructions = os.path.join(agent_home(), INSTRUCTIONS_FILE)
+        own = [*self.settings.hooks, *self.settings.hook_patterns, *self.hook_files, instructions]
         return agent_guards(settings, self.sources.place, own, sealed=sealed)
 
     @property

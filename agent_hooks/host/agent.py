@@ -75,6 +75,7 @@ class Agent:
     A change of `model` or `thinking_level` takes effect with the next request.  `messages`: the conversation as the
     model gets it; `turns`: for every turn of the session, the number of entries when it began.  `before_run` is awaited
     before each run, `before_turn` before each turn; messages that it adds to the conversation are in the next request.
+    `instructions` is called before each run, and returns texts for the model.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Agent:
         thinking_level: ThinkingLevel = "off",
         before_run: Callable[[], Awaitable[None]] | None = None,
         before_turn: Callable[[], Awaitable[None]] | None = None,
+        instructions: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.model = model
         self.thinking_level = thinking_level
@@ -98,6 +100,9 @@ class Agent:
         self._view = view
         self._before_run = before_run
         self._before_turn = before_turn
+        self._read_instructions = instructions
+        # The instructions of this run, which stay the same for all its requests.
+        self._instructions: tuple[str, ...] = ()
         self.steering = Steering(runner)
         # The run's parameters, if they are not the agent's own.
         self._params: Params | None = None
@@ -133,6 +138,7 @@ class Agent:
         self._new, self._stop = [], None
         if self._before_run is not None:
             await self._before_run()
+        self._instructions = tuple(self._read_instructions())
         passed = await self.steering.message(self.model, text, attachments, source)
         own = Params(self.model, self.thinking_level)
         params = await self.steering.params(passed, own)
@@ -270,7 +276,7 @@ class Agent:
         model, level, sampling = self._params or Params(self.model, self.thinking_level)
         model = model_for(model, self.messages, self._tools)
         request = ModelRequest(
-            system=(SYSTEM.format(cwd=self._runner.cwd),),
+            system=(SYSTEM.format(cwd=self._runner.cwd), *self._instructions),
             messages=tuple(self.messages),
             tools=offers,
             thinking_level=level,

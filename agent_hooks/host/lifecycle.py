@@ -5,7 +5,7 @@ All modes drive a `SessionHost` and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
@@ -80,7 +80,7 @@ class SessionHost:
     `thinking_level`: `None` for the level that the session was last used with; `settings`: when to compact
     automatically, and the settings that interceptors of `config` get; `checks`: decides which session files may be
     continued, all of them without it; `reloading`: loads hooks and settings again when they have changed, before a run or
-    a turn.
+    a turn; `instructions`: returns texts for the model, before each run.
     A hook's `api.send` is a `submit`, except in print mode, which ends with its answer.
     """
 
@@ -96,6 +96,7 @@ class SessionHost:
         settings: Settings = Settings(),  # noqa: B008  # frozen
         checks: SessionChecks | None = None,
         reloading: Reloading | None = None,
+        instructions: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._runner = runner
         self._view = view
@@ -113,6 +114,7 @@ class SessionHost:
             view=view,
             before_run=self._reload_if_changed,
             before_turn=self._before_turn,
+            instructions=instructions,
         )
         self._runs = Runs(self._agent, view)
         self._actions = Actions(

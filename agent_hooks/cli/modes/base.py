@@ -18,19 +18,21 @@ from agent_hooks.cli.lifetime import INTERRUPTED, leave_at_once
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.session_check import Confirm, SessionCheck
-from agent_hooks.cli.setup import Setup, find_watched, load, make_runner, records_of
+from agent_hooks.cli.setup import Setup, find_watched, hiding, load, make_runner, records_of
 from agent_hooks.cli.streams import complain
 from agent_hooks.dispatch.context import Mode
 from agent_hooks.errors import SessionError
 from agent_hooks.guards.base import Guard
 from agent_hooks.guards.config import GuardException
 from agent_hooks.host import CLIENT
+from agent_hooks.host.instructions import Instructions
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.model import Model, ThinkingLevel
 from agent_hooks.host.session import Session
 from agent_hooks.host.tools import builtin_tools
 from agent_hooks.host.view import View
 from agent_hooks.runner.runner import HookRunner
+from agent_hooks.settings import agent_home
 from agent_hooks.trust.policy import Trust, TrustedSources
 from agent_hooks.ui.base import Dialogs
 from agent_hooks.values.tool import Tool
@@ -122,7 +124,13 @@ class Start(NamedTuple):
             settings=setup.settings,
             checks=checks,
             reloading=reloading,
+            instructions=self.instructions(setup, view.warning).read,
         )
+
+    @staticmethod
+    def instructions(setup: Setup, warn: Report) -> Instructions:
+        """Return the instructions of the person and the project."""
+        return Instructions(agent_home(), setup.sources.place.top, setup.cwd, hiding(setup.settings), warn)
 
     def _guards(self, setup: Setup) -> list[Guard]:
         settings = setup.guard_settings

@@ -23,6 +23,7 @@ from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
 from agent_hooks.cli.screen.terminal import OwnTerminal
+from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.setup import Setup
 from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
@@ -192,6 +193,8 @@ class Interactive:
         )
         if self._start.model_note is not None:
             self._screen.print_line(self._start.model_note, "info")
+        if files := self._start.instructions(setup, self._screen.warning).files():
+            self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
 
     def _submit(self, text: str) -> None:
         """Queue a slash command, or send a message to the agent."""
