@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from os import PathLike
 
@@ -58,17 +58,17 @@ class Undone(Struct, frozen=True):
     failed: tuple[Skipped, ...] = ()
 
 
-async def plan_undo(cwd: str | PathLike[str], turns: int = 1, *, only: str | None = None) -> UndoPlan:
+async def plan_undo(cwd: str | PathLike[str], turns: int = 1, *, only: Collection[str] = ()) -> UndoPlan:
     """Return what taking back the last `turns` turns of all sessions and agents would do; nothing changes.
 
-    `only`: the id of one turn, which alone is taken back.  Raises `CheckpointError` when there are not so many turns, no
-    turn with this id, or no working tree.
+    `only`: the ids of turns, which alone are taken back.  Raises `CheckpointError` when there are not so many turns, no
+    turn with such an id, or no working tree.
     """
     worktree = await open_worktree(cwd)
     if not worktree.has_store:
         raise CheckpointError(no_such_turn(turns, 0))
     history = await read_now(worktree, cwd)
-    chosen = _last(history, turns) if only is None else _one(history, only)
+    chosen = _those(history, only) if only else _last(history, turns)
     return await _plan(worktree, cwd, history, chosen)
 
 
@@ -124,12 +124,14 @@ def _last(history: History, turns: int) -> tuple[Turn, ...]:
     return found[:turns]
 
 
-def _one(history: History, id: str) -> tuple[Turn, ...]:
-    found = tuple(turn for turn in history.turns if turn.work.turn == id and not turn.is_undo)
-    if not found:
-        raise CheckpointError(f"no turn {id} has changed files here; agent-hooks checkpoints list shows the turns")
-    if found[0].number is None:
-        raise CheckpointError(f"turn {id} is taken back already; to take that back: {REDO}")
+def _those(history: History, ids: Collection[str]) -> tuple[Turn, ...]:
+    found = tuple(turn for turn in history.turns if turn.work.turn in ids and not turn.is_undo)
+    if missing := sorted({*ids} - {turn.work.turn for turn in found}):
+        raise CheckpointError(
+            f"no turn {missing[0]} has changed files here; agent-hooks checkpoints list shows the turns"
+        )
+    if undone := [turn for turn in found if turn.number is None]:
+        raise CheckpointError(f"turn {undone[0].work.turn} is taken back already; to take that back: {REDO}")
     return found
 
 

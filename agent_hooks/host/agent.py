@@ -111,7 +111,7 @@ class Agent:
         # The first answer with which a hook has ended this run.
         self._stop: Stop | None = None
         self._working = False
-        # The texts of hooks that come after the next prompt.
+        # The texts that come after the next prompt: of hooks, and those of this program without a `by`.
         self._context: list[AddContext] = []
         runner.on_stop(self._take_stop)
         self.use_tools(tools)
@@ -177,9 +177,14 @@ class Agent:
         if not self._working:
             self._context.append(found)
             return
-        self._view.injected(found.text, found.by)
+        if found.by:
+            self._view.injected(found.text, found.by)
         text = [TextContent(found.text)]
-        self.add(UserMessage(content=text, timestamp=now_ms(), source=found.by, is_context=True))
+        self.add(UserMessage(content=text, timestamp=now_ms(), source=found.by or None, is_context=True))
+
+    def note(self, text: str) -> None:
+        """Give the model a text after the next prompt, which the person knows already."""
+        self._context.append(AddContext(text))
 
     def drop_context(self) -> None:
         """Drop the texts that wait for a prompt, because they are about another session."""

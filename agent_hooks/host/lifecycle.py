@@ -185,6 +185,10 @@ class SessionHost:
         self._runs.check_idle()
         return await self._runs.prompt(text, attachments)
 
+    def note(self, text: str) -> None:
+        """Give the model a text after the next prompt, about a thing that the person has just done and seen."""
+        self._agent.note(text)
+
     async def wait_idle(self) -> None:
         """Wait until the agent has worked on all submitted messages."""
         await self._runs.wait_idle()

@@ -8,19 +8,16 @@ import anyio
 import click
 
 from agent_hooks import checkpoints
-from agent_hooks.checkpoints import CheckpointError, printable
+from agent_hooks.checkpoints import CheckpointError
 from agent_hooks.cli.lifetime import FAILED
 from agent_hooks.cli.options import cwd_option
-from agent_hooks.cli.screen.turns import not_saved, turn_line
+from agent_hooks.cli.screen.turns import nothing_to_undo, plan_lines, undo_question
 from agent_hooks.cli.screen.undone import report_undone
 from agent_hooks.cli.screen.working import working
 from agent_hooks.cli.streams import can_show_question, echo, is_quiet, tell
 from agent_hooks.cli.trusting import confirm
 from agent_hooks.errors import count
 from agent_hooks.trust.ancestors import refuse_below_an_agent
-
-# The files of one turn that are listed.
-_MOST = 20
 
 
 @click.command("undo")
@@ -39,16 +36,16 @@ def command(ctx: click.Context, turns: int | None, turn: str | None, yes: bool, 
     if turns is not None and turn is not None:
         raise click.UsageError("either N or --turn ID")
     with working("comparing the files with their checkpoints"):
-        plan = anyio.run(partial(checkpoints.plan_undo, cwd, turns or 1, only=turn))
+        plan = anyio.run(partial(checkpoints.plan_undo, cwd, turns or 1, only=() if turn is None else (turn,)))
     if not (yes and is_quiet()):
         _show(plan)
     if not plan.paths:
-        tell("nothing to take back" if plan.left else "nothing to take back: the files are as they were before")
+        tell(nothing_to_undo(plan))
         return
     if not yes:
         if not can_show_question():
             raise CheckpointError("nothing was changed; without a terminal, say --yes to take these turns back")
-        if not confirm(f"Take back {count(len(plan.turns), 'turn')}?"):
+        if not confirm(undo_question(plan)):
             tell("nothing was changed")
             ctx.exit(FAILED)
     with working("taking back"):
@@ -58,16 +55,7 @@ def command(ctx: click.Context, turns: int | None, turn: str | None, yes: bool, 
 
 
 def _show(plan: checkpoints.UndoPlan) -> None:
-    edited = set(plan.edited)
-    for turn in plan.turns:
-        echo(turn_line(turn))
-        for path in turn.paths[:_MOST]:
-            echo(f"    {printable(path)}{'  (edited since; the edit is kept beside)' if path in edited else ''}")
-        if len(turn.paths) > _MOST:
-            echo(f"    and {count(len(turn.paths) - _MOST, 'more file')}")
-    for left in plan.left:
-        echo(f"not taken back: {left}")
-    if plan.ignored:
-        echo(not_saved(plan.ignored))
+    for line in plan_lines(plan):
+        echo(line)
     if plan.damaged:
         echo(f"the store was damaged: {count(plan.damaged, 'state')} of the files cannot be read", err=True)

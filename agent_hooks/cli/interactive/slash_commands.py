@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agent_hooks.cli import remembered
 from agent_hooks.cli.disabling import disabled_lines
+from agent_hooks.cli.interactive.taking_back import TakingBack
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.completion import Candidate
@@ -36,6 +37,8 @@ COMMANDS = {
     "/new": "begin another session",
     "/clear": "forget the conversation; its session stays on disk",
     "/branch": "go back before one of your messages",
+    "/undo": "take back the files of the last turn; /undo N of the last N",
+    "/redo": "bring back the changes that the last undo took back",
     "/compact": "sum up the older part; text after it names the things to keep",
     "/model": "the model, or another one: /model anthropic:NAME",
     "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
@@ -72,6 +75,9 @@ class SlashCommands:
         self._screen = screen
         self._ui = ui
         self._leave = quit
+        self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
+        # The sessions that `/branch` has left for the present one, whose turns belong to its conversation too.
+        self._left: set[str] = set()
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
             "/hooks": self._hooks,
@@ -80,6 +86,8 @@ class SlashCommands:
             "/new": self._new,
             "/clear": self._clear,
             "/branch": self._branch,
+            "/undo": self._undo,
+            "/redo": self._redo,
             "/compact": self._compact,
             "/model": self._model,
             "/thinking": self._thinking,
@@ -209,11 +217,31 @@ class SlashCommands:
         chosen = await self._ui.choose("Go back before which message?", options, selected=len(options) - 1)
         if chosen is None:
             return
-        outcome = await self._host.branch(entries[chosen][0])
+        index, entry, _ = entries[chosen]
+        sessions = {*self._left, self._host.state().session_id}
+        outcome = await self._host.branch(index)
         if self._done(outcome):
+            self._left = sessions
             text = outcome.text or ""
             self._screen.rule(f"back before: {first_words(text)}")
             self._screen.offer(f" {text}" if PATTERN.fullmatch(text) else text)
+            if turns := await self._taking_back.turns_since(entry.timestamp, sessions):
+                await self._taking_back.offer(turns)
+
+    async def _undo(self, argument: str) -> None:
+        if argument and not re.fullmatch("[1-9][0-9]{0,4}", argument):
+            self._screen.error("say /undo, or /undo N with the number of turns")
+        elif self._idle("/undo"):
+            await self._taking_back.undo(int(argument or 1))
+
+    async def _redo(self, argument: str) -> None:
+        if self._idle("/redo"):
+            await self._taking_back.redo()
+
+    def _idle(self, command: str) -> bool:
+        if self._host.running:
+            self._screen.error(f"{command}: the agent is working; abort it first")
+        return not self._host.running
 
     async def _compact(self, argument: str) -> None:
         outcome = await self._host.compact(argument or None)

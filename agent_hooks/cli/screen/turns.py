@@ -1,15 +1,15 @@
-"""A turn of an agent in one line, for a person."""
+"""The turns of an agent, and a plan to take some back, as lines for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from agent_hooks.checkpoints import Turn, printable
+from agent_hooks.checkpoints import Turn, UndoPlan, printable
 from agent_hooks.errors import count
 
-# The ignored paths that are named.
-_MOST = 10
+# The ignored paths that are named, and the files of one turn.
+_MOST_IGNORED, _MOST_FILES = 10, 20
 
 
 def when(seconds: float) -> str:
@@ -26,6 +26,31 @@ def turn_line(turn: Turn) -> str:
 
 def not_saved(ignored: Sequence[str]) -> str:
     """Return a line with the paths that git ignores, which no checkpoint holds."""
-    names = ", ".join(map(printable, ignored[:_MOST]))
-    more = f" and {count(len(ignored) - _MOST, 'more path')}" if len(ignored) > _MOST else ""
+    names = ", ".join(map(printable, ignored[:_MOST_IGNORED]))
+    more = f" and {count(len(ignored) - _MOST_IGNORED, 'more path')}" if len(ignored) > _MOST_IGNORED else ""
     return f"not saved, because git ignores them: {names}{more}"
+
+
+def plan_lines(plan: UndoPlan) -> list[str]:
+    """Return the turns that an undo takes back with their files, and the paths that stay as they are."""
+    edited = set(plan.edited)
+    lines = []
+    for turn in plan.turns:
+        lines.append(turn_line(turn))
+        for path in turn.paths[:_MOST_FILES]:
+            since = "  (edited since; the edit is kept beside)" if path in edited else ""
+            lines.append(f"    {printable(path)}{since}")
+        if len(turn.paths) > _MOST_FILES:
+            lines.append(f"    and {count(len(turn.paths) - _MOST_FILES, 'more file')}")
+    lines += [f"not taken back: {left}" for left in plan.left]
+    return [*lines, not_saved(plan.ignored)] if plan.ignored else lines
+
+
+def undo_question(plan: UndoPlan) -> str:
+    """Return the question before an undo."""
+    return f"Take back {count(len(plan.turns), 'turn')}?"
+
+
+def nothing_to_undo(plan: UndoPlan) -> str:
+    """Return the sentence about a plan that changes no file."""
+    return "nothing to take back" if plan.left else "nothing to take back: the files are as they were before"

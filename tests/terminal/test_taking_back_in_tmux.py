@@ -1,0 +1,121 @@
+"""`/undo`, `/redo`, and the files after `/branch`, in a real terminal."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from model_server import ModelServer, Say
+from running import Command
+from tmux import Tmux
+
+pytestmark = pytest.mark.terminal
+Terminal = Callable[..., Tmux]
+BREAK = "@bash rm gone; echo agent > notes"
+
+
+@pytest.fixture
+def repo(command: Command) -> Path:
+    """Give a project with two untracked files."""
+    subprocess.run(["git", "init", "-q"], cwd=command.project, check=True)
+    (command.project / "notes").write_text("by hand\n")
+    (command.project / "gone").write_text("by hand too\n")
+    return command.project
+
+
+def is_whole(repo: Path) -> bool:
+    """Tell whether both files are as the person left them."""
+    return (repo / "gone").exists() and (repo / "notes").read_text() == "by hand\n"
+
+
+@pytest.mark.behaviour("TM15")
+def test_undo_and_redo_ask_and_the_model_learns_of_it(
+    terminal: Terminal, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No is selected first and changes nothing; the next request to the model names the files."""
+    with ModelServer() as server:
+        for name, value in server.environment("openai").items():
+            monkeypatch.setenv(name, value)
+        server.play(Say("I see."))
+        tmux = terminal(rows=60)
+        tmux.start_agent("--model openai:m")
+        tmux.enter("/redo")
+        tmux.sees("there is no undo that could be taken back")
+        tmux.enter(BREAK)
+        tmux.sees("→ ok")
+        tmux.ends_with(">")
+        tmux.enter("/undo")
+        tmux.asks("Take back 1 turn?")
+        tmux.press("Enter")
+        tmux.sees("nothing was changed")
+        assert not is_whole(repo)
+        tmux.enter("/undo 1")
+        assert "gone\n" in tmux.sees("> No\n")
+        tmux.press("Up")
+        tmux.sees("> Yes")
+        tmux.press("Enter")
+        tmux.sees("took back 1 turn: 2 files written, 0 files deleted; /redo brings that back")
+        assert is_whole(repo)
+        tmux.enter("go on")
+        tmux.sees("I see.")
+        sent = str(server.requests[-1].body["messages"])
+        assert 'The person has undone or redone your changes to these files: "gone", "notes".' in sent
+        assert "The person has undone" not in tmux.history()
+        tmux.enter("/redo")
+        tmux.sees("> No\n")
+        tmux.press("Up")
+        tmux.sees("> Yes")
+        tmux.press("Enter")
+        tmux.sees("took back an undo: 1 file written, 1 file deleted")
+        assert not is_whole(repo)
+
+
+@pytest.mark.behaviour("TM16")
+def test_branch_offers_the_files_of_the_turns_that_it_leaves(terminal: Terminal, repo: Path) -> None:
+    """They stay at first; a later branch from the new session offers them once more."""
+    tmux = terminal(rows=60)
+    tmux.start_agent()
+    tmux.enter("@bash true")
+    tmux.sees("• bash true → ok")
+    tmux.ends_with(">")
+    tmux.enter(BREAK)
+    tmux.sees("I have made 1 call.", times=2)
+    tmux.enter("/branch")
+    tmux.sees("↑↓ Enter")
+    tmux.asks("Go back before which message?")
+    tmux.press("Enter")
+    tmux.asks("2 files changed since then")
+    tmux.press("Enter")
+    tmux.sees("the files stay as they are; /undo takes back turns")
+    assert not is_whole(repo)
+    tmux.press("C-c")
+    tmux.ends_with(">")
+    tmux.enter("/branch")
+    tmux.asks("Go back before which message?")
+    tmux.press("Enter")
+    tmux.sees("> Keep the files as they are")
+    tmux.press("Down")
+    tmux.sees("> Take back the changes of 2 files too")
+    tmux.press("Enter")
+    tmux.sees("took back 1 turn: 2 files written")
+    assert is_whole(repo)
+
+
+def test_undo_says_why_it_cannot(terminal: Terminal, command: Command) -> None:
+    """A wrong number, a directory without git, and an agent that works."""
+    tmux = terminal()
+    tmux.start_agent()
+    tmux.enter("/undo all")
+    tmux.sees("say /undo, or /undo N with the number of turns")
+    tmux.enter("/undo")
+    tmux.sees("/undo: ")
+    tmux.sees("not in a git repository")
+    tmux.enter("@bash sleep 1000")
+    tmux.sees("Esc aborts")
+    tmux.enter("/undo")
+    tmux.sees("/undo: the agent is working; abort it first")
+    tmux.press("Escape")
+    tmux.sees("aborted")
