@@ -10,11 +10,12 @@ results in its own order.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 import anyio
+from anyio import get_cancelled_exc_class
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from agent_hooks.errors import MessageBlockedError, RunStoppedError, did_you_mean
@@ -49,6 +50,8 @@ from agent_hooks.values.events import AgentEnd, AgentStart, TurnEnd, TurnStart
 from agent_hooks.values.tool import OnUpdate, Tool
 
 SYSTEM = "You are a coding agent. You work in {cwd}. Use the tools to look and to act; report your work plainly."
+ABORTED = "aborted"
+"""The status in the details of the result of an aborted call."""
 END_GRACE = 5.0
 """Seconds that all events after an abort get together."""
 
@@ -297,8 +300,11 @@ class Agent:
         Each result is saved at once; an aborted call gets one too.
         """
         results: dict[str, ToolResultMessage] = {}
+        # The outputs so far, and those at the end.
+        outputs: dict[str, ToolOutput] = {}
 
         def settle(call: ToolCallContent, output: ToolOutput) -> None:
+            outputs[call.id] = output
             results[call.id] = ToolResultMessage(
                 tool_call_id=call.id,
                 tool_name=call.name,
@@ -310,13 +316,19 @@ class Agent:
             self.session.add_message(results[call.id])
 
         async def run(call: ToolCallContent, judged: JudgedCall) -> None:
+            def progress(partial: ToolOutput) -> None:
+                outputs[call.id] = partial
+                self._view.tool_progress(call, partial)
+
             started = perf_counter()
             self._view.tool_runs(call, judged)
-            output = await run_tool(
-                judged,
-                on_update=lambda partial: self._view.tool_progress(call, partial),
-                on_result=lambda result: settle(call, result),
-            )
+            try:
+                output = await run_tool(judged, on_update=progress, on_result=lambda result: settle(call, result))
+            except get_cancelled_exc_class():
+                if call.id not in results:
+                    settle(call, _aborted(call, outputs.get(call.id)))
+                self._view.tool_ended(call, judged, outputs[call.id], perf_counter() - started)
+                raise
             self._view.tool_ended(call, judged, output, perf_counter() - started)
 
         try:
@@ -349,9 +361,20 @@ def _with_stop(judged: JudgedCall, stop: Stop) -> JudgedCall:
     return judged if judged.block is not None else judged.blocked(stop.for_others())
 
 
-def _aborted(call: ToolCallContent) -> ToolOutput:
-    """Return the result of an aborted call; like those of a block, its details distinguish it from a tool's failure."""
-    return ToolOutput("aborted", {"status": "aborted", "tool": call.name}, is_error=True)
+def _aborted(call: ToolCallContent, partial: ToolOutput | None = None) -> ToolOutput:
+    """Return the result of an aborted call, with its output so far.
+
+    Like those of a block, its details distinguish it from a tool's failure.
+    """
+    text = (
+        f"aborted; the output until then:\n{partial.text.rstrip()}" if partial is not None and partial.text else ABORTED
+    )
+    return ToolOutput(text, {"status": ABORTED, "tool": call.name}, is_error=True)
+
+
+def is_aborted(output: ToolOutput) -> bool:
+    """Tell whether a result is that of an aborted call."""
+    return isinstance(output.details, Mapping) and output.details.get("status") == ABORTED
 
 
 async def _limit_when_cancelled(scope: anyio.CancelScope) -> None:

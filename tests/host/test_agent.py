@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from agent_hooks import Ask, HookAPI, HookRunner, ModelError, ToolOutput
@@ -16,7 +17,8 @@ from agent_hooks.host.models import open_model
 from agent_hooks.host.session import Session
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.testing import RecordedEvents, ScriptedUI
-from agent_hooks.values.content import ToolCallContent
+from agent_hooks.values.content import ToolCallContent, ToolResultMessage, text_of_content
+from agent_hooks.values.tool import OnUpdate
 from support import PATIENCE, EchoTool, SilentView, hook_of
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +44,19 @@ class Watched(SilentView):
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         self.seen.append(f"ended {call.arguments['command']} {output.is_error}")
+
+
+class ReportingTool(EchoTool):
+    """A tool that reports half of its output, and then runs for ever."""
+
+    async def execute(
+        self, tool_call_id: str, input: dict[str, Any], *, on_update: OnUpdate | None = None
+    ) -> ToolOutput:
+        """Report, and wait."""
+        assert on_update is not None
+        on_update(ToolOutput("half"))
+        await anyio.sleep_forever()
+        raise AssertionError
 
 
 def agent_of(
@@ -145,6 +160,22 @@ async def test_an_aborted_turn_leaves_no_call_without_an_end(project: Path) -> N
     messages = [json.loads(line)["message"] for line in session.path.read_text().splitlines()[1:]]
     results = {message["content"][0]["text"]: message.get("details") for message in messages[2:]}
     assert results == {"quick": None, "aborted": {"status": "aborted", "tool": "bash"}}
+
+
+@pytest.mark.behaviour("T24")
+async def test_the_result_of_an_aborted_call_has_its_output_so_far(project: Path) -> None:
+    """The model reads it in its next request, and the view shows the call."""
+    agent, _, view, _ = agent_of(project, tool=ReportingTool())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.prompt, "@bash long")
+        with anyio.fail_after(PATIENCE):
+            while "progress half" not in view.seen:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    (result,) = [message for message in agent.messages if isinstance(message, ToolResultMessage)]
+    assert text_of_content(result.content) == "aborted; the output until then:\nhalf"
+    assert result.details == {"status": "aborted", "tool": "bash"}
+    assert view.seen[-1] == "ended long True"
 
 
 async def test_progress_reaches_the_view(project: Path) -> None:

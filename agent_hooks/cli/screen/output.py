@@ -19,6 +19,7 @@ from agent_hooks.cli.screen.results import hanging, last_line
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
+from agent_hooks.host.agent import is_aborted
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.harmless import harmless, uncoloured
 from agent_hooks.values.content import ToolCallContent, ToolOutput
@@ -64,6 +65,8 @@ class TurnPrinter(ABC):
             # The reason comes from the output, where redaction has hidden the secrets.
             remedy = output.details.get("remedy")
             line.append(harmless(f"{word}: {output.details['reason']}{f'; {remedy}' if remedy else ''}"), "bold red")
+        elif is_aborted(output):
+            line.append(f"stopped ({seconds:.1f} s)", "yellow")
         elif output.is_error:
             line.append(f"error ({seconds:.1f} s)", "red")
         else:

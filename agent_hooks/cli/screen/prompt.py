@@ -46,8 +46,8 @@ from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, sent
 from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.results import hanging, indented, planned_diff, result_lines, shown_diff
-from agent_hooks.cli.screen.status import spinning_line, waiting_lines
+from agent_hooks.cli.screen.results import hanging, indented, last_lines, planned_diff, result_lines, shown_diff
+from agent_hooks.cli.screen.status import LIVE_LINES, live_lines, spinning_line, waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
@@ -102,6 +102,8 @@ class PromptScreen(TurnPrinter):
         self._drawn: tuple[Block | None, int, StyleAndTextTuples] = (None, 0, [])
         # Id of a running call → the diff of its change.
         self._diffs: dict[str, str] = {}
+        # Id of a running call → the last lines of its output so far.
+        self._printed: dict[str, list[str]] = {}
         # Messages that wait for the agent.
         self._queued: list[str] = []
         self._doing: str | None = None  # the status line
@@ -179,6 +181,7 @@ class PromptScreen(TurnPrinter):
         return HSplit(
             [
                 ConditionalContainer(tail, Condition(lambda: bool(self._tail()))),
+                part(self._live_lines),
                 part(self._status_lines),
                 DynamicContainer(lambda: prompt if self._dialog is None else self._dialog.container),
             ]
@@ -196,6 +199,19 @@ class PromptScreen(TurnPrinter):
             self._drawn = (block, size.columns, shown)
         return shown
 
+    def _live_lines(self) -> list[Line]:
+        """Return the running calls that have printed something, each with the last lines of that."""
+        if self._dialog is not None or not self._printed:
+            return []
+        size = self._size()
+        # Half of the screen stays for the conversation and the prompt line.
+        most = max(1, size.rows // 2 // len(self._printed) - 1)
+        return [
+            line
+            for call_id, lines in self._printed.items()
+            for line in live_lines(self._running.get(call_id, ""), lines[-most:], size.columns)
+        ]
+
     def _status_lines(self) -> list[Line]:
         """Return the status line, and the messages that wait."""
         if self._dialog is not None:
@@ -203,7 +219,9 @@ class PromptScreen(TurnPrinter):
         columns = self._size().columns
         lines = []
         if self._doing is not None:
-            status = "; ".join(self._running.values()) or self._doing
+            # Those of the others stand above their output.
+            silent = [status for call_id, status in self._running.items() if call_id not in self._printed]
+            status = "; ".join(silent) or self._doing
             hint = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
             lines.append(spinning_line(status, self._spins, self._hints(hint), columns))
         # After an abort, messages wait until the person sends one.
@@ -297,7 +315,7 @@ class PromptScreen(TurnPrinter):
     def run_ended(self, error: str | None, aborted: bool) -> None:
         """Print the error, or that the run was aborted."""
         self.busy(None)
-        for calls in (self._running, self._began, self._diffs):
+        for calls in (self._running, self._began, self._diffs, self._printed):
             calls.clear()
         self._end_answer()
         if error is not None:
@@ -337,10 +355,17 @@ class PromptScreen(TurnPrinter):
         self._diffs[call.id] = planned_diff(judged)
         super().tool_runs(call, judged)
 
+    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
+        """Show the last lines that a tool has printed, below its call."""
+        if lines := last_lines(partial.text, LIVE_LINES):
+            self._printed[call.id] = lines
+            self._app.invalidate()
+
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print the call and its outcome, with its diff or the first lines of its output."""
         self._end_answer()
         self._began.pop(call.id, None)
+        self._printed.pop(call.id, None)
         diff = shown_diff(judged, output, self._diffs.pop(call.id, ""))
         if self._last == "answer":
             self.print(Text())

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.errors import count
+from agent_hooks.host.agent import is_aborted
 from agent_hooks.pipeline.edits import diff_of
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.dialogs import line_style
@@ -54,6 +55,12 @@ def result_lines(judged: JudgedCall, output: ToolOutput, diff: str) -> Iterator[
         return
     if diff:
         yield from _first(diff.split("\n"), DIFF_LINES, _diff_line)
+    elif is_aborted(output):
+        # The marker says no more than the call above it, and the last lines show how far it came.
+        lines = _lines(output.text.partition("\n")[2])
+        if left := len(lines) - FIRST_LINES if len(lines) > FIRST_LINES + 1 else 0:
+            yield Text(f"… {count(left, 'line')} before", "bright_black")
+        yield from map(_output_line, lines[left:])
     elif output.is_error or judged.tool.name not in _SILENT:
         lines = _lines(output.text)
         # The reason of a failure is in the last line: an exit code, the error of a traceback.
@@ -95,10 +102,15 @@ def _cut(line: str) -> str:
     return line if left <= 0 else f"{line[:LONGEST]}… {left:,} more characters"
 
 
+def last_lines(text: str, most: int = 1) -> list[str]:
+    """Return the last lines of a tool's output so far, without colours."""
+    lines = text[-LONGEST * (most + 4) :].rstrip().splitlines()
+    return [uncoloured(overwritten(line)) for line in lines[-most:]]
+
+
 def last_line(text: str) -> str:
     """Return the last line of a tool's output so far, without colours."""
-    lines = text[-2000:].rstrip().splitlines()
-    return uncoloured(overwritten(lines[-1])) if lines else ""
+    return "".join(last_lines(text))
 
 
 def indented(lines: Iterable[Text], columns: int) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""The lines between the conversation and the prompt line: the status and the waiting messages."""
+"""The lines between the conversation and the prompt line: running calls, the status, and the waiting messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from agent_hooks.ui.fitting import Line, cut
 from agent_hooks.ui.harmless import harmless
 
 SPINNER = "|/-\\"
+LIVE_LINES = 5
+"""The lines of the output of a running call that are shown."""
 # In fewer columns, the hint on keys is left out.
 _NARROW = 40
 
@@ -18,6 +20,12 @@ def spinning_line(status: str, turn: int, hints: Sequence[str], columns: int) ->
     hint = "".join(f" · {each}" for each in shown)
     spinner = SPINNER[turn % len(SPINNER)]
     return "class:hint", cut(f"{spinner} {harmless(status)}", max(columns - len(hint), 3)) + hint
+
+
+def live_lines(call: str, printed: Sequence[str], columns: int) -> list[Line]:
+    """Return a running call, and below it the last lines that it has printed."""
+    lines = [f"• {harmless(call)}", *(f"  {harmless(line)}" for line in printed)]
+    return [("class:hint" if at else "class:title", cut(line, columns)) for at, line in enumerate(lines)]
 
 
 def waiting_lines(label: str, messages: Sequence[str], notes: Iterable[str], columns: int) -> list[Line]:

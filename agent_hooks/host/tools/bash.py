@@ -97,7 +97,7 @@ async def _report(output: _Output, on_update: OnUpdate) -> None:
     while True:
         if output.total_bytes > reported:
             reported = output.total_bytes
-            on_update(ToolOutput(output.tail()[0]))
+            on_update(ToolOutput(output.so_far()))
         await anyio.sleep(UPDATE_INTERVAL)
 
 
@@ -164,6 +164,10 @@ class _Output:
             with suppress(OSError), self._file:
                 if self._stream is not None:
                     self._file.write(self._stream.feed(b"", final=True))
+
+    def so_far(self) -> str:
+        """Return the end of the output; a finished line keeps its newline, without which redaction holds it back."""
+        return self.tail()[0] + ("\n" if self._buffer.endswith(b"\n") else "")
 
     def tail(self) -> tuple[str, Truncation | None]:
         """Return the end of the output as text within the limits, and the truncation."""

@@ -1,0 +1,44 @@
+"""The output of calls and of the model, in a real terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from running import Command
+from tmux import Tmux
+
+pytestmark = pytest.mark.terminal
+Terminal = Callable[..., Tmux]
+COUNTS = "@bash for i in $(seq 12); do echo said $i; done; sleep 1000"
+
+
+@pytest.mark.behaviour("TM17")
+def test_the_last_lines_of_a_running_call_are_shown_and_stay_after_esc(terminal: Terminal, command: Command) -> None:
+    """The call stands above them, first with its last lines alone, then with the number of those before."""
+    tmux = terminal(columns=100)
+    tmux.start_agent("--no-session")
+    tmux.enter(COUNTS)
+    screen = tmux.sees("  said 12\n")
+    shown = [line.strip() for line in screen.splitlines() if line.startswith("  said")]
+    assert shown == [f"said {number}" for number in range(8, 13)]
+    assert "\n• bash for i in" in screen
+    tmux.press("Escape")
+    screen = tmux.sees("\naborted\n")
+    assert "sleep 1000 → stopped (" in screen.replace("\n  ", " ")
+    assert "  … 7 lines before\n  said 8\n" in screen
+    assert "said 12\naborted" in screen
+
+
+def test_two_calls_at_once_share_a_small_screen(terminal: Terminal, command: Command) -> None:
+    """The prompt line stays, and each call shows its end."""
+    tmux = terminal(columns=40, rows=10)
+    tmux.start_agent("--no-session")
+    tmux.type("@bash seq 1 50; sleep 1000")
+    tmux.press("M-Enter")
+    tmux.enter("@bash seq 51 99; sleep 1001")
+    screen = tmux.until(lambda shown: "  50\n" in shown and "  99\n" in shown, "the end of both outputs")
+    assert "\n>" in screen
+    tmux.press("Escape")
+    tmux.sees("aborted")
