@@ -180,7 +180,7 @@ async def test_progress_is_the_current_tail_a_bounded_number_of_times(project: P
     assert 2 <= len(texts) <= math.ceil(elapsed / bash.UPDATE_INTERVAL) + 1
     # A finished line keeps its newline, without which redaction would hold it back.
     assert all(f"{output.text}\n".startswith(text) for text in texts)
-    assert texts[-1] == output.text, "also what came last is told while the program waits"
+    assert texts[-1] == f"{output.text}\n", "also what came last is told while the program waits"
 
 
 async def test_progress_begins_with_a_whole_character(project: Path) -> None:
