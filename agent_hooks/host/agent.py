@@ -267,7 +267,9 @@ class Agent:
         await self._runner.emit(TurnStart(turn_index=index, timestamp=now_ms(), entry_index=entries))
         try:
             model, request = await self._request()
-            message = await collect(model, request, self._view.text, self._view.warning, self.add)
+            message = await collect(
+                model, request, self._view.text, self._view.warning, self.add, on_thinking=self._view.thinking
+            )
         except BrokenResponseError as exc:
             # The person has read this part, so the conversation keeps it for the model.
             self.add(exc.partial)

@@ -149,11 +149,13 @@ async def collect(
     on_text: Callable[[str], object],
     on_notice: Callable[[str], object] = lambda _: None,
     on_aborted: Callable[[AssistantMessage], object] = lambda _: None,
+    *,
+    on_thinking: Callable[[str], object] = lambda _: None,
 ) -> AssistantMessage:
     """Ask `model` and return its whole response.
 
-    `on_text` gets each piece of text, `on_notice` each notice, as it comes.  When the task is cancelled after the first
-    text, `on_aborted` gets the response until then, without tool calls.
+    `on_text` gets each piece of text, `on_thinking` each of a thought, `on_notice` each notice, as it comes.  When the
+    task is cancelled after the first text, `on_aborted` gets the response until then, without tool calls.
     Raises `ModelError` when the model cannot answer: a `BrokenResponseError` when there was text already.
     """
     pieces: list[_Part] = []
@@ -170,6 +172,8 @@ async def collect(
                         pieces.append(piece)
                         if isinstance(piece, TextPiece):
                             on_text(piece.text)
+                        elif isinstance(piece, ThinkingPiece) and piece.text:
+                            on_thinking(piece.text)
     except ModelError as exc:
         if (partial := _partial(model, pieces, "error")) is not None:
             raise BrokenResponseError(str(exc), partial) from None

@@ -23,6 +23,9 @@ class View(Protocol):
     def text(self, delta: str) -> None:
         """Show the next part of the model's text."""
 
+    def thinking(self, delta: str) -> None:
+        """Show the next part of the model's thoughts, which are no part of its answer."""
+
     def tool_judged(self, call: ToolCallContent) -> None:
         """Show that hooks begin to judge a tool call."""
 

@@ -52,3 +52,17 @@ def test_escapes_of_a_model_do_nothing() -> None:
     """Its colours are dropped, and everything else is shown."""
     assert shown("\x1b[31mred\x1b[0m \x1b[2J") == [r"red \x1b[2J"]
     assert shown("```\n\x1b]0;x\x07\n```") == [r"\x1b]0;x\x07"]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("see <https://a.de/b> now", "see https://a.de/b now"),
+        ("[https://a.de](https://a.de)", "https://a.de"),
+        ("<me@a.de>", "me@a.de"),
+        ("[docs](https://a.de)", "docs (https://a.de)"),
+    ],
+)
+def test_an_address_is_shown_once(source: str, line: str) -> None:
+    """A link has its address behind its text, but not behind the address itself."""
+    assert shown(source) == [line]

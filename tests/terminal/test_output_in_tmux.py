@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from model_server import ModelServer, Say
 from running import Command
 from tmux import Tmux
 
@@ -42,3 +43,24 @@ def test_two_calls_at_once_share_a_small_screen(terminal: Terminal, command: Com
     assert "\n>" in screen
     tmux.press("Escape")
     tmux.sees("aborted")
+
+
+@pytest.mark.behaviour("TM18")
+def test_a_thought_of_the_model_is_shown_short_and_is_no_part_of_the_answer(
+    terminal: Terminal, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first lines, and the number of the others; print mode prints the answer only."""
+    thought = "\n".join(f"I ponder {number}." for number in range(1, 9))
+    with ModelServer() as server:
+        for name, value in server.environment("openai").items():
+            monkeypatch.setenv(name, value)
+        server.play(Say("Done.", thinking=thought), Say("Printed.", thinking=thought))
+        tmux = terminal()
+        tmux.start_agent("--no-session", "--model openai:m")
+        tmux.enter("why?")
+        screen = tmux.sees("Done.")
+        assert "> why?\n  I ponder 1.\n" in screen
+        assert "  I ponder 5.\n  … 3 more lines\n\nDone." in screen
+        done = command("run", "--no-session", "--model", "openai:m", "why?")
+        assert done.stdout == "Printed.\n"
+        assert "ponder" not in done.stderr

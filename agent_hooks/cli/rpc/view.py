@@ -34,6 +34,9 @@ class RpcView:
         """Send `message_update`."""
         self._send(MessageUpdate(delta=delta))
 
+    def thinking(self, delta: str) -> None:
+        """Send nothing: the thoughts are in the event of their message."""
+
     def warning(self, text: str) -> None:
         """Send a notice."""
         self._warn(text)

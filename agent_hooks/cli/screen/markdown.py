@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.segment import Segment
@@ -56,9 +57,24 @@ class PlainMarkdown(Markdown):
         parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
         self.markup, self.parsed = source, parser.parse(source)
         for token in self.parsed:
+            if token.children:
+                token.children = [*_without_bare_links(token.children)]
             for child in token.children or ():
                 if child.type == "softbreak":
                     child.type = "hardbreak"
+
+
+def _without_bare_links(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield inline tokens, without the marks of a link whose text is its address, which would be shown twice."""
+    skipped = -1
+    for at, token in enumerate(tokens):
+        if token.type == "link_open" and at + 2 < len(tokens) and tokens[at + 2].type == "link_close":
+            text = tokens[at + 1].content
+            if token.attrs.get("href") in (text, f"mailto:{text}"):
+                skipped = at + 2
+                continue
+        if at != skipped:
+            yield token
 
 
 class Rendered:

@@ -143,6 +143,9 @@ class Screen(TurnPrinter):
             self._stdout.write(delta)
             self._at_line_start = delta.endswith("\n")
 
+    def thinking(self, delta: str) -> None:
+        """Print nothing: print mode shows the answer."""
+
     def _write_blocks(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             self.rest()

@@ -11,7 +11,6 @@ import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from time import monotonic
 from typing import Literal
 
 import anyio
@@ -39,15 +38,23 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.widgets import SearchToolbar
 from rich.text import Text
 
-from agent_hooks.cli.screen.bar import bar_line, elapsed
+from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.live import Live
 from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, sent
 from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.results import hanging, indented, last_lines, planned_diff, result_lines, shown_diff
-from agent_hooks.cli.screen.status import LIVE_LINES, live_lines, spinning_line, waiting_lines
+from agent_hooks.cli.screen.results import (
+    hanging,
+    indented,
+    planned_diff,
+    result_lines,
+    shown_diff,
+    thought_lines,
+)
+from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
@@ -102,19 +109,13 @@ class PromptScreen(TurnPrinter):
         self._drawn: tuple[Block | None, int, StyleAndTextTuples] = (None, 0, [])
         # Id of a running call → the diff of its change.
         self._diffs: dict[str, str] = {}
-        # Id of a running call → the last lines of its output so far.
-        self._printed: dict[str, list[str]] = {}
+        self._live = Live(self._running)
         # Messages that wait for the agent.
         self._queued: list[str] = []
-        self._doing: str | None = None  # the status line
-        # The time at which that began, and that of each running call.
-        self._since = monotonic()
-        self._began: dict[str, float] = {}
         self._goes_on = asyncio.Event()
         self._dialog: Dialog | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
-        self._spins = 0
         # Without a history search, it takes no line.
         self._search = SearchToolbar(backward_search_prompt="history: ", forward_search_prompt="history, forwards: ")
         self._prompt = Window(
@@ -165,7 +166,7 @@ class PromptScreen(TurnPrinter):
         while True:
             await self._goes_on.wait()
             await asyncio.sleep(SPINNER_STEP)
-            self._spins += 1
+            self._live.spin()
             self._app.invalidate()
 
     def _size(self) -> Size:
@@ -200,40 +201,19 @@ class PromptScreen(TurnPrinter):
         return shown
 
     def _live_lines(self) -> list[Line]:
-        """Return the running calls that have printed something, each with the last lines of that."""
-        if self._dialog is not None or not self._printed:
-            return []
-        size = self._size()
-        # Half of the screen stays for the conversation and the prompt line.
-        most = max(1, size.rows // 2 // len(self._printed) - 1)
-        return [
-            line
-            for call_id, lines in self._printed.items()
-            for line in live_lines(self._running.get(call_id, ""), lines[-most:], size.columns)
-        ]
+        return [] if self._dialog is not None else self._live.output_lines(self._size())
 
     def _status_lines(self) -> list[Line]:
         """Return the status line, and the messages that wait."""
         if self._dialog is not None:
             return []
         columns = self._size().columns
-        lines = []
-        if self._doing is not None:
-            # Those of the others stand above their output.
-            silent = [status for call_id, status in self._running.items() if call_id not in self._printed]
-            status = "; ".join(silent) or self._doing
-            hint = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
-            lines.append(spinning_line(status, self._spins, self._hints(hint), columns))
+        key = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
+        lines = [self._live.status_line(key, columns)] if self._live.goes_on else []
         # After an abort, messages wait until the person sends one.
-        label = "queued" if self._doing is not None else "for the next request"
+        label = "queued" if self._live.goes_on else "for the next request"
         notes = ["Ctrl-C again quits"] if self.interrupted else []
         return lines + waiting_lines(label, self._queued, notes, columns)
-
-    def _hints(self, key: str) -> list[str]:
-        """Return how long the work goes on, once that is over a second, and the key that ends it."""
-        began = min((self._began[each] for each in self._running if each in self._began), default=self._since)
-        seconds = monotonic() - began
-        return [elapsed(seconds), key] if seconds >= 1 else [key]
 
     def refresh(self) -> None:
         """Draw the screen anew, because the facts of the line below the prompt have changed."""
@@ -272,9 +252,7 @@ class PromptScreen(TurnPrinter):
 
     def busy(self, status: str | None) -> None:
         """Show a status with a spinner, `None` for none."""
-        if status is None or status != self._doing:
-            self._since = monotonic()
-        self._doing = status
+        self._live.busy(status)
         (self._goes_on.clear if status is None else self._goes_on.set)()
         self._app.invalidate()
 
@@ -315,8 +293,9 @@ class PromptScreen(TurnPrinter):
     def run_ended(self, error: str | None, aborted: bool) -> None:
         """Print the error, or that the run was aborted."""
         self.busy(None)
-        for calls in (self._running, self._began, self._diffs, self._printed):
-            calls.clear()
+        self._running.clear()
+        self._diffs.clear()
+        self._live.clear()
         self._end_answer()
         if error is not None:
             self.error(error)
@@ -346,26 +325,39 @@ class PromptScreen(TurnPrinter):
 
     def text(self, delta: str) -> None:
         """Show the model's words as they come; finished blocks move up into the conversation."""
+        self._end_thought()
         self._write_blocks(self._answer.feed(delta))
         self._app.invalidate()
 
+    def thinking(self, delta: str) -> None:
+        """Show the end of the model's thought; once it has ended, its first lines are in the conversation."""
+        self._write_blocks(self._answer.end())
+        self._live.think(delta)
+        self._app.invalidate()
+
+    def _end_thought(self) -> None:
+        if thought := self._live.take_thought():
+            if self._last:
+                self.print(Text())
+            self._last = "answer"
+            columns = self._size().columns
+            self.print(*indented(thought_lines(thought, columns), columns))
+
     def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
         """Show that a tool runs, and keep the diff of its change: afterwards, the former text is gone."""
-        self._began[call.id] = monotonic()
+        self._live.begin(call.id)
         self._diffs[call.id] = planned_diff(judged)
         super().tool_runs(call, judged)
 
     def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
         """Show the last lines that a tool has printed, below its call."""
-        if lines := last_lines(partial.text, LIVE_LINES):
-            self._printed[call.id] = lines
-            self._app.invalidate()
+        self._live.take_output(call.id, partial.text)
+        self._app.invalidate()
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print the call and its outcome, with its diff or the first lines of its output."""
         self._end_answer()
-        self._began.pop(call.id, None)
-        self._printed.pop(call.id, None)
+        self._live.end(call.id)
         diff = shown_diff(judged, output, self._diffs.pop(call.id, ""))
         if self._last == "answer":
             self.print(Text())
@@ -380,6 +372,7 @@ class PromptScreen(TurnPrinter):
         self._app.invalidate()
 
     def _end_answer(self) -> None:
+        self._end_thought()
         self._write_blocks(self._answer.end())
 
     def _pause_answer(self) -> None:

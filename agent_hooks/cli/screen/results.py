@@ -15,6 +15,7 @@ from agent_hooks.host.agent import is_aborted
 from agent_hooks.pipeline.edits import diff_of
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.dialogs import line_style
+from agent_hooks.ui.fitting import wrap
 from agent_hooks.ui.harmless import coloured, harmless, overwritten, uncoloured
 from agent_hooks.values.content import ToolOutput
 
@@ -100,6 +101,12 @@ def _output_line(line: str) -> Text:
 def _cut(line: str) -> str:
     left = len(line) - LONGEST
     return line if left <= 0 else f"{line[:LONGEST]}… {left:,} more characters"
+
+
+def thought_lines(thought: str, columns: int) -> list[Text]:
+    """Return the first lines of a thought of the model, and the number of the others."""
+    parts = (part for line in thought.split("\n") if line.strip() for part in wrap(harmless(line.strip()), columns - 2))
+    return [*_first(list(parts), FIRST_LINES, lambda line: Text(line, "italic bright_black"))]
 
 
 def last_lines(text: str, most: int = 1) -> list[str]:

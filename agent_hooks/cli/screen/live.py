@@ -1,0 +1,95 @@
+"""The work that goes on, between the conversation and the prompt line: a thought, running calls, and the status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import monotonic
+
+from prompt_toolkit.data_structures import Size
+
+from agent_hooks.cli.screen.bar import elapsed
+from agent_hooks.cli.screen.results import last_lines
+from agent_hooks.cli.screen.status import LIVE_LINES, live_lines, spinning_line
+from agent_hooks.ui.fitting import Line
+
+
+class Live:
+    """The work of the agent that goes on; `running`: the status of each running call by its id."""
+
+    def __init__(self, running: Mapping[str, str]) -> None:
+        self._running = running
+        # The time at which each running call began, and the last lines of its output so far.
+        self._began: dict[str, float] = {}
+        self._printed: dict[str, list[str]] = {}
+        self._thought = ""
+        # The status without a running call, and the time at which it began.
+        self._doing: str | None = None
+        self._since = monotonic()
+        self._spins = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a status."""
+        return self._doing is not None
+
+    def busy(self, status: str | None) -> None:
+        """Take a status, `None` for none."""
+        if status is None or status != self._doing:
+            self._since = monotonic()
+        self._doing = status
+
+    def spin(self) -> None:
+        """Turn the spinner."""
+        self._spins += 1
+
+    # ---- thoughts and calls
+
+    def think(self, delta: str) -> None:
+        """Take the next part of the model's thought."""
+        self._thought += delta
+
+    def take_thought(self) -> str:
+        """Return the thought, which has ended; empty without one."""
+        thought, self._thought = self._thought, ""
+        return thought.strip()
+
+    def begin(self, call_id: str) -> None:
+        """Note that a call begins to run."""
+        self._began[call_id] = monotonic()
+
+    def take_output(self, call_id: str, text: str) -> None:
+        """Take the output of a call so far."""
+        if lines := last_lines(text, LIVE_LINES):
+            self._printed[call_id] = lines
+
+    def end(self, call_id: str) -> None:
+        """Note that a call has ended."""
+        self._began.pop(call_id, None)
+        self._printed.pop(call_id, None)
+
+    def clear(self) -> None:
+        """Note that the run has ended."""
+        self._began.clear()
+        self._printed.clear()
+
+    # ---- lines
+
+    def output_lines(self, size: Size) -> list[Line]:
+        """Return the end of the thought, or the running calls that have printed something, each with its last lines."""
+        if self._thought:
+            return live_lines("thinking", last_lines(self._thought, LIVE_LINES), size.columns)
+        # Half of the screen stays for the conversation and the prompt line.
+        most = max(1, size.rows // 2 // max(1, len(self._printed)) - 1)
+        found: list[Line] = []
+        for call_id, lines in self._printed.items():
+            found += live_lines(self._running.get(call_id, ""), lines[-most:], size.columns)
+        return found
+
+    def status_line(self, key: str, columns: int) -> Line:
+        """Return the status, with its time once that is over a second, and the key that ends the work."""
+        began = min((self._began[each] for each in self._running if each in self._began), default=self._since)
+        seconds = monotonic() - began
+        hints = [elapsed(seconds), key] if seconds >= 1 else [key]
+        # The other calls stand above their output.
+        silent = [status for call_id, status in self._running.items() if call_id not in self._printed]
+        return spinning_line("; ".join(silent) or self._doing or "", self._spins, hints, columns)
