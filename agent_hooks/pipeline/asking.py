@@ -53,7 +53,7 @@ async def _ask(call: JudgedCall) -> JudgedCall:
     if not asks:
         return call
     title, by, rule, allowing = _asked(asks)
-    question = await _with_effects(_question(title, asks, call), call)
+    question = await _with_effects(_question(title, asks, call), asks[0].signature, call)
     answer, failure = await (_put if call.trail is None else _put_and_record)(question, asks, call)
     if failure is not None:
         text = f"{title}: the question could not be shown: {describe(failure)}"
@@ -152,12 +152,15 @@ def _with_one_remedy(asks: Sequence[Ask]) -> list[Ask]:
 
 def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
     handed_over = _handed_over(call)
-    told = _with_one_remedy(asks)
+    # The person who answers here needs no other way to allow the call.
+    told = _with_one_remedy(asks) if handed_over else [replace(ask, remedy="") for ask in asks]
     return Question(
         title=title,
         call=_call_line(call),
         reasons=tuple(
-            _reason(ask, title, remedied=ask.remedy not in [other.remedy for other in told[at + 1 :]])
+            _reason(
+                ask, title, remedied=bool(ask.remedy) and ask.remedy not in [each.remedy for each in told[at + 1 :]]
+            )
             for at, ask in enumerate(told)
         ),
         answers=("no", "once") if handed_over else _answers(asks, call),
@@ -165,20 +168,20 @@ def _question(title: str, asks: Sequence[Ask], call: JudgedCall) -> Question:
 
 
 def _reason(ask: Ask, title: str, *, remedied: bool) -> str:
-    """Return the line of one that asks; the title is not repeated where a remedy follows it.
+    """Return the line of one that asks, which does not repeat the title.
 
     `remedied`: the remedy follows; the last of several askers with the same one has it.
     """
-    if not remedied:
-        return f"{ask.signature}: {ask.message or ask.title}"
-    repeated = not ask.message and ask.title == title and ask.remedy
-    return f"{ask.signature}: {ask.remedy if repeated else ask.explanation}"
+    text = ask.explanation if remedied else ask.message or ask.title
+    if not ask.message and ask.title == title:
+        text = ask.remedy if remedied else ""
+    return f"{ask.signature}: {text}" if text else f"asked by {ask.signature}"
 
 
-async def _with_effects(question: Question, call: JudgedCall) -> Question:
+async def _with_effects(question: Question, by: str, call: JudgedCall) -> Question:
     """Return the question with the risk of the call and the diff of an edit; without a known risk, the title is the risk.
 
-    Both only help the person: a failure is reported, and the question is put without them.
+    `by`: the first that asks.  Both only help the person: a failure is reported, and the question is put without them.
     """
     place = call.surroundings
     effects, failure = attempt(call.effects, call.tool.name, call.input)
@@ -192,7 +195,6 @@ async def _with_effects(question: Question, call: JudgedCall) -> Question:
         diff, failure = found or "", failure or failed
     if failure is not None:
         error = f"the risk of the call is not known: {describe(failure)}"
-        by = question.reasons[0].partition(": ")[0]
         call.engine.report(
             hook_error(failure, hook=by, handler="ask", event="tool_call", outcome="continued", error=error)
         )

@@ -272,13 +272,13 @@ def test_an_answer_is_one_of_four() -> None:
 @everywhere
 @pytest.mark.behaviour("QS7")
 async def test_the_model_reads_the_reason_for_no_and_never_how_to_allow_the_call() -> None:
-    """The person reads the remedy in the question."""
+    """Nor does the person in the question, which is the way to allow it."""
     text, ui = await call(PUSH, Answer("no", "use a branch of your own"))
     assert text == (
         f"overwrites or deletes published history: {PUSH}: the user said no: use a branch of your own "
         "(asked by builtin:command-safety-guard (git-remote))"
     )
-    assert "--allow-once git-remote" in ui.questions[0].message
+    assert "--allow-once" not in ui.questions[0].message
 
 
 @everywhere
