@@ -214,7 +214,7 @@ class Actions:
         When that does not help, the person gets one warning in this run, and the next run tries again.
         """
         limit = self.settings.limit(getattr(self._agent.model, "window", None))
-        if limit is None or self._gave_up_in == self._runs.count or self._count_tokens() <= limit:
+        if limit is None or self._gave_up_in == self._runs.count or self.count_tokens() <= limit:
             return
         try:
             outcome = await self._compact(None)
@@ -223,10 +223,11 @@ class Actions:
         else:
             if outcome.cancelled:
                 self._give_up(f"was not compacted: {outcome.reason}")
-            elif self._count_tokens() > limit:
+            elif self.count_tokens() > limit:
                 self._give_up(f"is longer than {limit:,} tokens also after it was compacted")
 
-    def _count_tokens(self) -> int:
+    def count_tokens(self) -> int:
+        """Return the tokens of the conversation, as the next request would have it."""
         return self._tokens.count(self._agent.session)
 
     def _give_up(self, reason: str) -> None:

@@ -162,6 +162,9 @@ async def summarize(
         summary=summary,
         first_kept_entry_index=event.cut_point.first_kept_entry_index,
         tokens_before=event.tokens_before,
+        provider=model.provider,
+        model=model.id,
+        usage=answer.usage,
     )
 
 

@@ -266,6 +266,11 @@ class SessionHost:
         return self._agent.session
 
     @property
+    def context_tokens(self) -> int:
+        """The tokens of the conversation, estimated since the last response."""
+        return self._actions.count_tokens()
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation, as the next request to the model has it."""
         return tuple(self._agent.messages)

@@ -1,4 +1,4 @@
-"""The prices of responses, from the table in the package genai-prices; no server is asked.
+"""The prices of responses and the windows of models, from the table in the package genai-prices; no server is asked.
 
 The import of the package takes long, so a thread makes it, and until then no price is known.
 """
@@ -47,12 +47,29 @@ class Prices:
             return None
         return Decimal(found.total_price)
 
+    def window(self, provider: str, model: str) -> int | None:
+        """Return the window of a model in tokens, `None` when it is not known."""
+        return None if self._table is None else window_of(provider, model)
+
     def names(self, provider: str) -> list[str]:
         """Return the models of a provider of the table that are not deprecated."""
         found = self._table.data_snapshot.get_snapshot().providers
         return sorted(
             model.id for each in found if each.id == provider for model in each.models if not model.deprecated
         )
+
+
+def window_of(provider: str, model: str) -> int | None:
+    """Return the window of a model in tokens, `None` when the table does not know it; raises `ImportError` without it."""
+    # Imported here, because this list takes a while to load.
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, _PROVIDERS.get(provider, provider), None)
+    # A model of the person's own server, or a new one.
+    except LookupError:
+        return None
+    return found.context_window
 
 
 def model_names(provider: str) -> list[str]:

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from agent_hooks.host.tokens import Log
-from agent_hooks.values.content import AssistantMessage, MessageEntry, Usage
+from agent_hooks.values.content import AssistantMessage, CompactionEntry, MessageEntry, Usage
 
 
 class Spent(NamedTuple):
-    """The tokens of all responses of a session, and their price in US dollars.
+    """The tokens of all responses of a session, summaries too, and their price in US dollars.
 
     `money`: `None` when no response has a known price.
     """
@@ -41,16 +41,18 @@ class Spending:
         for entry in entries:
             if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
                 self._add(entry.message, price)
+            elif isinstance(entry, CompactionEntry):
+                self._add(entry, price)
         return self._spent
 
     def again(self) -> None:
         """Add up from the beginning at the next call, because the prices are known now."""
         self._log = None
 
-    def _add(self, message: AssistantMessage, price: PriceOf) -> None:
-        if message.usage is None:
+    def _add(self, response: AssistantMessage | CompactionEntry, price: PriceOf) -> None:
+        if response.usage is None:
             return
         tokens, money = self._spent
-        paid = price(message.provider, message.model, message.usage)
+        paid = price(response.provider, response.model, response.usage)
         total = money if paid is None else (money or Decimal()) + paid
-        self._spent = Spent(tokens + message.usage.total_tokens, total)
+        self._spent = Spent(tokens + response.usage.total_tokens, total)

@@ -365,7 +365,8 @@ class ThinkingLevelChangeEntry(Value, frozen=True, kw_only=True, tag_field="type
 class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="compaction"):
     """A summary that stands for the entries before `first_kept_entry_index`.
 
-    `tokens_before`: the tokens of the conversation before it; `from_hook`: a hook has written the summary.
+    `tokens_before`: the tokens of the conversation before it; `from_hook`: a hook has written the summary.  Of a summary
+    that a model has written: `provider` and `model`, and `usage`, the tokens of that request.
     """
 
     type: ClassVar[Literal["compaction"]] = "compaction"
@@ -375,6 +376,9 @@ class CompactionEntry(Value, frozen=True, kw_only=True, tag_field="type", tag="c
     first_kept_entry_index: int
     tokens_before: int
     from_hook: bool = False
+    provider: str = ""
+    model: str = ""
+    usage: Usage | None = None
 
 
 Entry = SessionHeader | MessageEntry | ModelChangeEntry | ThinkingLevelChangeEntry | CompactionEntry

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from msgspec.structs import replace
+
 from agent_hooks.host.spending import Spending, Spent
-from agent_hooks.values.content import AssistantMessage, Entry, MessageEntry, Usage
+from agent_hooks.values.content import AssistantMessage, CompactionEntry, Entry, MessageEntry, Usage
 
 
 class Log:
@@ -49,3 +51,19 @@ def test_a_price_that_is_known_later_counts_for_all_responses() -> None:
     assert spending.of(log, lambda *_: None) == Spent(10)
     spending.again()
     assert spending.of(log, one_cent) == Spent(10, Decimal("0.01"))
+
+
+def test_the_request_for_a_summary_counts_too() -> None:
+    """A summary of a hook cost nothing here."""
+    log, spending = Log(), Spending()
+    made = CompactionEntry(
+        timestamp="2026-01-01T00:00:00Z",
+        summary="s",
+        first_kept_entry_index=1,
+        tokens_before=9,
+        provider="p",
+        model="dear",
+        usage=Usage(input_tokens=7),
+    )
+    log.entries += [made, replace(made, provider="", model="", usage=None, from_hook=True)]
+    assert spending.of(log, one_cent) == Spent(7, Decimal("0.01"))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agent_hooks.cli import remembered
 from agent_hooks.cli.disabling import disabled_lines
+from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.taking_back import TakingBack
 from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.reloading import HostReloading
@@ -24,6 +25,7 @@ from agent_hooks.host.lifecycle import ActionOutcome, SessionHost
 from agent_hooks.host.model import THINKING_LEVELS
 from agent_hooks.host.models import open_model
 from agent_hooks.host.session_file import list_sessions
+from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage
 
@@ -40,12 +42,13 @@ COMMANDS = {
     "/undo": "take back the files of the last turn; /undo N of the last N",
     "/redo": "bring back the changes that the last undo took back",
     "/compact": "sum up the older part; text after it names the things to keep",
+    "/status": "model, context, tokens, money, session, directory",
     "/model": "the model, or another one: /model anthropic:NAME",
     "/thinking": f"how much the model thinks: {', '.join(THINKING_LEVELS)}",
     "/quit": "end",
 }
 # Names that other agents have for a command; interceptors get ours.
-_OTHER_NAMES = {"/exit": "/quit"}
+_OTHER_NAMES = {"/exit": "/quit", "/cost": "/status", "/context": "/status", "/rewind": "/branch"}
 KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
     "Alt-Enter": "begins another line, as does a backslash before Enter",
@@ -60,7 +63,7 @@ PATTERN = re.compile(r"(/[a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class SlashCommands:
-    """The commands as methods: `await SlashCommands(host, reloading, screen, ui, quit).carry_out(name, argument)`."""
+    """The commands as methods: `await SlashCommands(…).carry_out(name, argument)`; `quit` ends the program."""
 
     def __init__(
         self,
@@ -68,12 +71,14 @@ class SlashCommands:
         reloading: HostReloading,
         screen: PromptScreen,
         ui: TerminalUI,
+        facts: Facts,
         quit: Callable[[], object],
     ) -> None:
         self._host = host
         self._reloading = reloading
         self._screen = screen
         self._ui = ui
+        self._facts = facts
         self._leave = quit
         self._taking_back = TakingBack(reloading.setup.cwd, screen, ui, host.note)
         # The sessions that `/branch` has left for the present one, whose turns belong to its conversation too.
@@ -81,6 +86,7 @@ class SlashCommands:
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/help": self._help,
             "/hooks": self._hooks,
+            "/status": self._status,
             "/reload": self._reload,
             "/resume": self._resume,
             "/new": self._new,
@@ -129,6 +135,13 @@ class SlashCommands:
         for rows in (COMMANDS, KEYS):
             width = max(map(len, rows))
             self._screen.print(*(Text.assemble((f"{key:{width}}", "bold"), f"  {does}") for key, does in rows.items()))
+
+    async def _status(self, argument: str) -> None:
+        rows = list(self._facts.rows())
+        width = max(len(name) for name, _ in rows)
+        self._screen.print(
+            *(Text.assemble((f"{name:{width}}", "bold"), f"  {harmless(value)}") for name, value in rows)
+        )
 
     async def _hooks(self, argument: str) -> None:
         reloading = self._reloading
@@ -246,7 +259,8 @@ class SlashCommands:
     async def _compact(self, argument: str) -> None:
         outcome = await self._host.compact(argument or None)
         if self._done(outcome) and outcome.entry is not None:
-            self._screen.rule("summed up the older part")
+            now = f"{outcome.entry.tokens_before:,} tokens before, {self._host.context_tokens:,} now"
+            self._screen.rule(f"summed up the older part: {now}")
 
     def _done(self, outcome: ActionOutcome) -> bool:
         if outcome.cancelled:

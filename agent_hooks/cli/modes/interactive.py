@@ -11,14 +11,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from rich.text import Text
 
 from agent_hooks import __version__
-from agent_hooks.checkpoints.counting import CheckpointCount
 from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
+from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
 from agent_hooks.cli.interactive.transcript import first_words
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.reloading import HostReloading
-from agent_hooks.cli.screen.bar import money, tokens
 from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
@@ -29,8 +28,6 @@ from agent_hooks.cli.streams import on_a_terminal
 from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models.puppet import Puppet, shown_beside
-from agent_hooks.host.prices import Prices
-from agent_hooks.host.spending import Spending
 from agent_hooks.settings import agent_home
 from agent_hooks.ui.terminal import TerminalUI
 
@@ -62,13 +59,7 @@ class Interactive:
         self._acting = False
         self._host: SessionHost
         self._reloading: HostReloading
-        self._spending, self._prices = Spending(), Prices()
-        # Set when the session has tokens, which may have a price.
-        self._spent = anyio.Event()
-        # The checkpoints of the session, the state in which they were counted last, and a sign that it has changed.
-        self._checkpoints: int | None = 0
-        self._counted_at: tuple[object, ...] = ()
-        self._changed = anyio.Event()
+        self._facts: Facts
         self._commands: SlashCommands
         self._lines: MemoryObjectSendStream[str]
         self._received: MemoryObjectReceiveStream[str]
@@ -82,7 +73,7 @@ class Interactive:
             submit=self._submit,
             abort=lambda: self._host.abort(),
             leave=self._left.set,
-            facts=self._facts,
+            facts=lambda: self._facts.parts(),
         )
         terminal.show, terminal.gone = self._screen.stray, self._left.set
         self._ui = TerminalUI(self._screen)
@@ -105,45 +96,6 @@ class Interactive:
         """Tell whether the puppet reads a line that begins with `@` as a call in any case."""
         return self._host.state().model.provider == Puppet.provider
 
-    def _facts(self) -> list[str]:
-        """Return the parts of the line below the prompt, the most important one first."""
-        state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
-        setup = self._reloading.setup
-        name, provider = state.model.id, state.model.provider
-        parts = [name if name == provider else f"{provider}:{name}"]
-        if spent.tokens:
-            self._spent.set()
-            parts.append(tokens(spent.tokens))
-        if spent.money is not None:
-            parts.append(money(spent.money))
-        parts.append(count(len(setup.loaded.hooks), "hook"))
-        if not setup.settings.checkpoints.enabled:
-            parts.append("checkpoints off")
-        elif self._checkpoints is None:
-            parts.append("no checkpoints without git")
-        else:
-            parts.append(count(self._checkpoints, "checkpoint"))
-        if (now := (state.session_id, state.message_count, state.is_streaming)) != self._counted_at:
-            self._counted_at = now
-            self._changed.set()
-        return parts
-
-    async def _count_checkpoints(self) -> None:
-        """Count the checkpoints in a thread whenever the session has changed."""
-        counter, cwd = CheckpointCount(), self._reloading.setup.cwd
-        while True:
-            await self._changed.wait()
-            self._changed = anyio.Event()
-            session = self._host.state().session_id
-            self._checkpoints = await anyio.to_thread.run_sync(counter.of, cwd, session, abandon_on_cancel=True)
-            self._screen.refresh()
-
-    async def _load_prices(self) -> None:
-        """Load the prices in a thread, once a response has counted tokens."""
-        await self._spent.wait()
-        if await anyio.to_thread.run_sync(self._prices.load, abandon_on_cancel=True):
-            self._spending.again()
-
     async def run(self) -> int:
         """Run the session from start to end, and return the exit code."""
         start, screen = self._start, self._screen
@@ -162,7 +114,8 @@ class Interactive:
 
     async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
         self._host, self._reloading = host, reloading
-        self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._left.set)
+        self._facts = Facts(host, reloading, self._screen.refresh)
+        self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._facts, self._left.set)
         async with anyio.create_task_group() as tasks:
             # Before the first hook runs, because it may ask at once.
             await tasks.start(self._own_terminal)
@@ -172,8 +125,8 @@ class Interactive:
                     self._screen.ready()
                     self._commands.show_conversation()
                     tasks.start_soon(self._work)
-                    tasks.start_soon(self._load_prices)
-                    tasks.start_soon(self._count_checkpoints)
+                    tasks.start_soon(self._facts.load_prices)
+                    tasks.start_soon(self._facts.count_checkpoints)
                     if self._start.prompt:
                         self._submit(self._start.prompt)
                     await self._left.wait()

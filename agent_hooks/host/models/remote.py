@@ -27,6 +27,7 @@ from agent_hooks.errors import ModelError, describe, text_of
 from agent_hooks.host.model import EndPiece, ModelRequest, NoticePiece, Piece
 from agent_hooks.host.models.conversation import messages_of, parameters_of, pieces_of, settings_of
 from agent_hooks.host.models.keys import KEY_VARIABLES, find_key
+from agent_hooks.host.prices import window_of
 from agent_hooks.values.content import Usage
 
 TRIES = 4
@@ -89,15 +90,7 @@ class Remote:
     @property
     def window(self) -> int:
         """The model's window in tokens, `UNKNOWN_WINDOW` when it is not known."""
-        # Imported here, because this list, which pydantic-ai brings along, takes a while to load.
-        from genai_prices.data_snapshot import get_snapshot
-
-        try:
-            _, model = get_snapshot().find_provider_model(self.id, None, self.provider.partition("-")[0], None)
-        # A model of the person's own server, or a new one.
-        except LookupError:
-            return UNKNOWN_WINDOW
-        return model.context_window or UNKNOWN_WINDOW
+        return window_of(self.provider, self.id) or UNKNOWN_WINDOW
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         """Yield the pieces of the response.

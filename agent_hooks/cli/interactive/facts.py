@@ -1,0 +1,101 @@
+"""The facts about the session: the line below the prompt, and `/status`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import anyio
+
+from agent_hooks.checkpoints.counting import CheckpointCount
+from agent_hooks.cli.reloading import HostReloading
+from agent_hooks.cli.screen.bar import money, tokens
+from agent_hooks.cli.screen.wording import short
+from agent_hooks.errors import count
+from agent_hooks.host.lifecycle import SessionHost
+from agent_hooks.host.prices import Prices
+from agent_hooks.host.spending import Spending
+from agent_hooks.values.events import ModelRef
+
+
+class Facts:
+    """The facts about a host's session; `refresh` is called when one of them has changed without a key or an event."""
+
+    def __init__(self, host: SessionHost, reloading: HostReloading, refresh: Callable[[], object]) -> None:
+        self._host = host
+        self._reloading = reloading
+        self._refresh = refresh
+        self._spending, self._prices = Spending(), Prices()
+        # Set when the session has tokens, which may have a price.
+        self._spent = anyio.Event()
+        # The checkpoints of the session, the state in which they were counted last, and a sign that it has changed.
+        self._checkpoints: int | None = 0
+        self._counted_at: tuple[object, ...] = ()
+        self._changed = anyio.Event()
+
+    def parts(self) -> list[str]:
+        """Return the parts of the line below the prompt, the most important one first."""
+        state, spent = self._host.state(), self._spending.of(self._host.log, self._prices.of)
+        parts = [_name(state.model)]
+        if spent.tokens:
+            self._spent.set()
+            if (window := self._window()) is not None:
+                parts.append(f"context {_percent(self._host.context_tokens, window)}")
+            parts.append(tokens(spent.tokens))
+        if spent.money is not None:
+            parts.append(money(spent.money))
+        parts += [count(len(self._reloading.setup.loaded.hooks), "hook"), self._saved()]
+        if (now := (state.session_id, state.message_count, state.is_streaming)) != self._counted_at:
+            self._counted_at = now
+            self._changed.set()
+        return parts
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and values of `/status`."""
+        state, setup = self._host.state(), self._reloading.setup
+        spent = self._spending.of(self._host.log, self._prices.of)
+        used, window = self._host.context_tokens, self._window()
+        yield "model", f"{_name(state.model)}, thinking: {state.thinking_level}"
+        size = "" if window is None else f", {_percent(used, window)} of the {window:,} that the model takes"
+        yield "context", f"{used:,} tokens{size}"
+        paid = "" if spent.money is None else f", {money(spent.money)}"
+        yield "spent", f"{spent.tokens:,} tokens in this session{paid}"
+        yield "session", "not saved" if state.session_file is None else short(state.session_file)
+        yield "directory", setup.cwd
+        yield "in force", f"{count(len(setup.loaded.hooks), 'hook')}, {self._saved()}; /hooks lists them"
+
+    def _saved(self) -> str:
+        if not self._reloading.setup.settings.checkpoints.enabled:
+            return "checkpoints off"
+        if self._checkpoints is None:
+            return "no checkpoints without git"
+        return count(self._checkpoints, "checkpoint")
+
+    def _window(self) -> int | None:
+        model = self._host.state().model
+        return self._prices.window(model.provider, model.id)
+
+    async def count_checkpoints(self) -> None:
+        """Count the checkpoints in a thread whenever the session has changed."""
+        counter, cwd = CheckpointCount(), self._reloading.setup.cwd
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            session = self._host.state().session_id
+            self._checkpoints = await anyio.to_thread.run_sync(counter.of, cwd, session, abandon_on_cancel=True)
+            self._refresh()
+
+    async def load_prices(self) -> None:
+        """Load the prices in a thread, once a response has counted tokens."""
+        await self._spent.wait()
+        if await anyio.to_thread.run_sync(self._prices.load, abandon_on_cancel=True):
+            self._spending.again()
+            self._refresh()
+
+
+def _name(model: ModelRef) -> str:
+    return model.id if model.id == model.provider else f"{model.provider}:{model.id}"
+
+
+def _percent(used: int, window: int) -> str:
+    """Return how full the window is; a conversation that has begun is never 0 %."""
+    return f"{max(1, round(100 * used / window))} %"
