@@ -11,6 +11,7 @@ from rich.text import Text
 from agent_hooks import HookRunner, ToolOutput
 from agent_hooks.cli.screen.results import (
     FIRST_LINES,
+    Ended,
     hanging,
     indented,
     last_line,
@@ -34,7 +35,8 @@ def judged(tmp_path: Path) -> Judge:
 
 def lines(call: JudgedCall, output: ToolOutput, planned: str = "") -> list[str]:
     """Return the lines below a call."""
-    return [line.plain for line in result_lines(call, output, shown_diff(call, output, planned))]
+    ended = Ended.of(call, output)
+    return [line.plain for line in result_lines(ended, shown_diff(ended, planned))]
 
 
 @pytest.mark.behaviour("TM4")
@@ -80,7 +82,7 @@ def test_output_that_is_huge_binary_or_hostile_is_cut_and_harmless(judged: Judge
 @pytest.mark.behaviour("TM3")
 def test_a_tool_keeps_its_colours(judged: Judge) -> None:
     """As a style of the screen; the escape itself is never shown."""
-    (line,) = result_lines(judged("bash", command="x"), ToolOutput("\x1b[31mred\x1b[0m plain"), "")
+    (line,) = result_lines(Ended.of(judged("bash", command="x"), ToolOutput("\x1b[31mred\x1b[0m plain")), "")
     assert line.plain == "red plain"
     assert [(span.start, span.end, str(span.style)) for span in line.spans] == [(0, 3, "color(1)")]
 

@@ -270,21 +270,22 @@ def test_a_history_that_cannot_be_written_is_said_once(terminal: Terminal, comma
 
 
 def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, command: Command) -> None:
-    """A line says how many messages came before."""
-    script = "\n".join(f'{{"text": "answer {number}"}}' for number in range(15))
+    """A line says how many messages came before; Markdown is shown as it was live."""
+    script = "\n".join(f'{{"text": "**answer {number}**"}}' for number in range(30))
     (command.project / "turns.jsonl").write_text(script)
     tmux = terminal(rows=50)
     tmux.start_agent("--model", "script:turns.jsonl")
-    for number in range(12):
+    for number in range(22):
         tmux.enter(f"question {number}")
         tmux.sees(f"answer {number}\n")
     tmux.press("C-d")
     tmux.sees("left with 0")
     tmux.start_agent("--mode", "interactive", "--continue", "'and one more'")
-    screen = tmux.sees("> and one more")
-    assert "4 earlier messages" in screen
-    assert "question 1\n" not in screen
-    assert "> question 2\nanswer 2\n" in screen
+    tmux.sees("> and one more")
+    shown = tmux.history()
+    assert "── 4 earlier messages ──" in shown
+    assert "question 1\n" not in shown
+    assert "> question 2\nanswer 2\n" in shown
 
 
 def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, command: Command) -> None:
@@ -321,6 +322,9 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     tmux.sees("s)\n  one")
     tmux.enter("@bash echo two; exit 3")
     tmux.sees("  [exit code 3]")
+    (command.project / "notes.md").write_text("old\n")
+    tmux.enter('@edit {"path": "notes.md", "oldText": "old", "newText": "new"}')
+    tmux.sees("  +new")
     tmux.enter("remind me")
     tmux.sees("a reminder", times=2)
     tmux.press("C-d")
@@ -331,8 +335,10 @@ def test_a_session_that_is_gone_on_with_looks_as_it_did(terminal: Terminal, comm
     assert "── summed up ──\nall was well\n" in screen
     assert "<summary>" not in screen
     assert "• bash sudo true → blocked: not today (.agent/hooks/hook.py)\n" in screen
-    assert "• bash echo one → ok\n" in screen
-    assert "• bash echo two; exit 3 → error: two [exit code 3]\n" in screen
+    assert "• bash echo one → ok\n  one\n" in screen
+    assert "• bash echo two; exit 3 → error\n  two\n  [exit code 3]\n" in screen
+    assert "• edit notes.md → ok\n" in screen
+    assert "  -old\n  +new\n" in screen
     assert "> [.agent/hooks/hook.py] a reminder\n" in screen
 
 

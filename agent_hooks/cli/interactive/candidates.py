@@ -10,7 +10,7 @@ from time import monotonic
 import anyio
 from anyio import to_thread
 
-from agent_hooks.cli.interactive.transcript import first_words
+from agent_hooks.cli.interactive.labels import first_words
 from agent_hooks.cli.screen.completion import MOST, Arguments, Candidate, beginning, matching
 from agent_hooks.errors import AgentHooksError
 from agent_hooks.host.model import THINKING_LEVELS

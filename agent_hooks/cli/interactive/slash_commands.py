@@ -11,8 +11,8 @@ from rich.text import Text
 from agent_hooks.cli import remembered
 from agent_hooks.cli.disabling import disabled_lines
 from agent_hooks.cli.interactive.facts import Facts
+from agent_hooks.cli.interactive.labels import first_words, labelled
 from agent_hooks.cli.interactive.taking_back import TakingBack
-from agent_hooks.cli.interactive.transcript import first_words, labelled, transcript
 from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.completion import Candidate
 from agent_hooks.cli.screen.hooks_table import hooks_table
@@ -29,8 +29,8 @@ from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 from agent_hooks.values.content import MessageEntry, UserMessage
 
-# How many messages of a resumed session are printed again.
-REPLAYED = 20
+# The most messages of a resumed session that are printed again.
+REPLAYED = 40
 COMMANDS = {
     "/help": "commands and keys",
     "/hooks": "the hooks, in the order they run, guards, redaction, checkpoints, your answers; /hooks revoke N ends one",
@@ -112,9 +112,13 @@ class SlashCommands:
     def show_conversation(self) -> None:
         """Print the last messages of a resumed session."""
         messages = self._host.messages
-        if len(messages) > REPLAYED:
-            self._screen.rule(f"{len(messages) - REPLAYED} earlier messages")
-        self._screen.print(*transcript(messages[-REPLAYED:]))
+        prompts = [at for at, message in enumerate(messages) if isinstance(message, UserMessage)]
+        # It begins with a prompt, if there is one near enough.
+        cut = max(len(messages) - REPLAYED, 0)
+        first = next((at for at in prompts if at >= cut), cut)
+        if first:
+            self._screen.rule(f"{count(first, 'earlier message')}")
+        self._screen.earlier(messages[first:])
 
     # ---- the arguments that Tab offers
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from agent_hooks import __version__
 from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
 from agent_hooks.cli.interactive.facts import Facts
+from agent_hooks.cli.interactive.labels import first_words
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
-from agent_hooks.cli.interactive.transcript import first_words
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
 from agent_hooks.cli.reloading import HostReloading

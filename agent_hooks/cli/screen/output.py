@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
 from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.results import hanging, last_line
+from agent_hooks.cli.screen.results import Ended, hanging, last_line
 from agent_hooks.cli.screen.wording import hook_error_text, short
 from agent_hooks.cli.streams import ReservedStdout
 from agent_hooks.errors import HookError
@@ -50,28 +50,8 @@ class TurnPrinter(ABC):
 
     def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
         """Print a line with the call and its outcome."""
-        self._print(self._outcome(call, judged, output, seconds))
-
-    def _outcome(
-        self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float, *, short: bool = False
-    ) -> Text:
-        """Return the line with a call that has ended and its outcome; `short`: with its main argument only."""
         self._running.pop(call.id, None)
-        line = Text(f"• {harmless(call_line(call.name, _main(judged) if short else judged.input))}")
-        line.stylize("bold", 0, len(f"• {harmless(call.name)}"))
-        line.append(" → ")
-        if judged.block is not None:
-            word = "not run" if judged.block.cause == "schema" else "blocked"
-            # The reason comes from the output, where redaction has hidden the secrets.
-            remedy = output.details.get("remedy")
-            line.append(harmless(f"{word}: {output.details['reason']}{f'; {remedy}' if remedy else ''}"), "bold red")
-        elif is_aborted(output):
-            line.append(f"stopped ({seconds:.1f} s)", "yellow")
-        elif output.is_error:
-            line.append(f"error ({seconds:.1f} s)", "red")
-        else:
-            line.append(f"ok ({seconds:.1f} s)", "green")
-        return line
+        self._print(outcome_line(Ended.of(judged, output), seconds))
 
     def warning(self, text: str) -> None:
         """Print a warning."""
@@ -234,6 +214,30 @@ class JsonScreen(Screen):
         self._stdout.write(to_json(event).decode() + "\n")
 
 
+def outcome_line(call: Ended, seconds: float | None = None, *, short: bool = False) -> Text:
+    """Return the line with a call and its outcome.
+
+    `seconds`: `None` where they are not known; `short`: with its main argument only.
+    """
+    shown = _main(call) if short else call.input
+    line = Text(f"• {harmless(call_line(call.name, shown))}")
+    line.stylize("bold", 0, len(f"• {harmless(call.name)}"))
+    line.append(" → ")
+    took = "" if seconds is None else f" ({seconds:.1f} s)"
+    if call.is_blocked:
+        word = "not run" if call.detail("cause") == "schema" else "blocked"
+        # The reason comes from the output, where redaction has hidden the secrets.
+        remedy = call.detail("remedy")
+        line.append(harmless(f"{word}: {call.detail('reason')}{f'; {remedy}' if remedy else ''}"), "bold red")
+    elif is_aborted(call.output):
+        line.append(f"stopped{took}", "yellow")
+    elif call.output.is_error:
+        line.append(f"error{took}", "red")
+    else:
+        line.append(f"ok{took}", "green")
+    return line
+
+
 def drawn(renderable: RenderableType, columns: int) -> str:
     """Return a renderable as it is written to a terminal; texts in it are harmless."""
     file = io.StringIO()
@@ -247,9 +251,9 @@ def sent(text: str, source: str | None) -> Text:
     return Text.assemble(("> ", "bold"), sender, (harmless(text), "bold"))
 
 
-def _main(judged: JudgedCall) -> dict[str, Any]:
-    name = MAIN_ARGUMENT[judged.tool.name]
-    return {name: judged.input[name]}
+def _main(call: Ended) -> object:
+    name = MAIN_ARGUMENT.get(call.name, "")
+    return {name: call.input[name]} if isinstance(call.input, Mapping) and name in call.input else call.input
 
 
 def _line(call: ToolCallContent) -> str:

@@ -7,11 +7,9 @@ and stays in the terminal's scrollback.
 from __future__ import annotations
 
 import asyncio
-import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Literal
 
 import anyio
 from prompt_toolkit.application import Application
@@ -36,36 +34,18 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.output import Output
 from prompt_toolkit.widgets import SearchToolbar
-from rich.text import Text
 
 from agent_hooks.cli.screen.bar import bar_line
-from agent_hooks.cli.screen.blocks import Block, MarkdownBlocks
+from agent_hooks.cli.screen.blocks import Block
+from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
-from agent_hooks.cli.screen.live import Live
-from agent_hooks.cli.screen.markdown import Rendered
-from agent_hooks.cli.screen.output import TurnPrinter, sent
-from agent_hooks.cli.screen.paper import Paper
-from agent_hooks.cli.screen.results import (
-    hanging,
-    indented,
-    planned_diff,
-    result_lines,
-    shown_diff,
-    thought_lines,
-)
 from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
-from agent_hooks.pipeline.order import JudgedCall
-from agent_hooks.ui.base import NotifyType
 from agent_hooks.ui.dialogs import Dialog
 from agent_hooks.ui.fitting import Line, fragments
-from agent_hooks.ui.harmless import harmless, uncoloured
 from agent_hooks.ui.terminal import STYLE
-from agent_hooks.values.content import ToolCallContent, ToolOutput
 
-STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
-MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 SPINNER_STEP = 0.15  # seconds
 # The beginning of the first row of the prompt line, and of all others.
 PROMPT, INDENT = "> ", "  "
@@ -73,12 +53,11 @@ PROMPT, INDENT = "> ", "  "
 REDRAW_INTERVAL = 0.02
 
 
-class PromptScreen(TurnPrinter):
+class PromptScreen(Conversation):
     """Shows the conversation, asks for the next prompt, and is the stage of dialogs.
 
     `submit` gets each line that the person sends, `abort` is called for Esc, `leave` for Ctrl-D and for Ctrl-C twice;
     `completer` completes the prompt line; `facts` returns the parts of the line below the prompt.
-    `print` and `print_line` may be called from any thread.
     """
 
     def __init__(
@@ -102,14 +81,8 @@ class PromptScreen(TurnPrinter):
         self.interrupted = False
         # True before the start of a session and after its end.
         self.between_sessions = True
-        self._answer = MarkdownBlocks()
-        # The kind of the last thing that was printed: a blank line is between the answer and everything else.
-        self._last = ""
         # The unfinished block of the answer, as it was drawn for a number of columns.
         self._drawn: tuple[Block | None, int, StyleAndTextTuples] = (None, 0, [])
-        # Id of a running call → the diff of its change.
-        self._diffs: dict[str, str] = {}
-        self._live = Live(self._running)
         # Messages that wait for the agent.
         self._queued: list[str] = []
         self._goes_on = asyncio.Event()
@@ -137,9 +110,6 @@ class PromptScreen(TurnPrinter):
             min_redraw_interval=REDRAW_INTERVAL,
             input=input,
             output=output,
-        )
-        self._paper = Paper(
-            force_terminal=True, color_system="auto", highlight=False, markup=False, file=io.StringIO(), width=80
         )
         # Seconds until a lone Esc counts as a key, and until it is no longer the beginning of Alt-Enter.
         self._app.ttimeoutlen = 0.1
@@ -171,6 +141,11 @@ class PromptScreen(TurnPrinter):
 
     def _size(self) -> Size:
         return self._app.output.get_size()
+
+    @property
+    def columns(self) -> int:
+        """The columns of the terminal."""
+        return self._size().columns
 
     def _layout(self) -> Container:
         def part(lines: Callable[[], list[Line]]) -> Container:
@@ -207,7 +182,7 @@ class PromptScreen(TurnPrinter):
         """Return the status line, and the messages that wait."""
         if self._dialog is not None:
             return []
-        columns = self._size().columns
+        columns = self.columns
         key = "Ctrl-C hurries" if self.between_sessions else "Esc aborts"
         lines = [self._live.status_line(key, columns)] if self._live.goes_on else []
         # After an abort, messages wait until the person sends one.
@@ -221,7 +196,7 @@ class PromptScreen(TurnPrinter):
 
     def _bar_lines(self) -> list[Line]:
         parts = [] if self.between_sessions else self._facts()
-        return [bar_line(parts, self._size().columns)] if parts and not is_searching() else []
+        return [bar_line(parts, self.columns)] if parts and not is_searching() else []
 
     # ---- the prompt line
 
@@ -234,6 +209,11 @@ class PromptScreen(TurnPrinter):
         """Put a text into the prompt line if it is empty."""
         if not self.buffer.text:
             self.buffer.set_document(Document(text, len(text)))
+
+    def delivered(self, text: str) -> None:
+        """Show no longer that a message waits, because it has reached the agent."""
+        if text in self._queued:
+            self._queued.remove(text)
 
     def queued(self, text: str) -> None:
         """Show that a message waits for the agent."""
@@ -279,137 +259,7 @@ class PromptScreen(TurnPrinter):
         self._app.layout.focus(window)
         self._app.invalidate()
 
-    def print_line(self, text: str, type: NotifyType | Literal["answer"]) -> None:
-        """Print a notice on a line of its own; from any thread."""
-        self._print(Text(f"{MARKS[type]} {harmless(text)}", STYLES[type]))
-
-    # ---- View
-
-    def run_started(self, text: str, source: str | None) -> None:
-        """Print the prompt that the agent begins to work on."""
-        self.busy("working")
-        self.injected(text, source)
-
-    def run_ended(self, error: str | None, aborted: bool) -> None:
-        """Print the error, or that the run was aborted."""
-        self.busy(None)
-        self._running.clear()
-        self._diffs.clear()
-        self._live.clear()
-        self._end_answer()
-        if error is not None:
-            self.error(error)
-        elif aborted:
-            self.error("aborted")
-        self._app.invalidate()
-
-    def injected(self, text: str, source: str | None) -> None:
-        """Print a message to the agent, and the hook that sent it."""
-        if source is None and text in self._queued:
-            self._queued.remove(text)
-        self._end_answer()
-        self._last = ""
-        self.print(Text(), *self._wrapped(sent(text, source)))
-
-    def echo(self, command: str) -> None:
-        """Print a slash command that is carried out."""
-        self.print(*self._wrapped(Text(f"> {harmless(command)}", "bold")))
-
-    def rule(self, text: str) -> None:
-        """Print a line between two parts of the conversation."""
-        self.print(ruled(text))
-
-    def stray(self, line: str) -> None:
-        """Print a line that a hook or a program of its has printed; from any thread."""
-        self._print(Text(f"  {uncoloured(line.rstrip())}", "bright_black"))
-
-    def text(self, delta: str) -> None:
-        """Show the model's words as they come; finished blocks move up into the conversation."""
-        self._end_thought()
-        self._write_blocks(self._answer.feed(delta))
-        self._app.invalidate()
-
-    def thinking(self, delta: str) -> None:
-        """Show the end of the model's thought; once it has ended, its first lines are in the conversation."""
-        self._write_blocks(self._answer.end())
-        self._live.think(delta)
-        self._app.invalidate()
-
-    def _end_thought(self) -> None:
-        if thought := self._live.take_thought():
-            if self._last:
-                self.print(Text())
-            self._last = "answer"
-            columns = self._size().columns
-            self.print(*indented(thought_lines(thought, columns), columns))
-
-    def tool_runs(self, call: ToolCallContent, judged: JudgedCall) -> None:
-        """Show that a tool runs, and keep the diff of its change: afterwards, the former text is gone."""
-        self._live.begin(call.id)
-        self._diffs[call.id] = planned_diff(judged)
-        super().tool_runs(call, judged)
-
-    def tool_progress(self, call: ToolCallContent, partial: ToolOutput) -> None:
-        """Show the last lines that a tool has printed, below its call."""
-        self._live.take_output(call.id, partial.text)
-        self._app.invalidate()
-
-    def tool_ended(self, call: ToolCallContent, judged: JudgedCall, output: ToolOutput, seconds: float) -> None:
-        """Print the call and its outcome, with its diff or the first lines of its output."""
-        self._end_answer()
-        self._live.end(call.id)
-        diff = shown_diff(judged, output, self._diffs.pop(call.id, ""))
-        if self._last == "answer":
-            self.print(Text())
-        self._last = "call"
-        # The diff has all that the input has.
-        self._print(self._outcome(call, judged, output, seconds, short=bool(diff)))
-        self.print(*indented(result_lines(judged, output, diff), self._size().columns))
-
-    def _wait(self, call_id: str, status: str) -> None:
-        self._running[call_id] = status
-        self._end_answer()
-        self._app.invalidate()
-
-    def _end_answer(self) -> None:
-        self._end_thought()
-        self._write_blocks(self._answer.end())
-
-    def _pause_answer(self) -> None:
-        self._write_blocks(self._answer.pause())
-
-    def _write_blocks(self, blocks: Sequence[Block]) -> None:
-        for block in blocks:
-            gap = "\n" if self._last in ("answer", "call") and not block.joined else ""
-            self._last = "answer"
-            self._write(gap + self._rendered(block))
-
-    def _rendered(self, block: Block) -> str:
-        """Return a block as it is printed; a line that is too long for Markdown is left to the terminal to wrap."""
-        if block.verbatim:
-            return uncoloured(block.text)
-        return self._captured(Rendered(block.text))
-
     # ---- printing
-
-    def print(self, *lines: object) -> None:
-        """Print renderables of rich above the prompt line; from any thread.  Text must be harmless already."""
-        self._write(self._captured(*lines))
-
-    def _captured(self, *lines: object) -> str:
-        self._paper.width = self._size().columns
-        with self._paper.capture() as captured:
-            for line in lines:
-                self._paper.print(line, end="" if isinstance(line, Rendered) else "\n")
-        return captured.get()
-
-    def _wrapped(self, line: Text) -> Iterator[Text]:
-        """Yield the lines of a text, wrapped at words; all but the first have an indent."""
-        return hanging(line, self._size().columns, "", "  ")
-
-    def _print(self, line: Text) -> None:
-        self._on_loop(self._pause_answer)
-        self.print(*self._wrapped(line))
 
     def _write(self, text: str) -> None:
         self._on_loop(self._write_now, text)
@@ -430,8 +280,3 @@ class PromptScreen(TurnPrinter):
             # The loop may have ended, and the screen with it.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function, *args)
-
-
-def ruled(text: str) -> Text:
-    """Return the line between two parts of the conversation."""
-    return Text(f"── {harmless(text)} ──", "bright_black")

@@ -5,7 +5,8 @@ The model reads the whole output; these lines are for the person.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from rich.text import Text
 
@@ -17,7 +18,7 @@ from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.dialogs import line_style
 from agent_hooks.ui.fitting import wrap
 from agent_hooks.ui.harmless import coloured, harmless, overwritten, uncoloured
-from agent_hooks.values.content import ToolOutput
+from agent_hooks.values.content import ToolCallContent, ToolOutput, ToolResultMessage
 
 FIRST_LINES = 5
 """The lines of an output that are shown."""
@@ -30,6 +31,38 @@ _SILENT = ("read", "write")
 _STYLES = {"class:added": "green", "class:removed": "red"}
 
 
+class Ended(NamedTuple):
+    """A tool call that has ended, live or in a session that is gone on with.
+
+    `name`: of the tool; `input`: as the tool got it; `is_blocked`: it did not run.
+    """
+
+    name: str
+    input: object
+    output: ToolOutput
+    is_blocked: bool
+
+    @classmethod
+    def of(cls, judged: JudgedCall, output: ToolOutput) -> Ended:
+        """Return a call that has just ended."""
+        return cls(judged.tool.name, judged.input, output, judged.block is not None)
+
+    @classmethod
+    def from_result(cls, call: ToolCallContent, result: ToolResultMessage) -> Ended:
+        """Return a call of a session."""
+        output = ToolOutput(result.content, result.details, result.is_error)
+        return cls(call.name, call.invalid or call.arguments, output, _status(output) == "blocked")
+
+    def detail(self, name: str) -> str:
+        """Return a field of the details, empty where there is none."""
+        details = self.output.details
+        return str(details.get(name, "")) if isinstance(details, Mapping) else ""
+
+
+def _status(output: ToolOutput) -> object:
+    return output.details.get("status") if isinstance(output.details, Mapping) else None
+
+
 def planned_diff(judged: JudgedCall) -> str:
     """Return the diff of a `write` that is about to run; it is empty for every other call.
 
@@ -40,19 +73,20 @@ def planned_diff(judged: JudgedCall) -> str:
     return judged.engine.hide(diff_of("write", judged.input, judged.surroundings.cwd))
 
 
-def shown_diff(judged: JudgedCall, output: ToolOutput, planned: str) -> str:
+def shown_diff(call: Ended, planned: str = "") -> str:
     """Return the diff of a call that has ended, without the names of the file; `planned`: of `planned_diff`."""
-    if judged.block is not None or output.is_error:
+    if call.is_blocked or call.output.is_error:
         return ""
-    diff = output.text if judged.tool.name == "edit" else planned
+    diff = call.output.text if call.name == "edit" else planned
     lines = diff.split("\n")
     named = len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
     return "\n".join(lines[2:] if named else lines)
 
 
-def result_lines(judged: JudgedCall, output: ToolOutput, diff: str) -> Iterator[Text]:
+def result_lines(call: Ended, diff: str) -> Iterator[Text]:
     """Yield the lines below a call that has ended; `diff`: of `shown_diff`."""
-    if judged.block is not None:
+    output = call.output
+    if call.is_blocked:
         return
     if diff:
         yield from _first(diff.split("\n"), DIFF_LINES, _diff_line)
@@ -62,7 +96,7 @@ def result_lines(judged: JudgedCall, output: ToolOutput, diff: str) -> Iterator[
         if left := len(lines) - FIRST_LINES if len(lines) > FIRST_LINES + 1 else 0:
             yield Text(f"… {count(left, 'line')} before", "bright_black")
         yield from map(_output_line, lines[left:])
-    elif output.is_error or judged.tool.name not in _SILENT:
+    elif output.is_error or call.name not in _SILENT:
         lines = _lines(output.text)
         # The reason of a failure is in the last line: an exit code, the error of a traceback.
         reason = lines[-1:] if output.is_error else []
