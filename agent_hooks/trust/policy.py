@@ -27,8 +27,8 @@ kept bytes; `lost`: it should, but its bytes are gone; `unknown`: the store is d
 REMEDY = "agent-hooks trust"
 """The command with which a person reads and approves; every message about trust ends with it."""
 
-# The files that a sentence names.
-_MOST_NAMES = 3
+# The files that a sentence names, and the characters of each.
+_MOST_NAMES, _LONGEST_NAME = 3, 80
 
 
 class ProjectTrust(Struct, frozen=True):
@@ -229,7 +229,9 @@ def _differences(old: Mapping[str, str], last: Mapping[str, str]) -> str:
 
 def _names(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    # A name in a project from elsewhere may be as long as a page.
+    short = (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…" for name in names[:_MOST_NAMES])
+    return ", ".join(short) + more
 
 
 def _as_found(found: ProjectSet) -> dict[str, ApprovedFile]:
@@ -260,11 +262,12 @@ def _check_owner(path: str) -> None:
 
 def _reason(project: ProjectTrust) -> str:
     files = count(len(project.found.files), "file")
+    names = _names([file.name for file in project.found.files])
     match project.state:
         case "changed" if project.found.problem is not None:
             return f"{project.found.problem}; the last approved files count"
         case "changed":
-            return "its hooks or settings were changed; until the change is approved, the last approved ones count"
+            return f"{_changed(project)}; until the change is approved, the last approved ones count"
         case "lost" if not os.path.isdir(project.project):
             return "its directory was renamed or removed, and its hooks with it"
         case "lost":
@@ -272,7 +275,15 @@ def _reason(project: ProjectTrust) -> str:
         case "unknown":
             return "it was approved or refused, but the trust store is damaged"
         case "refused":
-            return f"{files} not used, because you said no"
+            return f"{files} not used, because you said no: {names}"
     if project.found.problem is not None:
         return project.found.problem
-    return f"{files} not used, because no person has approved them"
+    return f"{files} not used, because no person has approved them: {names}"
+
+
+def _changed(project: ProjectTrust) -> str:
+    """Return that a set was changed, with the names of the files that are other ones, new or gone."""
+    old = {} if project.approval is None else project.approval.files
+    now = {file.name: file.digest for file in project.found.files}
+    names = [name for name in sorted({*old, *now}) if old.get(name) != now.get(name)]
+    return f"its hooks or settings were changed ({_names(names)})"

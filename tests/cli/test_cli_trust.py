@@ -93,7 +93,7 @@ def test_enter_is_no_and_a_no_is_remembered(command: Command, answer: str) -> No
     again = command.dialog("run", "--no-session", "@bash echo done").end()
     assert ASKS not in again
     words = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", again).split()
-    assert "because you said no; read and approve: agent-hooks trust" in " ".join(words)
+    assert "because you said no: .agent/hooks/gate.py; read and approve: agent-hooks trust" in " ".join(words)
     hook.write_text(hook.read_text() + "# changed\n")
     dialog = command.dialog("run", "--no-session", "@bash echo done")
     dialog.sees(ASKS)
@@ -247,7 +247,7 @@ def test_trust_without_a_terminal_refuses(command: Command) -> None:
     assert "--yes approves without reading" in refused
     assert store().entries == {}
     done = command("run", "--no-session", "@bash echo done")
-    assert "no person has approved them; read and approve: agent-hooks trust" in done.stderr
+    assert "no person has approved them: .agent/hooks/gate.py; read and approve: agent-hooks trust" in done.stderr
     assert "done" in done.stdout
 
 
@@ -629,4 +629,9 @@ def test_each_command_says_that_hooks_wait(command: Command, line: list[str]) ->
     """Without a terminal the message is on stderr, once."""
     add_gate(command)
     (command.project / "x.py").write_text("def register(api): ...\n")
-    assert command(*line).stderr.count("no person has approved them; read and approve: agent-hooks trust") == 1
+    assert (
+        command(*line).stderr.count(
+            "no person has approved them: .agent/hooks/gate.py; read and approve: agent-hooks trust"
+        )
+        == 1
+    )

@@ -154,3 +154,20 @@ def test_an_event_pays_for_no_module_that_it_does_not_need() -> None:
     command = [sys.executable, "-c", program]
     modules = subprocess.check_output(command, text=True, timeout=60, env=unmeasured()).split()
     assert not {"hashlib", "_hashlib", "json", "shutil", "secrets", "random", "tempfile", "pathlib"} & set(modules)
+
+
+@pytest.mark.behaviour("T57")
+def test_the_sentence_about_files_that_wait_names_some_of_them(project: Path) -> None:
+    """A set that was never approved, and the files that have changed since the last yes."""
+    agent_file(project)
+    agent_file(project, f"hooks/{'x' * 200}.py", "")
+    message = Trust().sources(project).projects[0].message or ""
+    assert "2 files not used, because no person has approved them: .agent/hooks/gate.py, .agent/hooks/xxx" in message
+    assert "x" * 80 not in message
+    approve(project)
+    agent_file(project, "settings.json", "{}")
+    (project / ".agent" / "hooks" / f"{'x' * 200}.py").unlink()
+    message = Trust().sources(project).projects[0].message or ""
+    assert "its hooks or settings were changed (.agent/hooks/xxx" in message
+    assert "…, .agent/settings.json); until the change is approved" in message
+    assert "gate.py" not in message
