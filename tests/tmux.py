@@ -78,6 +78,11 @@ class Tmux:
         """Type a text."""
         self._do("send-keys", "-l", "--", text)
 
+    def paste(self, text: str) -> None:
+        """Paste a text, as a terminal that marks the beginning and the end of a paste does."""
+        self._do("set-buffer", "--", text)
+        self._do("paste-buffer", "-p")
+
     def press(self, *keys: str) -> None:
         """Press keys, by tmux's names: `Up`, `Escape`, `M-Enter`, `C-c`."""
         self._do("send-keys", *keys)

@@ -328,7 +328,7 @@ class Agent:
                 output = await run_tool(judged, on_update=progress, on_result=lambda result: settle(call, result))
             except get_cancelled_exc_class():
                 if call.id not in results:
-                    settle(call, _aborted(call, outputs.get(call.id)))
+                    settle(call, aborted_output(call.name, outputs.get(call.id)))
                 self._view.tool_ended(call, judged, outputs[call.id], perf_counter() - started)
                 raise
             self._view.tool_ended(call, judged, output, perf_counter() - started)
@@ -343,7 +343,7 @@ class Agent:
         finally:
             for call in calls:
                 if call.id not in results:
-                    settle(call, _aborted(call))
+                    settle(call, aborted_output(call.name))
             ordered = [results[call.id] for call in calls]
             self._new += ordered
             self.messages += ordered
@@ -363,15 +363,15 @@ def _with_stop(judged: JudgedCall, stop: Stop) -> JudgedCall:
     return judged if judged.block is not None else judged.blocked(stop.for_others())
 
 
-def _aborted(call: ToolCallContent, partial: ToolOutput | None = None) -> ToolOutput:
-    """Return the result of an aborted call, with its output so far.
+def aborted_output(tool: str, partial: ToolOutput | None = None) -> ToolOutput:
+    """Return the result of an aborted call of a tool, with its output so far.
 
     Like those of a block, its details distinguish it from a tool's failure.
     """
     text = (
         f"aborted; the output until then:\n{partial.text.rstrip()}" if partial is not None and partial.text else ABORTED
     )
-    return ToolOutput(text, {"status": ABORTED, "tool": call.name}, is_error=True)
+    return ToolOutput(text, {"status": ABORTED, "tool": tool}, is_error=True)
 
 
 def is_aborted(output: ToolOutput) -> bool:

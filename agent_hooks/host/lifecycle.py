@@ -202,6 +202,10 @@ class SessionHost:
             return True
         return self._runs.abort()
 
+    def withdraw(self) -> list[str]:
+        """Take back the messages of the person that wait, and return their texts."""
+        return self._runs.withdraw()
+
     async def command(self, name: str, arguments: str) -> str:
         """Pass a slash command, without its slash, through the interceptors, and return its arguments.
 

@@ -88,6 +88,13 @@ class Runs:
         self._wake.set()
         return bool(dropped)
 
+    def withdraw(self) -> list[str]:
+        """Take back the messages of the person that wait, and return their texts; those with attachments stay."""
+        self._taken += self.inbox.take()
+        own = [each for each in self._taken if each.source is None and not each.attachments]
+        self._taken = deque(each for each in self._taken if each not in own)
+        return [each.text for each in own]
+
     async def wait_idle(self) -> None:
         """Wait until no run goes on and none is about to begin."""
         while self.running or len(self.inbox) or (self._taken and not self._held):

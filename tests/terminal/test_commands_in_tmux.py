@@ -196,13 +196,19 @@ def test_the_prompt_line_takes_many_lines_completes_and_lets_go(terminal: Termin
     tmux.enter("three")
     tmux.sees("one\ntwo\nthree\n>")
     tmux.type("/c")
-    tmux.press("Tab")
     tmux.sees("sum up the older part")
     tmux.press("Tab", "Tab")
     tmux.until(lambda screen: "> /compact" in screen, "the second of them")
     tmux.press("Enter")
     tmux.lacks("forget the conversation")
     tmux.ends_with("> /compact")
+    tmux.press("C-c")
+    tmux.ends_with(">")
+    tmux.type("/thinking hi")
+    tmux.sees("\n high")
+    tmux.press("Tab", "Enter")
+    tmux.sees("i thinking: high")
+    tmux.type("x")
     tmux.press("C-c")
     tmux.ends_with("Ctrl-C again quits\n>")
     tmux.type("/")
@@ -273,7 +279,7 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
     """A line says how many messages came before; Markdown is shown as it was live."""
     script = "\n".join(f'{{"text": "**answer {number}**"}}' for number in range(30))
     (command.project / "turns.jsonl").write_text(script)
-    tmux = terminal(rows=50)
+    tmux = terminal(rows=150)
     tmux.start_agent("--model", "script:turns.jsonl")
     for number in range(22):
         tmux.enter(f"question {number}")
@@ -282,7 +288,7 @@ def test_a_long_session_that_is_gone_on_with_shows_its_end(terminal: Terminal, c
     tmux.sees("left with 0")
     tmux.start_agent("--mode", "interactive", "--continue", "'and one more'")
     tmux.sees("> and one more")
-    shown = tmux.history()
+    shown = tmux.screen()
     assert "── 4 earlier messages ──" in shown
     assert "question 1\n" not in shown
     assert "> question 2\nanswer 2\n" in shown

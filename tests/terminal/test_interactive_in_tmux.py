@@ -380,26 +380,6 @@ def test_a_message_too_many_stays_in_the_prompt_line(terminal: Terminal, command
     tmux.lacks("queued: ")
 
 
-def test_what_waits_when_the_agent_is_aborted_goes_with_the_next_message(terminal: Terminal, command: Command) -> None:
-    """Another Esc drops it, and the screen shows that."""
-    tmux = terminal()
-    tmux.start_agent("--no-session")
-    for text, last in (("one more thing", "go on"), ("and another", "Escape")):
-        tmux.enter("@bash sleep 1000")
-        tmux.sees("Esc aborts")
-        tmux.enter(text)
-        tmux.sees(f"queued: {text}")
-        tmux.press("Escape")
-        tmux.sees(f"for the next request: {text}")
-        if last == "Escape":
-            tmux.press("Escape")
-        else:
-            tmux.enter(last)
-        tmux.sees(f"> {text}")
-        tmux.lacks("for the next request")
-    tmux.ends_with("> and another\naborted\n>")
-
-
 def test_a_cancelled_action_says_who_cancelled_it_and_changes_nothing(terminal: Terminal, command: Command) -> None:
     """The conversation stays on screen, and goes on."""
     command.add_hook("""

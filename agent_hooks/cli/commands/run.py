@@ -6,19 +6,19 @@ import anyio
 import click
 
 from agent_hooks.cli.choosing_model import choose_model
+from agent_hooks.cli.choosing_session import CHOOSE, settle_session
 from agent_hooks.cli.completing import file_names, rule_names
 from agent_hooks.cli.modes import MODES, mode
 from agent_hooks.cli.modes.base import Start
 from agent_hooks.cli.options import cwd_option, hook_option, required_option, without_option
 from agent_hooks.cli.piped import print_prompt
-from agent_hooks.cli.session_check import FLAG, TITLE, SessionCheck, question
+from agent_hooks.cli.session_check import FLAG
 from agent_hooks.cli.setup import paths_without
-from agent_hooks.cli.streams import can_show_question, on_a_terminal
-from agent_hooks.cli.trusting import asked, confirm
+from agent_hooks.cli.streams import on_a_terminal
+from agent_hooks.cli.trusting import asked
 from agent_hooks.host.model import THINKING_LEVELS, ThinkingLevel
 from agent_hooks.trust.ancestors import refuse_below_an_agent
 from agent_hooks.trust.policy import Trust
-from agent_hooks.ui.harmless import harmless
 
 
 @click.command("run")
@@ -49,8 +49,15 @@ from agent_hooks.ui.harmless import harmless
 @cwd_option
 @required_option
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
-@click.option("--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
-@click.option("--resume", metavar="PATH", shell_complete=file_names, help="Go on with the session in this file.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the latest session of the directory.")
+@click.option(
+    "--resume",
+    metavar="[PATH]",
+    is_flag=False,
+    flag_value=CHOOSE,
+    shell_complete=file_names,
+    help="Go on with the session in this file; at a terminal, without a path, with one that you choose from a list.",
+)
 @click.option(FLAG, "trust_session", is_flag=True, help="Resume a session of another machine without a question.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line instead of the answer.")
 @click.option(
@@ -120,20 +127,5 @@ def command(
         without=paths_without(without, cwd, sources),
     )
     if name != "rpc":
-        _ask_about_session(start)
+        start = settle_session(start, model_named=model_name is not None or name != "interactive")
     ctx.exit(anyio.run(mode(name), start))
-
-
-def _ask_about_session(start: Start) -> None:
-    """Ask about a session that this machine did not write, if a person can be asked; a mode refuses it without a yes."""
-    if start.trust_session or not can_show_question():
-        return
-    checks = SessionCheck()
-    home = start.cwd if start.sources is None else start.sources.sessions_home
-    if (session := start.resumed(home, checks)) is None:
-        return
-    try:
-        if not checks.knows(session) and confirm(f"{harmless(question(session))}\n{TITLE}"):
-            checks.wrote(session)
-    finally:
-        session.close()

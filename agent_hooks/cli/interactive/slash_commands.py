@@ -51,11 +51,12 @@ COMMANDS = {
 _OTHER_NAMES = {"/exit": "/quit", "/cost": "/status", "/context": "/status", "/rewind": "/branch"}
 KEYS = {
     "Enter": "sends; while the agent works, the message waits for the next request to the model",
-    "Alt-Enter": "begins another line, as does a backslash before Enter",
-    "Tab": "completes a command, its argument, or a file after @",
+    "Alt-Enter": "begins another line, as do Ctrl-J, and a backslash before Enter",
+    "/ and @": "offer commands and files while you type; Tab chooses one",
+    "!": "runs the rest of the line as a command of your own; the model reads its output with your next message",
     "Ctrl-R": "searches your earlier lines",
     "Up, Down": "go through your earlier lines, also of other sessions",
-    "Esc": "aborts the agent's work; in a dialog, cancels it",
+    "Esc": "aborts the agent's work, and puts waiting messages back into the line; in a dialog, cancels it",
     "Ctrl-C": "clears the line, or aborts as Esc does; twice, it quits",
     "Ctrl-D": "quits, on an empty line",
 }

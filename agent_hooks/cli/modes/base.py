@@ -137,6 +137,11 @@ class Start(NamedTuple):
         once = (GuardException(id=rule, reason="allowed for one call", once=True) for rule in self.allow_once)
         return setup.guards(replace(settings, exceptions=(*once, *settings.exceptions)))
 
+    @property
+    def sessions_home(self) -> str:
+        """The directory whose `.agent` has the session files."""
+        return self.cwd if self.sources is None else self.sources.sessions_home
+
     def resumed(self, home: str, checks: SessionCheck) -> Session | None:
         """Return the session to resume, if there is one; raises `SessionError`."""
         if self.resume is None and not self.go_on:

@@ -14,6 +14,7 @@ from agent_hooks import __version__
 from agent_hooks.cli.interactive.candidates import FileCandidates, answers, models, sessions, thinking_levels
 from agent_hooks.cli.interactive.facts import Facts
 from agent_hooks.cli.interactive.labels import first_words
+from agent_hooks.cli.interactive.own_commands import OwnCommands
 from agent_hooks.cli.interactive.slash_commands import COMMANDS, PATTERN, SlashCommands
 from agent_hooks.cli.lifetime import INTERRUPTED, OK, leave_soon
 from agent_hooks.cli.modes.base import Start, until_signal
@@ -21,6 +22,7 @@ from agent_hooks.cli.reloading import HostReloading
 from agent_hooks.cli.screen.completion import Candidate, PromptCompleter
 from agent_hooks.cli.screen.line import PromptHistory
 from agent_hooks.cli.screen.prompt import PromptScreen
+from agent_hooks.cli.screen.results import OWN
 from agent_hooks.cli.screen.terminal import OwnTerminal
 from agent_hooks.cli.screen.wording import short
 from agent_hooks.cli.setup import Setup
@@ -29,6 +31,7 @@ from agent_hooks.errors import AgentHooksError, count
 from agent_hooks.host.lifecycle import SessionHost
 from agent_hooks.host.models.puppet import Puppet, shown_beside
 from agent_hooks.settings import agent_home
+from agent_hooks.ui.harmless import harmless
 from agent_hooks.ui.terminal import TerminalUI
 
 HISTORY_FILE = "prompt_history"
@@ -61,6 +64,7 @@ class Interactive:
         self._reloading: HostReloading
         self._facts: Facts
         self._commands: SlashCommands
+        self._own: OwnCommands
         self._lines: MemoryObjectSendStream[str]
         self._received: MemoryObjectReceiveStream[str]
         self._lines, self._received = anyio.create_memory_object_stream[str](float("inf"))
@@ -71,7 +75,7 @@ class Interactive:
             history=history,
             completer=self._completer(),
             submit=self._submit,
-            abort=lambda: self._host.abort(),
+            abort=self._abort,
             leave=self._left.set,
             facts=lambda: self._facts.parts(),
         )
@@ -114,6 +118,7 @@ class Interactive:
 
     async def _talk(self, host: SessionHost, reloading: HostReloading) -> None:
         self._host, self._reloading = host, reloading
+        self._own = OwnCommands(reloading, self._screen, host.note)
         self._facts = Facts(host, reloading, self._screen.refresh)
         self._commands = SlashCommands(host, reloading, self._screen, self._ui, self._facts, self._left.set)
         async with anyio.create_task_group() as tasks:
@@ -131,6 +136,9 @@ class Interactive:
                         self._submit(self._start.prompt)
                     await self._left.wait()
                     self._screen.leaving()
+                    saved = host.state().session_file is not None and bool(host.messages)
+                if saved:
+                    self._screen.print_line("to go on with this session: agent-hooks run --continue", "info")
             finally:
                 tasks.cancel_scope.cancel()
 
@@ -142,16 +150,26 @@ class Interactive:
         model = self._start.model
         hooks = count(len(setup.loaded.hooks), "hook")
         self._screen.print(
-            Text.assemble((f"agent-hooks {__version__}", "bold"), f" · {model.provider}:{model.id} · {hooks} · /help")
+            Text.assemble((f"agent-hooks {__version__}", "bold"), f" · {model.provider}:{model.id} · {hooks} · /help"),
+            Text(harmless(_at_home(setup.cwd)), "bright_black"),
         )
         if self._start.model_note is not None:
             self._screen.print_line(self._start.model_note, "info")
         if files := self._start.instructions(setup, self._screen.warning).files():
             self._screen.print_line(f"instructions: {', '.join(short(path) for path in files)}", "info")
 
+    def _abort(self) -> None:
+        """End the command of the person or the agent's work; messages that wait come back into the prompt line."""
+        if self._own.abort():
+            return
+        waiting = self._host.withdraw() if self._host.running else []
+        self._host.abort()
+        if waiting:
+            self._screen.take_back(waiting)
+
     def _submit(self, text: str) -> None:
-        """Queue a slash command, or send a message to the agent."""
-        if PATTERN.fullmatch(text):
+        """Queue a command, or send a message to the agent."""
+        if PATTERN.fullmatch(text) or text.startswith(OWN):
             self._lines.send_nowait(text)
             return
         waits, message = self._host.running or self._acting, text.strip()
@@ -166,18 +184,26 @@ class Interactive:
                 self._screen.queued(message)
 
     async def _work(self) -> None:
-        """Carry out slash commands, one after another."""
+        """Carry out slash commands and commands of the person, one after another."""
         async for line in self._received:
             match = PATTERN.fullmatch(line)
-            assert match is not None
-            name, argument = match[1], (match[2] or "").strip()
+            name = OWN if match is None else match[1]
             self._screen.echo(line)
             self._acting = True
-            self._screen.busy(name)
+            self._screen.busy(line if match is None else name)
             try:
-                await self._commands.carry_out(name, argument)
+                if match is None:
+                    await self._own.run(line.removeprefix(OWN).strip())
+                else:
+                    await self._commands.carry_out(name, (match[2] or "").strip())
             except AgentHooksError as exc:
                 self._screen.error(f"{name}: {exc}")
             finally:
                 self._acting = False
                 self._screen.busy("working" if self._host.running else None)
+
+
+def _at_home(path: str) -> str:
+    """Return a path with `~` in the place of the person's home."""
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path

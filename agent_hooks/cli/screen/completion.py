@@ -34,7 +34,7 @@ Arguments = Callable[[str], Awaitable[Iterable[Candidate]]]
 
 
 class PromptCompleter(Completer):
-    """Completes the prompt line, with Tab.
+    """Completes the prompt line: while a command, its argument or a path is typed, and with Tab.
 
     `commands`: the slash commands, with a few words about each; `arguments`: those of some commands; `tools`: the names
     that may follow `@` at the beginning of a line, before the `files`, or alone with `only_tools`.
@@ -62,7 +62,7 @@ class PromptCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """Yield the completions of the word before the cursor."""
-        if complete_event.completion_requested:
+        if complete_event.completion_requested or is_offered(document.text_before_cursor):
             typed, found = await self._found(document.text_before_cursor)
             for each in [*found][:MOST]:
                 yield Completion(each.text, -len(typed), display=harmless(each.text), display_meta=harmless(each.about))
@@ -82,6 +82,11 @@ class PromptCompleter(Completer):
                 return typed, tools
             return typed, [*tools, *map(_quoted, await self._files(typed.removeprefix('"')))]
         return "", ()
+
+
+def is_offered(text: str) -> bool:
+    """Tell whether the completions of a text are offered without Tab: a command, its argument, or a path after `@`."""
+    return any(pattern.fullmatch(text) for pattern in (_COMMAND, _ARGUMENT)) or _FILE.search(text) is not None
 
 
 def beginning(typed: str, candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -15,6 +15,7 @@ from agent_hooks.cli.screen.markdown import Rendered
 from agent_hooks.cli.screen.output import TurnPrinter, outcome_line, sent
 from agent_hooks.cli.screen.paper import Paper
 from agent_hooks.cli.screen.results import (
+    OWN,
     Ended,
     hanging,
     indented,
@@ -23,6 +24,7 @@ from agent_hooks.cli.screen.results import (
     shown_diff,
     thought_lines,
 )
+from agent_hooks.errors import count
 from agent_hooks.host.exchanges import summary_of
 from agent_hooks.pipeline.order import JudgedCall
 from agent_hooks.ui.base import NotifyType
@@ -39,6 +41,8 @@ from agent_hooks.values.content import (
 )
 
 STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red", "answer": "magenta"}
+# The lines of a message that are shown.
+_MOST_SENT = 12
 MARKS = {"info": "i", "warning": "!", "error": "!", "answer": "?"}
 
 
@@ -113,7 +117,7 @@ class Conversation(TurnPrinter):
             self.delivered(text)
         self._end_answer()
         self._last = ""
-        self.print(Text(), *self._wrapped(sent(text, source)))
+        self.print(Text(), *self._wrapped(sent(_shortened(text), source)))
 
     def earlier(self, messages: Sequence[Message]) -> None:
         """Print the messages of a session that is gone on with, as they were shown when they came."""
@@ -188,6 +192,23 @@ class Conversation(TurnPrinter):
         self._running.pop(call.id, None)
         self._print_call(Ended.of(judged, output), seconds, self._diffs.pop(call.id, ""))
 
+    def own_runs(self, command: str) -> None:
+        """Show that a command of the person runs."""
+        self._live.begin(OWN)
+        self._wait(OWN, f"{OWN} {command}")
+
+    def own_progress(self, partial: ToolOutput) -> None:
+        """Show the last lines that it has printed."""
+        self._live.take_output(OWN, partial.text)
+        self.refresh()
+
+    def own_ended(self, command: str, output: ToolOutput, seconds: float) -> None:
+        """Print it and its output, as those of a call."""
+        self._running.pop(OWN, None)
+        self._live.end(OWN)
+        self._end_answer()
+        self._print_call(Ended(OWN, command, output, is_blocked=False), seconds)
+
     def _print_call(self, call: Ended, seconds: float | None = None, planned: str = "") -> None:
         """Print a call and its outcome, with its diff or the first lines of its output."""
         diff = shown_diff(call, planned)
@@ -246,6 +267,13 @@ class Conversation(TurnPrinter):
     def _print(self, line: Text) -> None:
         self._on_loop(self._pause_answer)
         self.print(*self._wrapped(line))
+
+
+def _shortened(text: str) -> str:
+    """Return the first lines of a message, and the number of the others."""
+    lines = text.split("\n")
+    left = len(lines) - _MOST_SENT
+    return text if left <= 1 else "\n".join([*lines[:_MOST_SENT], f"… {count(left, 'more line')}"])
 
 
 def ruled(text: str) -> Text:

@@ -8,17 +8,25 @@ from typing import Protocol
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from agent_hooks.cli.screen.pastes import Pastes
 
 
 class PromptLine(Protocol):
     """The prompt line as its keys need it.
 
     `active`: no dialog is in its place; `between_sessions`: the session has not started yet, or has ended;
-    `interrupted`: the last key was Ctrl-C.
+    `interrupted`: the last key was Ctrl-C, a moment ago.
     """
 
     buffer: Buffer
-    interrupted: bool
+    pastes: Pastes
+
+    @property
+    def interrupted(self) -> bool: ...
+
+    def interrupt(self) -> None: ...
 
     @property
     def active(self) -> bool: ...
@@ -45,6 +53,8 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
     def _enter(event: KeyPressEvent) -> None:
         _take_line(prompt)
 
+    # Ctrl-J is a key of its own here: a text that is typed by a program has it at the ends of lines.
+    @keys.add("c-j", filter=at_prompt)
     @keys.add("escape", "enter", filter=at_prompt)
     def _newline(event: KeyPressEvent) -> None:
         prompt.buffer.newline(copy_margin=False)
@@ -67,11 +77,16 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
             prompt.buffer.reset()
         else:
             prompt.abort()
-        prompt.interrupted = True
+        prompt.interrupt()
 
     @keys.add("c-d", filter=at_prompt & Condition(lambda: not prompt.buffer.text))
     def _end(event: KeyPressEvent) -> None:
         prompt.leave()
+
+    @keys.add(Keys.BracketedPaste, filter=at_prompt)
+    def _paste(event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        prompt.buffer.insert_text(prompt.pastes.shown(text))
 
     @keys.add("c-z", filter=at_prompt)
     def _suspend(event: KeyPressEvent) -> None:
@@ -81,14 +96,17 @@ def prompt_keys(prompt: PromptLine) -> KeyBindings:
 
 
 def _take_line(prompt: PromptLine) -> None:
-    """Take the chosen completion, begin another line after a backslash, or submit the text."""
+    """Take the chosen one of several completions, begin another line after a backslash, or submit the text."""
     buffer, state = prompt.buffer, prompt.buffer.complete_state
-    if state is not None and state.current_completion is not None:
+    if state is not None and state.current_completion is not None and len(state.completions) > 1:
         buffer.complete_state = None
     elif buffer.document.text_before_cursor.endswith("\\"):
         buffer.delete_before_cursor()
         buffer.newline(copy_margin=False)
-    elif text := buffer.text.rstrip():
+    elif text := prompt.pastes.whole(buffer.text).rstrip():
+        buffer.text = text
         buffer.append_to_history()
         buffer.reset()
+        # Otherwise the next drawing loads it, and an Up before that would do nothing.
+        buffer.load_history_if_not_yet_loaded()
         prompt.submit(text)

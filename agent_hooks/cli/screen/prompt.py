@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from time import monotonic
 
 import anyio
 from prompt_toolkit.application import Application
@@ -37,9 +38,11 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from agent_hooks.cli.screen.bar import bar_line
 from agent_hooks.cli.screen.blocks import Block
+from agent_hooks.cli.screen.completion import is_offered
 from agent_hooks.cli.screen.conversation import Conversation
 from agent_hooks.cli.screen.keys import prompt_keys
 from agent_hooks.cli.screen.line import PromptHistory
+from agent_hooks.cli.screen.pastes import Pastes
 from agent_hooks.cli.screen.status import waiting_lines
 from agent_hooks.cli.screen.words import BetweenWords
 from agent_hooks.ui.dialogs import Dialog
@@ -47,6 +50,8 @@ from agent_hooks.ui.fitting import Line, fragments
 from agent_hooks.ui.terminal import STYLE
 
 SPINNER_STEP = 0.15  # seconds
+SECOND_CTRL_C = 5.0
+"""Seconds in which a second Ctrl-C ends the program."""
 # The beginning of the first row of the prompt line, and of all others.
 PROMPT, INDENT = "> ", "  "
 # The least seconds between two drawings: a model may send a thousand pieces in one.
@@ -75,10 +80,16 @@ class PromptScreen(Conversation):
         super().__init__()
         self.submit, self.abort, self.leave = submit, abort, leave
         self._facts = facts
-        self.buffer = Buffer(completer=completer, history=history, multiline=True)
+        self.pastes = Pastes()
+        self.buffer = Buffer(
+            completer=completer,
+            complete_while_typing=Condition(lambda: is_offered(self.buffer.document.text_before_cursor)),
+            history=history,
+            multiline=True,
+        )
         self.buffer.on_text_changed += lambda buffer: self._typed()
-        # Whether Ctrl-C was the last key.
-        self.interrupted = False
+        # The time of a Ctrl-C that was the last key.
+        self._interrupted_at: float | None = None
         # True before the start of a session and after its end.
         self.between_sessions = True
         # The unfinished block of the answer, as it was drawn for a number of columns.
@@ -210,6 +221,13 @@ class PromptScreen(Conversation):
         if not self.buffer.text:
             self.buffer.set_document(Document(text, len(text)))
 
+    def take_back(self, texts: Sequence[str]) -> None:
+        """Put messages that waited back into the prompt line, before the text that is in it."""
+        for text in texts:
+            self.delivered(text)
+        whole = "\n".join([*texts, *([self.buffer.text] if self.buffer.text else [])])
+        self.buffer.set_document(Document(whole, len(whole)))
+
     def delivered(self, text: str) -> None:
         """Show no longer that a message waits, because it has reached the agent."""
         if text in self._queued:
@@ -236,8 +254,19 @@ class PromptScreen(Conversation):
         (self._goes_on.clear if status is None else self._goes_on.set)()
         self._app.invalidate()
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether another Ctrl-C ends the program."""
+        return self._interrupted_at is not None and monotonic() - self._interrupted_at < SECOND_CTRL_C
+
+    def interrupt(self) -> None:
+        """Take note of a Ctrl-C, which another one may follow for a while."""
+        self._interrupted_at = monotonic()
+        if self._loop is not None:
+            self._loop.call_later(SECOND_CTRL_C, self._app.invalidate)
+
     def _typed(self) -> None:
-        self.interrupted = False
+        self._interrupted_at = None
 
     # ---- the stage of dialogs
 

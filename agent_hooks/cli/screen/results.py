@@ -22,6 +22,10 @@ from agent_hooks.values.content import ToolCallContent, ToolOutput, ToolResultMe
 
 FIRST_LINES = 5
 """The lines of an output that are shown."""
+OWN = "!"
+"""The name of a command of the person, in the place of a tool's."""
+OWN_LINES = 30
+"""The lines of its output that are shown: the person has asked for them."""
 DIFF_LINES = 40
 """The lines of a diff that are shown."""
 LONGEST = 400
@@ -100,7 +104,8 @@ def result_lines(call: Ended, diff: str) -> Iterator[Text]:
         lines = _lines(output.text)
         # The reason of a failure is in the last line: an exit code, the error of a traceback.
         reason = lines[-1:] if output.is_error else []
-        yield from _first(lines[: len(lines) - len(reason)], FIRST_LINES, _output_line)
+        most = OWN_LINES if call.name == OWN else FIRST_LINES
+        yield from _first(lines[: len(lines) - len(reason)], most, _output_line)
         yield from map(_output_line, reason)
 
 
